@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use node_state::{Record, Source};
 use pod_spec::PodUid;
-use topology_admission::{ResizeRequestError, Sizes};
+use topology_admission::{ResizeRequestError, Sizes, When};
 
 use super::Owner;
 use super::plan::Outcome;
@@ -17,6 +17,10 @@ impl Owner {
         if record.source != Source::Request {
             let pod = format!("{}/{}", record.pod.namespace, record.pod.name);
             return Err(RequestError::ResizedElsewhere { pod, source_name: record.source.name() });
+        }
+        if let Some(why) = &record.quarantine {
+            let message = format!("the pod is quarantined and stays as it is until it is deleted: {why}");
+            return Err(RequestError::NotResized { when: When::Infeasible, message });
         }
         let attempt = self.node.resize(&self.ledger, uid, sizes).map_err(|error| match error {
             ResizeRequestError::Size(error) => RequestError::Size(error),
@@ -31,9 +35,8 @@ impl Owner {
         }
         // What the pod asked for is kept as it was written; what the node makes of it is not.
         let pod = sizes.applied(&record.pod).map_err(RequestError::Size)?;
-        let of = Record::new(Arc::new(pod), record.source.clone(), record.arrival);
-        let record =
-            Record { admitted: record.admitted, running: record.running.clone(), resized: true, ..of };
+        let Record { pod, manifest, .. } = Record::new(Arc::new(pod), record.source.clone(), record.arrival);
+        let record = Record { pod, manifest, resized: true, ..Record::clone(record) };
         let after = self.ledger.resized(attempt).unwrap_or_else(|_| self.ledger.clone());
         Ok(self.changed(after, record))
     }
