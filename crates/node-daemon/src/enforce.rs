@@ -6,6 +6,7 @@
 mod bench;
 mod findings;
 mod isolation;
+mod kept_file;
 mod quiet;
 mod round;
 mod start;

@@ -6,9 +6,8 @@
 //! cgroups above.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
 use cpuset::CpuSet;
@@ -16,6 +15,7 @@ use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
 use node_input::LoadedNode;
 
+use super::kept_file::KeptFile;
 use super::with_cause;
 
 /// The file in the root folder.
@@ -36,7 +36,7 @@ pub(super) struct Isolation {
     said: BTreeMap<CgroupPath, What>,
     /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
     sharing: BTreeMap<CgroupPath, u8>,
-    file: PathBuf,
+    file: KeptFile,
 }
 
 /// Something that is to be said of a partition.
@@ -127,17 +127,16 @@ impl Isolation {
     /// # Errors
     /// The file is there and cannot be read.
     pub(super) fn load(kind: Option<Partition>, root: &Path) -> io::Result<Self> {
-        let file = root.join(FILE);
-        let written: BTreeMap<String, String> = match fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(error),
-        };
-        let mut held = Owners::new();
-        for (cgroup, cpus) in written {
-            let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
-            held.insert(cgroup, cpus.parse().map_err(io::Error::other)?);
-        }
+        let file = KeptFile::new(root, FILE);
+        let held = file.read(|text| {
+            let written: BTreeMap<String, String> = serde_json::from_str(text)?;
+            let owner = |(cgroup, cpus): (String, String)| {
+                let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
+                Ok((cgroup, cpus.parse().map_err(io::Error::other)?))
+            };
+            written.into_iter().map(owner).collect::<io::Result<Owners>>()
+        })?;
+        let held = held.unwrap_or_default();
         Ok(Self { kind, held, valid: BTreeSet::new(), said: BTreeMap::new(), sharing: BTreeMap::new(), file })
     }
 
@@ -178,7 +177,7 @@ impl Isolation {
         }
         if is_changed && let Err(error) = self.write(&self.held) {
             // What is in it beside is released once more at the next start.
-            tracing::warn!("failed to write {}: {error}", self.file.display());
+            tracing::warn!("failed to write {}: {error}", self.file);
         }
         (trouble, kept)
     }
@@ -197,7 +196,7 @@ impl Isolation {
         );
         if all != self.held {
             if let Err(error) = self.write(&all) {
-                let why = format!("failed to write {}: {error}", self.file.display());
+                let why = format!("failed to write {}: {error}", self.file);
                 let new: Vec<CgroupPath> =
                     all.into_keys().filter(|cgroup| !self.held.contains_key(cgroup)).collect();
                 for cgroup in new {
@@ -258,13 +257,10 @@ impl Isolation {
         (!is_known).then(|| Trouble { cgroup: cgroup.clone(), what })
     }
 
-    /// A file that is there as a whole, or not at all. It may be lost with the power: then partitions are too.
     fn write(&self, held: &Owners) -> io::Result<()> {
         let lines: BTreeMap<String, String> =
             held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
-        let begun = self.file.with_added_extension("tmp");
-        fs::write(&begun, serde_json::to_string_pretty(&lines)? + "\n")?;
-        fs::rename(&begun, &self.file)
+        self.file.write(&lines)
     }
 }
 

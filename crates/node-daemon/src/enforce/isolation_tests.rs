@@ -1,5 +1,7 @@
 //! Partitions in memory: made, let go in time, found again, invalid.
 
+use std::fs;
+
 use super::super::bench::{Bench, said};
 use super::*;
 
@@ -131,6 +133,20 @@ fn nothing_is_made_that_the_next_daemon_would_not_know_of() {
         "{outcome:?}"
     );
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
-    fs::write(bench.folder.path().join(FILE), "[").unwrap();
-    assert!(Isolation::load(None, bench.folder.path()).is_err());
+}
+
+/// As after a loss of power, and as nobody writes it.
+#[test]
+fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
+    let mut bench = Bench::new();
+    let file = bench.folder.path().join(FILE);
+    for damaged in [&b""[..], b"[", b"\xff", br#"{"pods/a/c": "x"}"#, br#"{"../a": "2"}"#] {
+        fs::write(&file, damaged).unwrap();
+        assert!(Isolation::load(None, bench.folder.path()).unwrap().is_off());
+        assert!(!file.exists());
+        assert_eq!(fs::read(bench.folder.path().join("cgroup_partitions.json.damaged")).unwrap(), damaged);
+    }
+    bench.restart(Some(Partition::Isolated));
+    assert_eq!(said(&bench.round(&[("a", "2-3")])), []);
+    assert_eq!(bench.read("cpuset.cpus.isolated"), "2-3");
 }

@@ -5,9 +5,8 @@
 //! lost after a restart too. It counts until the machine boots: the kernel and drivers then place interrupts anew.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved, Noise};
 use cpuset::CpuSet;
@@ -16,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Keeper;
 use super::findings::Findings;
+use super::kept_file::KeptFile;
 use super::with_cause;
 
 /// The file in the root folder.
@@ -28,7 +28,7 @@ pub(super) struct Quiet<F> {
     moved: Moved,
     /// This boot of the machine.
     boot: String,
-    file: PathBuf,
+    file: KeptFile,
     /// What was found last, as far as it was said.
     said: Said,
 }
@@ -61,12 +61,9 @@ impl<F: Files> Quiet<F> {
     /// The file is there and cannot be read.
     pub(super) fn load(files: F, proc: &Path, rule: CpuInterrupts, root: &Path) -> io::Result<Self> {
         let boot = files.read(&proc.join("sys/kernel/random/boot_id")).unwrap_or_default().trim().to_owned();
-        let file = root.join(FILE);
-        let moved = match fs::read_to_string(&file) {
-            Ok(text) => serde_json::from_str::<Written>(&text)?.moved(&boot)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Moved::new(),
-            Err(error) => return Err(error),
-        };
+        let file = KeptFile::new(root, FILE);
+        let moved =
+            file.read(|text| serde_json::from_str::<Written>(text)?.moved(&boot))?.unwrap_or_default();
         let kernel = Interrupts::new(files, proc);
         Ok(Self { kernel, rule, moved, boot, file, said: Said::default() })
     }
@@ -123,7 +120,7 @@ impl<F: Files> Quiet<F> {
             return Ok(BTreeSet::new());
         }
         let others = cgroups.in_no_partition().map_err(|error| with_cause(&error))?;
-        let remember = |moved: &Moved| write(&self.file, &self.boot, moved);
+        let remember = |moved: &Moved| self.file.write(&Written::of(&self.boot, moved));
         let moving = self.kernel.keep_off(taken, &others, &mut self.moved, remember);
         moving.map_err(|error| format!("failed to move interrupts: {error}"))
     }
@@ -142,6 +139,14 @@ impl<F: Files> Keeper<F> {
 }
 
 impl Written {
+    fn of(boot: &str, moved: &Moved) -> Self {
+        let one = |(number, Move { home, away }): (&u32, &Move)| {
+            let away = away.iter().map(ToString::to_string).collect();
+            (*number, WrittenMove { home: home.to_string(), away })
+        };
+        Self { boot: boot.to_owned(), interrupts: moved.iter().map(one).collect() }
+    }
+
     /// What was moved since the machine was booted.
     fn moved(&self, boot: &str) -> io::Result<Moved> {
         let cpus = |text: &String| text.parse::<CpuSet>().map_err(io::Error::other);
@@ -151,18 +156,6 @@ impl Written {
         let all = self.interrupts.iter().map(one).collect::<io::Result<Moved>>()?;
         Ok(if self.boot == boot { all } else { Moved::new() })
     }
-}
-
-/// A file that is there as a whole, or not at all.
-fn write(file: &Path, boot: &str, moved: &Moved) -> io::Result<()> {
-    let one = |(number, Move { home, away }): (&u32, &Move)| {
-        let away = away.iter().map(ToString::to_string).collect();
-        (*number, WrittenMove { home: home.to_string(), away })
-    };
-    let written = Written { boot: boot.to_owned(), interrupts: moved.iter().map(one).collect() };
-    let begun = file.with_added_extension("tmp");
-    fs::write(&begun, serde_json::to_string_pretty(&written)? + "\n")?;
-    fs::rename(&begun, file)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Interrupts beside partitions in memory; `/proc` is a folder.
 
 use std::fs;
+use std::path::PathBuf;
 
 use cgroup_cpuset::Partition;
 
@@ -120,6 +121,10 @@ fn a_file_that_is_none_and_a_full_disk_are_said() {
         fs::write(bench.folder.path().join(FILE), text).unwrap();
         let proc = bench.proc.path();
         let loaded = Quiet::load(bench.kernel.clone(), proc, CpuInterrupts::Move, bench.folder.path());
-        assert!(loaded.is_err(), "{text}");
+        assert!(loaded.unwrap().is_off(), "{text}");
+        assert_eq!(
+            fs::read_to_string(bench.folder.path().join("moved_interrupts.json.damaged")).unwrap(),
+            text
+        );
     }
 }
