@@ -109,10 +109,10 @@ fn ours(cluster: &Cluster, node: &Node, name: &str, seen: &Value) -> (Value, Vec
     let object = loop {
         let text = cluster.kubectl(&["get", "pod", &name, "-o", "json"]).unwrap();
         let object: Value = serde_json::from_str(&text).unwrap();
-        if object["status"]["phase"] == *phase {
+        if object["status"]["phase"] == *phase && is_final(&object["status"]) {
             break object;
         }
-        assert!(began.elapsed() < PATIENCE, "{name} does not get {phase}: {}", object["status"]);
+        assert!(began.elapsed() < PATIENCE, "{name} does not stay at {phase}: {}", object["status"]);
         thread::sleep(Duration::from_millis(50));
     };
     let wanted = seen["events"].as_array().unwrap().iter().any(|event| !is_runtimes(event));
@@ -129,6 +129,15 @@ fn ours(cluster: &Cluster, node: &Node, name: &str, seen: &Value) -> (Value, Vec
         thread::sleep(Duration::from_millis(50));
     };
     (object["status"].clone(), events)
+}
+
+/// Whether no status follows: of a pod that runs, the first still tells all resources of its manifest, and the next, after
+/// the node has read its own words back, CPUs and memory alone ([`RUNS`]).
+fn is_final(status: &Value) -> bool {
+    let amounts =
+        ["limits", "requests"].into_iter().filter_map(|field| status["resources"][field].as_object());
+    let mut resources = amounts.flat_map(|amounts| amounts.keys());
+    status["phase"] != "Running" || resources.all(|resource| matches!(resource.as_str(), "cpu" | "memory"))
 }
 
 /// Compares all fields. Times are some time, addresses some address.
