@@ -1,6 +1,7 @@
 //! Running containers are kept where they belong: their cgroups are written when a container starts and whenever its
 //! place changes, and looked at again and again, since others write there too. It is done in an order in which no CPU has
-//! two owners at any moment. Where exclusive CPUs are to be partitions every change is a round over all containers.
+//! two owners at any moment. Where exclusive CPUs are to be partitions, or a container could not be moved, every change is
+//! a round over all containers.
 
 #[cfg(test)]
 mod bench;
@@ -99,7 +100,7 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
     loop {
         select! {
             recv(orders) -> order => match order {
-                Ok(order @ Order::Enforce(_)) if !keeper.is_off() => {
+                Ok(order @ Order::Enforce(_)) if !keeper.takes_single_orders() => {
                     keep_all(&mut keeper, Some(order), orders, shared);
                 }
                 Ok(order) => carry_out(&mut keeper, order, shared),
@@ -123,14 +124,13 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
     }
 }
 
-/// A round over all containers, with what is ordered. Where there are partitions the round has its own order, which takes
-/// the place of the one of the orders; the snapshot knows all that was ordered until then.
+/// A round over all containers, with what is ordered. Where there are partitions, or somebody could not be moved, the round
+/// has its own order, which takes the place of the one of the orders; the snapshot knows all that was ordered until then.
 fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, shared: &Shared) {
-    let is_off = keeper.is_off();
     let mut told = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
-            order if is_off => carry_out(keeper, order, shared),
+            order if keeper.takes_single_orders() => carry_out(keeper, order, shared),
             // Who waits for a container waits for its partition too.
             Order::Then(then) => told.push(then),
             Order::Enforce(_) => {}
@@ -259,17 +259,16 @@ impl<F: Files> Keeper<F> {
         Self { cgroups, isolation, quiet, written, said, waiting }
     }
 
-    /// Puts all containers where they belong, and forgets others.
-    fn round<'a>(&mut self, wanted: impl IntoIterator<Item = (&'a Enforcement, CpuQuota)>) -> Outcome {
-        let mut seen = BTreeSet::new();
-        let mut outcome = Outcome::default();
-        for (one, quota) in wanted {
-            seen.insert(one.id.clone());
-            outcome.add(self.put(one, quota));
-        }
-        self.written.retain(|id, _| seen.contains(id));
-        self.said.retain(|id, _| seen.contains(id));
-        outcome
+    /// Whether an order is carried out by itself: there are no partitions, and all containers are where they belong.
+    fn takes_single_orders(&self) -> bool {
+        self.is_off() && self.said.is_empty()
+    }
+
+    /// Forgets all other containers than these.
+    fn forget_others(&mut self, places: &[(&Enforcement, CpuQuota)]) {
+        let known: BTreeSet<&ContainerId> = places.iter().map(|(one, _)| &one.id).collect();
+        self.written.retain(|id, _| known.contains(id));
+        self.said.retain(|id, _| known.contains(id));
     }
 
     /// Puts a container where it belongs.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cgroup_cpuset::MemoryHierarchy;
+use cpuset::CpuSet;
 use node_config::CpuInterrupts;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use topology_model::NodeId;
@@ -40,6 +41,11 @@ fn keeper_on(kernel: &Kernel2) -> Keeper<Kernel2> {
     Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off, quiet)
 }
 
+/// A round with these containers, which have CPUs of their own.
+fn kept(keeper: &mut Keeper<Kernel2>, places: &[(&Enforcement, CpuQuota)]) -> Outcome {
+    keeper.ordered_round(places, &Wanted::default(), &CpuSet::new())
+}
+
 fn here(name: &str, cpus: &str, node: i64) -> Enforcement {
     let container = ContainerKey { pod: PodUid::new(name), container: ContainerName::new("app") };
     let pinning = Pinning { cpus: Some(cpus.parse().unwrap()), mems: Some(vec![NodeId(node)]), limits: None };
@@ -63,14 +69,14 @@ fn what_others_move_is_counted_and_put_back_and_what_the_node_moves_is_not() {
     for one in [&a, &b] {
         keeper.put(one, CpuQuota::ByLimit);
     }
-    assert_eq!(keeper.round([(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]).drifted, 0);
+    assert_eq!(kept(&mut keeper, &[(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]).drifted, 0);
     kernel.write(Path::new(CPUS), "0-7").unwrap();
-    let round = keeper.round([(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]);
+    let round = kept(&mut keeper, &[(&a, CpuQuota::ByLimit), (&b, CpuQuota::ByLimit)]);
     assert_eq!(round.drifted, 1);
     assert_eq!(round.trouble.len(), 1);
     assert_eq!(kernel.read(Path::new(CPUS)).unwrap().trim(), "2-3");
     let moved = here("b", "4-5", 0);
-    assert_eq!(keeper.round([(&a, CpuQuota::ByLimit), (&moved, CpuQuota::ByLimit)]).drifted, 0);
+    assert_eq!(kept(&mut keeper, &[(&a, CpuQuota::ByLimit), (&moved, CpuQuota::ByLimit)]).drifted, 0);
 }
 
 #[test]
@@ -79,8 +85,8 @@ fn what_fails_is_said_once_until_it_is_right_or_other() {
     // The machine has no such CPUs.
     let wrong = here("a", "30-31", 1);
     assert_eq!(keeper.put(&wrong, CpuQuota::ByLimit).trouble.len(), 1);
-    assert!(keeper.round([(&wrong, CpuQuota::ByLimit)]).trouble.is_empty());
-    assert!(keeper.round([(&here("a", "2", 1), CpuQuota::ByLimit)]).trouble.is_empty());
+    assert!(kept(&mut keeper, &[(&wrong, CpuQuota::ByLimit)]).trouble.is_empty());
+    assert!(kept(&mut keeper, &[(&here("a", "2", 1), CpuQuota::ByLimit)]).trouble.is_empty());
     assert_eq!(keeper.put(&wrong, CpuQuota::ByLimit).trouble.len(), 1);
 }
 
@@ -90,8 +96,10 @@ fn a_container_that_is_gone_or_has_no_cgroup_is_no_trouble() {
     let a = here("a", "2-3", 1);
     keeper.put(&a, CpuQuota::ByLimit);
     kernel.0.remove("pods/a");
-    let round = keeper
-        .round([(&a, CpuQuota::ByLimit), (&Enforcement { cgroup: None, ..a.clone() }, CpuQuota::ByLimit)]);
+    let round = kept(
+        &mut keeper,
+        &[(&a, CpuQuota::ByLimit), (&Enforcement { cgroup: None, ..a.clone() }, CpuQuota::ByLimit)],
+    );
     assert_eq!((round.drifted, round.trouble), (0, Vec::new()));
 }
 

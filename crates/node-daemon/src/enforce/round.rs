@@ -2,10 +2,10 @@
 //! that and made after it.
 //!
 //! What containers have is read from their cgroups in each round, so that the order is right after a restart and after
-//! what others wrote. A partition that cannot be let go keeps its CPUs: whoever would get them waits, and so does whoever
-//! would get what those who wait have not left yet.
+//! what others wrote. A partition that cannot be let go keeps its CPUs, and so does a container that cannot be moved:
+//! whoever would get them waits, and so does whoever would get what those who wait have not left yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cgroup_cpuset::{CgroupPath, Files};
 use cpu_manager::{ContainerId, CpuQuota};
@@ -24,35 +24,62 @@ impl<F: Files> Keeper<F> {
         pool: &CpuSet,
     ) -> Outcome {
         let (mut partitions, kept) = self.isolation.let_go(&self.cgroups, &wanted.alone);
-        let before = self.before(places);
-        let waits = Waits::of(places, &before, pool, kept);
-        let mut outcome = Outcome { trouble: self.tell_waiting(places, &waits), ..Outcome::default() };
-        let targets: Vec<(Enforcement, CpuQuota)> =
-            places.iter().map(|(one, quota)| (waits.target(one), *quota)).collect();
-        let moves = |one: &Enforcement| {
-            let now = before.get(&one.id).and_then(|now| now.cpus.as_ref());
-            one.pinning.cpus.is_some() && now != one.pinning.cpus.as_ref()
+        let mut outcome = Outcome::default();
+        let mut stuck = BTreeSet::new();
+        let waits = loop {
+            let before = self.before(places);
+            let waits = Waits::of(places, &Found::new(places, &before, pool, &kept, &stuck));
+            // Who does not move keeps its CPUs from all that have not moved yet.
+            let Some(one) = self.move_all(places, &before, pool, &waits, &mut outcome) else { break waits };
+            stuck.insert(one);
         };
-        let moving = targets.iter().map(|(one, _)| one).filter(|one| moves(one)).cloned().collect();
-        let quotas: BTreeMap<&ContainerId, CpuQuota> =
-            targets.iter().map(|(one, quota)| (&one.id, *quota)).collect();
-        for one in in_order(&before, &(pool - &waits.taken), moving) {
-            outcome.add(self.put(&one, quotas[&one.id]));
+        outcome.trouble.extend(self.tell_waiting(places, &waits));
+        for (one, quota) in places.iter().filter(|(one, _)| !stuck.contains(&one.id)) {
+            outcome.add(self.put(&waits.target(one), *quota));
         }
-        outcome.add(self.round(targets.iter().map(|(one, quota)| (one, *quota))));
+        self.forget_others(places);
         partitions.extend(self.isolation.take(&self.cgroups, &waits.ready(&wanted.alone)));
         partitions.extend(self.isolation.tell_sharing(&wanted.sharing));
         Outcome { partitions, ..outcome }
     }
 
+    /// Moves containers in their order until one does not move, which is returned.
+    fn move_all(
+        &mut self,
+        places: &[(&Enforcement, CpuQuota)],
+        before: &BTreeMap<ContainerId, Pinning>,
+        pool: &CpuSet,
+        waits: &Waits,
+        outcome: &mut Outcome,
+    ) -> Option<ContainerId> {
+        let targets = places.iter().map(|(one, _)| waits.target(one));
+        let moves = |one: &Enforcement| {
+            let now = before.get(&one.id).and_then(|now| now.cpus.as_ref());
+            one.pinning.cpus.is_some() && now != one.pinning.cpus.as_ref()
+        };
+        let moving = targets.filter(moves).collect();
+        let quotas: BTreeMap<&ContainerId, CpuQuota> =
+            places.iter().map(|(one, quota)| (&one.id, *quota)).collect();
+        let in_order = in_order(before, &(pool - &waits.taken), moving);
+        in_order.into_iter().find_map(|one| {
+            outcome.add(self.put(&one, quotas[&one.id]));
+            let is_stuck = self.said.contains_key(&one.id) && self.now(&one) != one.pinning.cpus;
+            is_stuck.then_some(one.id)
+        })
+    }
+
     /// The CPUs that containers were placed on. One that has just started runs anywhere, and has none of its own.
     fn before(&self, places: &[(&Enforcement, CpuQuota)]) -> BTreeMap<ContainerId, Pinning> {
-        let now = |one: &Enforcement| {
-            let cgroup = CgroupPath::new(one.cgroup.as_ref()?).ok()?;
-            let cpus = self.cgroups.placed_on(&cgroup).ok()??;
-            Some((one.id.clone(), Pinning { cpus: Some(cpus), ..Pinning::default() }))
+        let before = |one: &Enforcement| {
+            let cpus = Some(self.now(one)?);
+            Some((one.id.clone(), Pinning { cpus, ..Pinning::default() }))
         };
-        places.iter().filter_map(|(one, _)| now(one)).collect()
+        places.iter().filter_map(|(one, _)| before(one)).collect()
+    }
+
+    fn now(&self, one: &Enforcement) -> Option<CpuSet> {
+        let cgroup = CgroupPath::new(one.cgroup.as_ref()?).ok()?;
+        self.cgroups.placed_on(&cgroup).ok()?
     }
 
     /// What is new of those that wait.
@@ -61,7 +88,9 @@ impl<F: Files> Keeper<F> {
         let mut waiting = BTreeMap::new();
         for (one, _) in places {
             let Some(lacks) = waits.lacks(&one.id) else { continue };
-            let why = format!("a partition that is not released, or who waits for it, has {lacks}");
+            let why = format!(
+                "a partition that is not released, or a container that is not moved yet, has {lacks}"
+            );
             if self.waiting.get(&one.id) != Some(&why) {
                 let cgroup = one.cgroup.clone().unwrap_or_default();
                 trouble.push(Trouble { id: one.id.clone(), cgroup, what: What::Waits(why.clone()) });
@@ -76,9 +105,7 @@ impl<F: Files> Keeper<F> {
 /// Who does not get all of its CPUs in this round.
 #[derive(Default)]
 struct Waits {
-    /// Partitions that are not let go.
-    kept: Owners,
-    /// The CPUs of those, and of who stays where it is.
+    /// The CPUs of partitions that are not let go, and of who stays where it is.
     taken: CpuSet,
     waiting: BTreeMap<ContainerId, Wait>,
 }
@@ -92,46 +119,83 @@ struct Wait {
     lacks: CpuSet,
 }
 
-impl Waits {
-    fn of(
+/// What a round finds.
+struct Found<'a> {
+    /// Where containers are.
+    before: &'a BTreeMap<ContainerId, Pinning>,
+    /// The CPUs that are to be shared.
+    pool: &'a CpuSet,
+    /// Those of them that are shared already.
+    shared: CpuSet,
+    /// Partitions that are not let go.
+    kept: &'a Owners,
+    /// Containers that cannot be moved.
+    stuck: &'a BTreeSet<ContainerId>,
+}
+
+impl<'a> Found<'a> {
+    fn new(
         places: &[(&Enforcement, CpuQuota)],
-        before: &BTreeMap<ContainerId, Pinning>,
-        pool: &CpuSet,
-        kept: Owners,
+        before: &'a BTreeMap<ContainerId, Pinning>,
+        pool: &'a CpuSet,
+        kept: &'a Owners,
+        stuck: &'a BTreeSet<ContainerId>,
     ) -> Self {
-        let taken = kept.values().fold(CpuSet::new(), |sum, cpus| &sum | cpus);
-        let mut waits = Self { kept, taken, waiting: BTreeMap::new() };
+        let found = Self { before, pool, shared: CpuSet::new(), kept, stuck };
+        let sharing = places.iter().filter(|(one, _)| found.is_shared(one));
+        let shared = sharing.fold(CpuSet::new(), |sum, (one, _)| &sum | &found.now(&one.id));
+        Self { shared: &shared & pool, ..found }
+    }
+
+    fn now(&self, id: &ContainerId) -> CpuSet {
+        self.before.get(id).and_then(|now| now.cpus.clone()).unwrap_or_default()
+    }
+
+    fn is_shared(&self, one: &Enforcement) -> bool {
+        one.pinning.cpus.as_ref().is_some_and(|target| !target.is_disjoint(self.pool))
+    }
+}
+
+impl Waits {
+    fn of(places: &[(&Enforcement, CpuQuota)], found: &Found) -> Self {
+        let taken = found.kept.values().fold(CpuSet::new(), |sum, cpus| &sum | cpus);
+        let mut waits = Self { taken, waiting: BTreeMap::new() };
         // Whoever stays keeps others waiting.
-        while places.iter().any(|(one, _)| waits.stays(one, before, pool)) {}
+        while places.iter().any(|(one, _)| waits.stays(one, found)) {}
         waits
     }
 
     /// Looks at a container once more; whether it stays where it is, and did not before.
-    fn stays(&mut self, one: &Enforcement, before: &BTreeMap<ContainerId, Pinning>, pool: &CpuSet) -> bool {
+    fn stays(&mut self, one: &Enforcement, found: &Found) -> bool {
         let Some(target) = &one.pinning.cpus else { return false };
         if self.waiting.get(&one.id).is_some_and(|wait| wait.meanwhile.is_none()) {
             return false;
         }
-        let now = before.get(&one.id).and_then(|now| now.cpus.clone()).unwrap_or_default();
+        let now = found.now(&one.id);
         let cgroup = one.cgroup.as_ref().and_then(|cgroup| CgroupPath::new(cgroup).ok());
-        let is_kept = cgroup.as_ref().is_some_and(|cgroup| self.kept.contains_key(cgroup));
+        let is_stuck = found.stuck.contains(&one.id);
+        let is_kept = cgroup.as_ref().is_some_and(|cgroup| found.kept.contains_key(cgroup));
         let gained = target - &now;
         let lacks = if is_kept { gained } else { &gained & &self.taken };
-        if lacks.is_empty() && !is_kept {
+        if lacks.is_empty() && !is_kept && !is_stuck {
             return false;
         }
-        let (part, shared) = (target - &lacks, pool - &self.taken);
-        let meanwhile = if is_kept && !now.is_empty() {
+        let (part, shared) = (target - &lacks, found.pool - &self.taken);
+        let meanwhile = if is_stuck || is_kept && !now.is_empty() {
             None
         } else if !part.is_empty() {
             Some(part)
         } else {
             // One that has just started shares CPUs until its own are free.
-            (now.is_empty() || !now.is_disjoint(pool)).then_some(shared).filter(|shared| !shared.is_empty())
+            (now.is_empty() || !now.is_disjoint(found.pool))
+                .then_some(shared)
+                .filter(|shared| !shared.is_empty())
         };
         let stays = meanwhile.is_none();
         if stays {
-            self.taken = &self.taken | &now;
+            // What is shared by all is nobody's.
+            let shared = if found.is_shared(one) { found.pool } else { &found.shared };
+            self.taken = &self.taken | &(&now - shared);
         }
         self.waiting.insert(one.id.clone(), Wait { cgroup, meanwhile, lacks });
         stays

@@ -76,8 +76,8 @@ fn who_gets_cpus_of_a_partition_that_stays_waits_for_them() {
     assert_eq!(
         waiting(&outcome),
         [
-            "b: a partition that is not released, or who waits for it, has 3",
-            "shared: a partition that is not released, or who waits for it, has 2",
+            "b: a partition that is not released, or a container that is not moved yet, has 3",
+            "shared: a partition that is not released, or a container that is not moved yet, has 2",
         ]
     );
     assert_eq!(bench.placed(), [""; 0]);
@@ -105,7 +105,9 @@ fn who_waits_keeps_what_it_has_and_who_starts_shares() {
     assert_eq!(outcome.partitions.len(), 1, "{outcome:?}");
     let lacks: Vec<String> = waiting(&outcome)
         .iter()
-        .map(|line| line.replace(" a partition that is not released, or who waits for it,", ""))
+        .map(|line| {
+            line.replace(" a partition that is not released, or a container that is not moved yet,", "")
+        })
         .collect();
     assert_eq!(lacks, ["a: has 5-6", "b: has 2-3", "new: has 4"]);
     assert_eq!(bench.placed(), ["new/c/cpus=0-1,7", "shared/c/cpus=0-1,7"]);
@@ -116,10 +118,49 @@ fn who_waits_keeps_what_it_has_and_who_starts_shares() {
     bench.nothing_twice();
 }
 
-/// One round: who has each CPU, of which the first is shared; which partition cannot be let go; whether the daemon
-/// restarts before.
-type Step = (Vec<usize>, Option<usize>, bool);
+#[test]
+fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
+    for kind in [None, ISOLATED] {
+        let mut bench = Bench::new();
+        bench.restart(kind);
+        bench.round(&[("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")]);
+        bench.written();
+        bench.refuse("pods/a/c/cpuset.cpus");
+        // It gives CPU 3 to `b` and CPU 2 to all.
+        let next = [("a", "6"), ("b", "3-4"), ("shared", "0-2,5,7")];
+        let outcome = bench.round(&next);
+        let why: Vec<String> =
+            outcome.trouble.iter().map(|one| format!("{}: {:?}", one.id, one.what)).collect();
+        let waits = "a partition that is not released, or a container that is not moved yet, has";
+        let failed = "failed to write \\\"6\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus: Device or resource busy (os error 16)";
+        assert_eq!(
+            why,
+            [
+                format!("a: Failed(\"{failed}\")"),
+                format!("b: Waits(\"{waits} 3\")"),
+                format!("shared: Waits(\"{waits} 2\")"),
+            ]
+        );
+        assert_eq!(bench.placed(), ["b/c/cpus=4", "shared/c/cpus=0-1,5,7"]);
+        // It is said once, and nobody is written again.
+        let again = bench.round(&next);
+        assert_eq!((again.trouble, again.drifted, bench.placed()), (vec![], 0, vec![]));
+        assert!(!bench.keeper.takes_single_orders());
+        bench.refuse_nothing();
+        assert_eq!(said(&bench.round(&next)), []);
+        for (name, cpus) in next {
+            assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
+        }
+        assert_eq!(bench.keeper.takes_single_orders(), kind.is_none());
+        bench.nothing_twice();
+    }
+}
 
+/// One round: who has each CPU, of which the first is shared; who cannot be written, and which of its files; whether the
+/// daemon restarts before.
+type Step = (Vec<usize>, Option<(usize, &'static str)>, bool);
+
+const REFUSED: &[&str] = &["cpuset.cpus.exclusive", "c/cpuset.cpus.exclusive", "c/cpuset.cpus"];
 const NAMES: [&str; 4] = ["shared", "a", "b", "d"];
 
 fn places(owners: &[usize]) -> Vec<(&'static str, String)> {
@@ -133,20 +174,21 @@ fn places(owners: &[usize]) -> Vec<(&'static str, String)> {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let owners = prop::collection::vec(0..NAMES.len(), 7).prop_map(|rest| [vec![0], rest].concat());
-    let refused = prop::option::of(1..NAMES.len());
+    let refused = prop::option::of((0..NAMES.len(), prop::sample::select(REFUSED)));
     prop::collection::vec((owners, refused, any::<bool>()), 1..6)
 }
 
 proptest! {
-    /// However CPUs change hands, whatever is not let go and wherever the daemon restarts: no two containers have a CPU
-    /// that only one of them should have, and all are where they belong when they can be.
+    /// However CPUs change hands, whatever is not let go or not moved and wherever the daemon restarts: no two containers
+    /// have a CPU that only one of them should have, and all are where they belong when they can be.
     #[test]
-    fn cpus_have_one_owner_at_every_write(steps in steps()) {
+    fn cpus_have_one_owner_at_every_write(steps in steps(), kind in prop::sample::select(&[None, ISOLATED][..])) {
         let mut bench = Bench::new();
+        bench.restart(kind);
         let mut last = Vec::new();
         for (owners, refused, restarts) in &steps {
             if *restarts {
-                bench.restart(ISOLATED);
+                bench.restart(kind);
             }
             bench.refuse_nothing();
             last = places(owners);
@@ -159,8 +201,8 @@ proptest! {
                     hierarchy.remove(&cgroup);
                 }
             }
-            if let Some(refused) = refused {
-                bench.refuse(&format!("pods/{}/cpuset.cpus.exclusive", NAMES[*refused]));
+            if let Some((refused, file)) = refused {
+                bench.refuse(&format!("pods/{}/{file}", NAMES[*refused]));
             }
             let round: Vec<(&str, &str)> = last.iter().map(|(name, cpus)| (*name, cpus.as_str())).collect();
             bench.round(&round);
@@ -172,8 +214,8 @@ proptest! {
         prop_assert_eq!(&*bench.kernel.0.twice.lock(), &[""; 0]);
         for (name, cpus) in &last {
             prop_assert_eq!(&bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
-            let kind = if *name == "shared" { "member" } else { "isolated" };
-            prop_assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), kind);
+            let expected = if *name == "shared" || kind.is_none() { "member" } else { "isolated" };
+            prop_assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.partition")), expected);
         }
     }
 }
