@@ -11,10 +11,11 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use cpuset::CpuSet;
+use node_config::Fit;
 use topology_hint::Affinity;
 
 use crate::allocate::CacheSplit;
-use crate::{AllocateError, CacheAlignment, Static};
+use crate::{AllocateError, CacheAlignment, Order, Static};
 
 impl Static {
     /// CPUs of `free` near `affinity`, in as few caches as are asked for.
@@ -45,20 +46,48 @@ impl Static {
         affinity: Affinity,
         is_cut: &mut bool,
     ) -> Result<CpuSet, AllocateError> {
-        let (touched, needed) = (self.caches_of(&cpus), self.fewest_caches(request));
-        if touched <= needed {
-            return Ok(cpus);
-        }
         let near = self.near(free, affinity);
         let free = if near.len() >= request { &near } else { free };
-        match self.best_caches(free, request, needed) {
+        self.more_in_fewest_caches(&CpuSet::new(), cpus, free, request, is_cut)
+    }
+
+    /// `added` to a container that has `own`, or else as many CPUs of `free` with which it has as few caches as are asked
+    /// for. `own` lacks nothing that is free in its caches.
+    pub(crate) fn more_in_fewest_caches(
+        &self,
+        own: &CpuSet,
+        added: CpuSet,
+        free: &CpuSet,
+        count: usize,
+        is_cut: &mut bool,
+    ) -> Result<CpuSet, AllocateError> {
+        let requested = own.len() + count;
+        let (touched, needed) = (self.caches_of(&(own | &added)), self.fewest_caches(requested));
+        if touched <= needed {
+            return Ok(added);
+        }
+        let others = needed.checked_sub(self.caches_of(own));
+        match others.and_then(|others| self.best_caches(free, count, others)) {
             Some(chosen) => {
-                let taken = self.allocator.search(&chosen, request)?;
+                let taken = self.allocator.search(&chosen, count)?;
                 *is_cut = taken.is_cut();
                 Ok(taken.into_inner())
             }
-            None => Err(CacheSplit { requested: request, touched, needed }.into()),
+            None => Err(CacheSplit { requested, touched, needed }.into()),
         }
+    }
+
+    /// Whether an allocation looks at last-level caches.
+    pub(crate) fn looks_at_caches(&self) -> bool {
+        self.options.order == Order::ByCache
+            || self.allocator.fit == Fit::Best
+            || self.cache_alignment == CacheAlignment::Required
+    }
+
+    /// Those of `free` in the caches of which a container has CPUs.
+    pub(crate) fn in_caches_of(&self, own: &CpuSet, free: &CpuSet) -> CpuSet {
+        let caches = self.allocator.units.caches.iter().filter(|cache| !cache.cpus.is_disjoint(own));
+        caches.fold(CpuSet::new(), |sum, cache| &sum | &(&cache.cpus & free))
     }
 
     pub(crate) fn caches_of(&self, cpus: &CpuSet) -> usize {

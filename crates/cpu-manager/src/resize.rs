@@ -3,8 +3,9 @@
 //! # Which CPUs
 //!
 //! A container never has fewer CPUs than it was admitted with: that set is its *baseline*. Growth adds CPUs to what it
-//! has, those of its own NUMA nodes first, by the rules of an allocation. Shrinking takes back what was added last
-//! first; of an addition that is taken back in part, those CPUs stay that an allocation would take out of it.
+//! has, those of its own NUMA nodes first, by the rules of an allocation. Where an allocation looks at last-level caches
+//! those of its own come before that. Shrinking takes back what was added last first; of an addition that is taken back
+//! in part, those CPUs stay that an allocation would take out of it.
 //!
 //! Example: admitted with 2-3, grown by 10-11 and then by 4-5. One CPU fewer takes 5, three fewer take 4-5 and 11, and
 //! five fewer are refused.
@@ -27,8 +28,7 @@ use topology_hint::Affinity;
 
 use crate::guaranteed::Guarantee as _;
 use crate::{
-    AllocateError, CacheAlignment, CacheSplit, Holdings, NotPinned, Static, TakeError, WholeCores,
-    WholeCoresError,
+    AllocateError, CacheAlignment, Holdings, NotPinned, Static, TakeError, WholeCores, WholeCoresError,
 };
 
 /// Why a container cannot have another number of CPUs, whatever is free.
@@ -172,40 +172,60 @@ impl Static {
         is_cut: &mut bool,
     ) -> Result<CpuSet, AllocateError> {
         let own = held.assigned(&pod.uid, &container.name).cloned().unwrap_or_default();
-        let free = self.available(held);
+        let mut free = self.available(held);
         let more = requested.saturating_sub(own.len());
         if self.options.whole_cores == WholeCores::Required {
-            let available = free.len() - free.intersection_len(&self.reserved_cores);
-            if more > available {
+            // Nobody can have a whole core of what shares one with reserved CPUs.
+            free -= &self.reserved_cores;
+            if more > free.len() {
                 let per_core = self.allocator.units.cpus_per_core;
-                return Err(WholeCoresError::NotEnough { available, requested: more, per_core }.into());
+                return Err(
+                    WholeCoresError::NotEnough { available: free.len(), requested: more, per_core }.into()
+                );
             }
         }
-        let here = self.near(&free, Affinity::Nodes(self.nodes_of(&own)));
-        let mut added = self.take_near(&here, more.min(here.len()), Affinity::Any, is_cut)?;
-        if let Some(missing @ 1..) = more.checked_sub(added.len()) {
-            let beyond = &free - &added;
-            if beyond.len() < missing {
-                return Err(TakeError::NotEnough { requested: more, available: free.len() }.into());
-            }
-            added |= &self.take_near(&beyond, missing, affinity, is_cut)?;
-        }
+        let added = self.more(&own, &free, more, affinity, is_cut)?;
         if added.len() != more || !(&added - &free).is_empty() {
             return Err(TakeError::Failed.into());
         }
         let all = &own | &added;
-        if self.cache_alignment == CacheAlignment::Required {
-            let (touched, needed) = (self.caches_of(&all), self.fewest_caches(requested));
-            if touched > needed {
-                return Err(CacheSplit { requested, touched, needed }.into());
-            }
-        }
         let baseline = held.baseline(&pod.uid, &container.name).unwrap_or(&own).clone();
         let mut grown = additions(held, pod, container, &own, &baseline);
         grown.push(added);
         held.assign(&pod.uid, &container.name, all.clone());
         held.set_grown(&pod.uid, &container.name, grown);
         Ok(all)
+    }
+
+    /// `count` more CPUs of `free` for a container that has `own`: of its last-level caches where those matter, then of
+    /// its NUMA nodes, then near `affinity`.
+    fn more(
+        &self,
+        own: &CpuSet,
+        free: &CpuSet,
+        count: usize,
+        affinity: Affinity,
+        is_cut: &mut bool,
+    ) -> Result<CpuSet, AllocateError> {
+        let near = self.near(free, Affinity::Nodes(self.nodes_of(own)));
+        let same_caches = if self.looks_at_caches() { self.in_caches_of(own, &near) } else { CpuSet::new() };
+        let of_caches = self.take_near(&same_caches, count.min(same_caches.len()), Affinity::Any, is_cut)?;
+        let rest = count.saturating_sub(of_caches.len());
+        let (near, free) = (&near - &of_caches, free - &of_caches);
+        let mut added = self.take_near(&near, rest.min(near.len()), Affinity::Any, is_cut)?;
+        if let Some(missing @ 1..) = rest.checked_sub(added.len()) {
+            let beyond = &free - &added;
+            if beyond.len() < missing {
+                let available = free.len() + of_caches.len();
+                return Err(TakeError::NotEnough { requested: count, available }.into());
+            }
+            added |= &self.take_near(&beyond, missing, affinity, is_cut)?;
+        }
+        if self.cache_alignment == CacheAlignment::Required {
+            let near = if near.len() >= rest { &near } else { &free };
+            added = self.more_in_fewest_caches(&(own | &of_caches), added, near, rest, is_cut)?;
+        }
+        Ok(&of_caches | &added)
     }
 }
 

@@ -9,3 +9,4 @@ mod whole_pods;
 mod cache_alignment;
 mod keep_whole;
 mod reconcile;
+mod resize;
