@@ -301,24 +301,24 @@ impl<F: Files> Keeper<F> {
     fn write(&self, cgroup: &std::path::Path, target: &Target) -> Result<Written, String> {
         let Target { place, quota, limits } = target;
         let cgroup = CgroupPath::new(cgroup).map_err(|error| error.to_string())?;
+        // Somebody will say that a container that is gone has exited. Each is tried, whatever the others come to.
         let placed = match self.cgroups.place(&cgroup, place) {
-            // Somebody will say that it has exited.
             Err(PlaceError::Gone(_)) => return Ok(Written::Nothing),
-            placed => placed.map_err(|error| with_cause(&error))?,
+            placed => placed.map_err(|error| with_cause(&error)),
         };
         // A quota by limit was written by who made the cgroup.
         let limited = match quota {
-            CpuQuota::ByLimit => Written::Nothing,
+            CpuQuota::ByLimit => Ok(Written::Nothing),
             CpuQuota::Unlimited => match self.cgroups.limit(&cgroup, Quota::NONE) {
-                Err(QuotaError::Gone(_)) => Written::Nothing,
-                limited => limited.map_err(|error| with_cause(&error))?,
+                Err(QuotaError::Gone(_)) => Ok(Written::Nothing),
+                limited => limited.map_err(|error| with_cause(&error)),
             },
         };
         let resized = match self.cgroups.change_limits(&cgroup, limits) {
-            Err(LimitError::Gone(_)) => Written::Nothing,
-            resized => resized.map_err(|error| with_cause(&error))?,
+            Err(LimitError::Gone(_)) => Ok(Written::Nothing),
+            resized => resized.map_err(|error| with_cause(&error)),
         };
-        let all = [placed, limited, resized];
+        let all = [placed?, limited?, resized?];
         Ok(if all.contains(&Written::Changed) { Written::Changed } else { Written::Nothing })
     }
 }

@@ -229,6 +229,27 @@ impl Isolation {
         trouble
     }
 
+    /// What was made, or begun.
+    pub(super) const fn held(&self) -> &Owners {
+        &self.held
+    }
+
+    /// Tells of containers that cannot have partitions yet, since they wait for CPUs of them.
+    pub(super) fn tell_without(&mut self, waiting: &Owners) -> Vec<Trouble> {
+        let mut told = Vec::new();
+        if self.kind.is_none() {
+            return told;
+        }
+        for (cgroup, cpus) in waiting {
+            // What keeps it from that has been told of a partition that is not let go.
+            if !matches!(self.said.get(cgroup), Some(What::Kept(_))) {
+                let what = What::NotMade(format!("not all of CPUs {cpus} are free yet"));
+                told.extend(self.say_once(cgroup, what));
+            }
+        }
+        told
+    }
+
     /// Tells of containers whose CPUs another container has too, in the second round in which it has: one that has ended
     /// is there until somebody says so.
     pub(super) fn tell_sharing(&mut self, sharing: &[CgroupPath]) -> Vec<Trouble> {

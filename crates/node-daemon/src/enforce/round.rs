@@ -38,7 +38,9 @@ impl<F: Files> Keeper<F> {
             outcome.add(self.put(&waits.target(one), *quota));
         }
         self.forget_others(places);
-        partitions.extend(self.isolation.take(&self.cgroups, &waits.ready(&wanted.alone)));
+        let (ready, others) = waits.ready(&wanted.alone, self.isolation.held());
+        partitions.extend(self.isolation.take(&self.cgroups, &ready));
+        partitions.extend(self.isolation.tell_without(&others));
         partitions.extend(self.isolation.tell_sharing(&wanted.sharing));
         Outcome { partitions, ..outcome }
     }
@@ -60,11 +62,13 @@ impl<F: Files> Keeper<F> {
         let moving = targets.filter(moves).collect();
         let quotas: BTreeMap<&ContainerId, CpuQuota> =
             places.iter().map(|(one, quota)| (&one.id, *quota)).collect();
-        let in_order = in_order(before, &(pool - &waits.taken), moving);
+        let in_order = in_order(before, &(pool - &waits.taken()), moving);
         in_order.into_iter().find_map(|one| {
             outcome.add(self.put(&one, quotas[&one.id]));
-            let is_stuck = self.said.contains_key(&one.id) && self.now(&one) != one.pinning.cpus;
-            is_stuck.then_some(one.id)
+            let target = one.pinning.cpus.as_ref()?;
+            let (has_failed, now) = (self.said.contains_key(&one.id), self.now(&one));
+            // One that only lacks CPUs, such as those that are offline, keeps nothing from anybody.
+            (has_failed && now.is_none_or(|now| !now.is_subset(target))).then_some(one.id)
         })
     }
 
@@ -88,9 +92,10 @@ impl<F: Files> Keeper<F> {
         let mut waiting = BTreeMap::new();
         for (one, _) in places {
             let Some(lacks) = waits.lacks(&one.id) else { continue };
-            let why = format!(
-                "a partition that is not released, or a container that is not moved yet, has {lacks}"
-            );
+            let why = match waits.holders(lacks) {
+                Some(who) => format!("{who} still has {lacks}"),
+                None => format!("it gets {lacks} when its own partition is released"),
+            };
             if self.waiting.get(&one.id) != Some(&why) {
                 let cgroup = one.cgroup.clone().unwrap_or_default();
                 trouble.push(Trouble { id: one.id.clone(), cgroup, what: What::Waits(why.clone()) });
@@ -105,8 +110,8 @@ impl<F: Files> Keeper<F> {
 /// Who does not get all of its CPUs in this round.
 #[derive(Default)]
 struct Waits {
-    /// The CPUs of partitions that are not let go, and of who stays where it is.
-    taken: CpuSet,
+    /// Partitions that are not let go and containers that stay where they are, with their CPUs.
+    holders: Vec<(String, CpuSet)>,
     waiting: BTreeMap<ContainerId, Wait>,
 }
 
@@ -158,11 +163,23 @@ impl<'a> Found<'a> {
 
 impl Waits {
     fn of(places: &[(&Enforcement, CpuQuota)], found: &Found) -> Self {
-        let taken = found.kept.values().fold(CpuSet::new(), |sum, cpus| &sum | cpus);
-        let mut waits = Self { taken, waiting: BTreeMap::new() };
+        let kept = found.kept.iter().map(|(cgroup, cpus)| (format!("partition {cgroup}"), cpus.clone()));
+        let mut waits = Self { holders: kept.collect(), waiting: BTreeMap::new() };
         // Whoever stays keeps others waiting.
         while places.iter().any(|(one, _)| waits.stays(one, found)) {}
         waits
+    }
+
+    /// The CPUs that nobody gets.
+    fn taken(&self) -> CpuSet {
+        self.holders.iter().fold(CpuSet::new(), |sum, (_, cpus)| &sum | cpus)
+    }
+
+    /// Who has some of these CPUs; `None`: nobody.
+    fn holders(&self, cpus: &CpuSet) -> Option<String> {
+        let some = self.holders.iter().filter(|(_, held)| !held.is_disjoint(cpus));
+        let names: Vec<&str> = some.map(|(who, _)| who.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(" or "))
     }
 
     /// Looks at a container once more; whether it stays where it is, and did not before.
@@ -175,12 +192,12 @@ impl Waits {
         let cgroup = one.cgroup.as_ref().and_then(|cgroup| CgroupPath::new(cgroup).ok());
         let is_stuck = found.stuck.contains(&one.id);
         let is_kept = cgroup.as_ref().is_some_and(|cgroup| found.kept.contains_key(cgroup));
-        let gained = target - &now;
-        let lacks = if is_kept { gained } else { &gained & &self.taken };
+        let (gained, taken) = (target - &now, self.taken());
+        let lacks = if is_kept { gained } else { &gained & &taken };
         if lacks.is_empty() && !is_kept && !is_stuck {
             return false;
         }
-        let (part, shared) = (target - &lacks, found.pool - &self.taken);
+        let (part, shared) = (target - &lacks, found.pool - &taken);
         let meanwhile = if is_stuck || is_kept && !now.is_empty() {
             None
         } else if !part.is_empty() {
@@ -195,7 +212,7 @@ impl Waits {
         if stays {
             // What is shared by all is nobody's.
             let shared = if found.is_shared(one) { found.pool } else { &found.shared };
-            self.taken = &self.taken | &(&now - shared);
+            self.holders.push((format!("container {}", one.id), &now - shared));
         }
         self.waiting.insert(one.id.clone(), Wait { cgroup, meanwhile, lacks });
         stays
@@ -213,12 +230,18 @@ impl Waits {
         Some(&self.waiting.get(id)?.lacks).filter(|lacks| !lacks.is_empty())
     }
 
-    /// The partitions that can be made.
-    fn ready(&self, wanted: &Owners) -> Owners {
+    /// The partitions that can be made or are, and those that have to wait.
+    fn ready(&self, wanted: &Owners, held: &Owners) -> (Owners, Owners) {
         let waits =
             |cgroup: &CgroupPath| self.waiting.values().any(|wait| wait.cgroup.as_ref() == Some(cgroup));
-        let ready = wanted.iter().filter(|(cgroup, cpus)| cpus.is_disjoint(&self.taken) && !waits(cgroup));
-        ready.map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone())).collect()
+        let is_ready = |(cgroup, cpus): &(&CgroupPath, &CpuSet)| {
+            held.get(*cgroup) == Some(*cpus) || cpus.is_disjoint(&self.taken()) && !waits(cgroup)
+        };
+        let of = |ready: bool| {
+            let some = wanted.iter().filter(|one| is_ready(one) == ready);
+            some.map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone())).collect()
+        };
+        (of(true), of(false))
     }
 }
 

@@ -71,14 +71,12 @@ fn who_gets_cpus_of_a_partition_that_stays_waits_for_them() {
     bench.refuse("pods/cpuset.cpus.exclusive");
     let next = [("b", "3-5"), ("shared", "0-2,6-7")];
     let outcome = bench.round(&next);
+    // That of `b` stays too, since nobody can say what the cgroup above leaves.
     let kept: Vec<_> = outcome.partitions.iter().map(|trouble| &trouble.what).collect();
     assert!(matches!(kept[..], [isolation::What::Kept(_), isolation::What::Kept(_)]), "{kept:?}");
     assert_eq!(
         waiting(&outcome),
-        [
-            "b: a partition that is not released, or a container that is not moved yet, has 3",
-            "shared: a partition that is not released, or a container that is not moved yet, has 2",
-        ]
+        ["b: partition /pods/a/c still has 3", "shared: partition /pods/a/c still has 2",]
     );
     assert_eq!(bench.placed(), [""; 0]);
     assert_eq!(bench.read("pods/b/c/cpuset.cpus"), "4-5");
@@ -102,14 +100,29 @@ fn who_waits_keeps_what_it_has_and_who_starts_shares() {
     // `b` cannot go where `a` is, so that who starts does not get what `b` has.
     let next = [("a", "5-6"), ("b", "2-3"), ("new", "4"), ("shared", "0-1,7")];
     let outcome = bench.round(&next);
-    assert_eq!(outcome.partitions.len(), 1, "{outcome:?}");
-    let lacks: Vec<String> = waiting(&outcome)
-        .iter()
-        .map(|line| {
-            line.replace(" a partition that is not released, or a container that is not moved yet,", "")
-        })
-        .collect();
-    assert_eq!(lacks, ["a: has 5-6", "b: has 2-3", "new: has 4"]);
+    assert_eq!(
+        waiting(&outcome),
+        [
+            "a: it gets 5-6 when its own partition is released",
+            "b: partition /pods/a/c or container a still has 2-3",
+            "new: container b still has 4",
+        ]
+    );
+    let partitions: Vec<String> =
+        outcome.partitions.iter().map(|one| format!("{} {:?}", one.cgroup, one.what)).collect();
+    assert_eq!(
+        partitions,
+        [
+            "/pods/a/c Kept(\"failed to write \\\"member\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus.partition: \
+             Device or resource busy (os error 16)\")",
+            "/pods/b/c NotMade(\"not all of CPUs 2-3 are free yet\")",
+            "/pods/new/c NotMade(\"not all of CPUs 4 are free yet\")",
+        ]
+    );
+    assert_eq!(bench.keeper.isolation.cpus().to_string(), "2-3", "that of `a` is still there");
+    let again = bench.round(&next);
+    assert_eq!((waiting(&again), again.partitions), (vec![], vec![]), "it is said once");
+    assert_eq!(bench.keeper.isolation.faults().count(), 3);
     assert_eq!(bench.placed(), ["new/c/cpus=0-1,7", "shared/c/cpus=0-1,7"]);
     bench.refuse_nothing();
     assert_eq!(said(&bench.round(&next)), []);
@@ -131,14 +144,13 @@ fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
         let outcome = bench.round(&next);
         let why: Vec<String> =
             outcome.trouble.iter().map(|one| format!("{}: {:?}", one.id, one.what)).collect();
-        let waits = "a partition that is not released, or a container that is not moved yet, has";
         let failed = "failed to write \\\"6\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus: Device or resource busy (os error 16)";
         assert_eq!(
             why,
             [
                 format!("a: Failed(\"{failed}\")"),
-                format!("b: Waits(\"{waits} 3\")"),
-                format!("shared: Waits(\"{waits} 2\")"),
+                "b: Waits(\"container a still has 3\")".to_owned(),
+                "shared: Waits(\"container a still has 2\")".to_owned(),
             ]
         );
         assert_eq!(bench.placed(), ["b/c/cpus=4", "shared/c/cpus=0-1,5,7"]);
@@ -154,6 +166,26 @@ fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
         assert_eq!(bench.keeper.takes_single_orders(), kind.is_none());
         bench.nothing_twice();
     }
+}
+
+#[test]
+fn a_partition_whose_container_lacks_cpus_is_looked_at_and_nobody_waits_for_it() {
+    let mut bench = Bench::new();
+    let all = [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")];
+    bench.round(&all);
+    // Somebody takes CPU 3 from all of them, and ends the partition.
+    bench.write("pods/cpuset.cpus", "0-2,4-7");
+    bench.write("pods/a/c/cpuset.cpus.partition", "member");
+    bench.write("pods/a/c/cpu.max", "200000 100000");
+    let outcome = bench.round(&all);
+    let lacks = "cpuset.cpus of cgroup /pods/a/c is 2-3, but 2 is in effect, since cgroup /pods has no more";
+    let said: Vec<_> = outcome.trouble.iter().map(|one| (one.id.as_str(), &one.what)).collect();
+    assert_eq!(said, [("a", &What::Failed(lacks.to_owned()))]);
+    let partitions: Vec<_> = outcome.partitions.iter().map(|one| &one.what).collect();
+    assert_eq!(partitions, [&isolation::What::Repaired]);
+    assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
+    assert_eq!(bench.read("pods/a/c/cpu.max"), "max 100000", "it has no quota all the same");
+    assert_eq!(bench.round(&all).partitions, []);
 }
 
 /// One round: who has each CPU, of which the first is shared; who cannot be written, and which of its files; whether the
