@@ -24,6 +24,16 @@ const LAST_CPU: usize = 36;
 pub struct Interrupts<F> {
     files: F,
     proc: PathBuf,
+    /// Interrupts that went elsewhere than was written, or nowhere.
+    stuck: BTreeMap<u32, Stuck>,
+}
+
+/// An interrupt that is not where it was to be.
+#[derive(Clone, Debug)]
+struct Stuck {
+    now: CpuSet,
+    target: CpuSet,
+    why: String,
 }
 
 /// What was found on CPUs.
@@ -31,8 +41,8 @@ pub struct Interrupts<F> {
 pub struct Noise {
     /// Interrupts with a handler that are served there, by number. One that was moved may come there once more.
     pub interrupts: BTreeSet<u32>,
-    /// Kernel threads that ran there last and may again, though they could run elsewhere: names by process id. A thread
-    /// of one CPU alone belongs there.
+    /// Kernel threads that ran there last and may again, though they could run elsewhere: names by process id, those of
+    /// workers without what they work on. A thread of one CPU alone belongs there.
     pub kernel_threads: BTreeMap<u32, String>,
 }
 
@@ -60,13 +70,13 @@ pub struct Move {
 impl<F: Files> Interrupts<F> {
     /// Those of the kernel whose `/proc` is here.
     pub fn new(files: F, proc: impl Into<PathBuf>) -> Self {
-        Self { files, proc: proc.into() }
+        Self { files, proc: proc.into(), stuck: BTreeMap::new() }
     }
 
     /// What is found on these CPUs. What goes away meanwhile is left out.
     ///
     /// # Errors
-    /// `/proc` cannot be listed.
+    /// `/proc` or its `irq` cannot be listed.
     pub fn noise(&self, cpus: &CpuSet) -> io::Result<Noise> {
         let mut noise = Noise::default();
         if cpus.is_empty() {
@@ -83,27 +93,32 @@ impl<F: Files> Interrupts<F> {
     /// Moves interrupts away from `taken`, and those back that were moved from other CPUs before. One that has no other
     /// CPU goes to all of `others`. Where somebody else has moved one since, that is where it gets back to, but for
     /// `taken` again. What is to be written is given to `remember` first, so that the next program knows what was even
-    /// if this one ends half-way. The interrupts that the kernel keeps where they are are returned.
+    /// if this one ends half-way. The interrupts that are not where they should be are returned, each with why. Such a
+    /// one is written again when it or its target is another one, or after [`Interrupts::try_again`].
     ///
     /// # Errors
     /// `/proc/irq` cannot be listed, or `remember` fails.
     pub fn keep_off(
-        &self,
+        &mut self,
         taken: &CpuSet,
         others: &CpuSet,
         moved: &mut Moved,
         mut remember: impl FnMut(&Moved) -> io::Result<()>,
-    ) -> io::Result<BTreeSet<u32>> {
+    ) -> io::Result<BTreeMap<u32, String>> {
         let others = others - taken;
         let mut begun = Moved::new();
         let mut plan = Vec::new();
+        let mut still_stuck = BTreeMap::new();
         for number in self.numbers()? {
             let Some(now) = self.affinity(number) else { continue };
             let own = moved.get(&number).filter(|own| own.away.contains(&now));
             let home = own.map_or_else(|| now.clone(), |own| own.home.clone());
             let target = away_from(&home, taken, &others).unwrap_or_else(|| now.clone());
             let mut away: Vec<CpuSet> = own.map(|_| now.clone()).into_iter().collect();
-            if target != now {
+            let stuck = self.stuck.remove(&number).filter(|stuck| stuck.now == now && stuck.target == target);
+            if let Some(stuck) = stuck {
+                still_stuck.insert(number, stuck);
+            } else if target != now {
                 if target != home {
                     away.push(target.clone());
                 }
@@ -113,16 +128,13 @@ impl<F: Files> Interrupts<F> {
                 begun.insert(number, Move { home, away });
             }
         }
+        self.stuck = still_stuck;
         if begun != *moved {
             remember(&begun)?;
         }
         let mut done = begun.clone();
-        let mut refused = BTreeSet::new();
         for (number, before, target) in plan {
             let now = self.write(number, &before, &target);
-            if now.as_ref() == Some(&before) {
-                refused.insert(number);
-            }
             // Where it is at home again, or gone, nothing is to be remembered.
             let left = now.filter(|now| done.get(&number).is_some_and(|own| own.home != *now));
             match (left, done.get_mut(&number)) {
@@ -134,18 +146,33 @@ impl<F: Files> Interrupts<F> {
         if done != begun {
             remember(&done)?;
         }
-        Ok(refused)
+        Ok(self.stuck.iter().map(|(number, stuck)| (*number, stuck.why.clone())).collect())
+    }
+
+    /// Interrupts that did not go where they should are written once more the next time.
+    pub fn try_again(&mut self) {
+        self.stuck.clear();
     }
 
     /// Where an interrupt is after a write, which the kernel may refuse; `None`: it is gone.
-    fn write(&self, number: u32, before: &CpuSet, target: &CpuSet) -> Option<CpuSet> {
+    fn write(&mut self, number: u32, before: &CpuSet, target: &CpuSet) -> Option<CpuSet> {
         let path = self.proc.join(format!("irq/{number}/smp_affinity_list"));
-        match self.files.write(&path, &target.to_string()) {
+        let (now, why) = match self.files.write(&path, &target.to_string()) {
             // Some controllers make something else of it.
-            Ok(()) => self.affinity(number),
-            Err(error) if is_gone(&error) => None,
-            Err(_) => Some(before.clone()),
+            Ok(()) => {
+                let now = self.affinity(number)?;
+                let why = format!("{} is {now} after {target} was written", path.display());
+                (now, why)
+            }
+            Err(error) if is_gone(&error) => return None,
+            Err(error) => {
+                (before.clone(), format!("failed to write \"{target}\" to {}: {error}", path.display()))
+            }
+        };
+        if now != *target {
+            self.stuck.insert(number, Stuck { now: now.clone(), target: target.clone(), why });
         }
+        Some(now)
     }
 
     fn numbers(&self) -> io::Result<Vec<u32>> {
@@ -194,7 +221,7 @@ impl<F: Files> Interrupts<F> {
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
         let allowed = CpuSet::from_kernel_list(allowed.trim()).ok()?;
         let name = front.split_once('(')?.1;
-        (allowed.len() > 1 && allowed.contains(last)).then(|| name.to_owned())
+        (allowed.len() > 1 && allowed.contains(last)).then(|| without_work(name).to_owned())
     }
 }
 
@@ -211,11 +238,22 @@ fn away_from(home: &CpuSet, taken: &CpuSet, others: &CpuSet) -> Option<CpuSet> {
     (!others.is_empty()).then(|| others.clone())
 }
 
+/// The name of a kernel thread without what it works on now: the kernel puts that behind a worker's own name, as in
+/// `kworker/u8:3-events_unbound`. A rescuer, such as `kworker/R-mm_percpu_wq`, has the name of its queue.
+fn without_work(name: &str) -> &str {
+    let is_worker = name.starts_with("kworker/") && !name.starts_with("kworker/R-");
+    let end = if is_worker { name.find(['-', '+']) } else { None };
+    &name[..end.unwrap_or(name.len())]
+}
+
 /// The entries of a folder whose names are numbers.
 fn numbered(folder: &Path) -> io::Result<Vec<u32>> {
+    let failed = |error: io::Error| {
+        io::Error::new(error.kind(), format!("failed to list {}: {error}", folder.display()))
+    };
     let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        numbers.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        numbers.extend(entry.map_err(failed)?.file_name().to_str().and_then(|name| name.parse::<u32>().ok()));
     }
     Ok(numbers)
 }

@@ -22,7 +22,14 @@ impl Files for Folder {
     }
 }
 
-struct Proc(tempfile::TempDir);
+/// What a kernel says of a thread that ran on CPU 1 last.
+const STAT: &str = "2778 (kworker/u8:3-flush-254:0) I 2 0 0 0 -1 69238880 0 0 0 0 0 6 0 0 20 0 1 0 4604307 0 0 \
+                    18446744073709551615 0 0 0 0 0 0 0 2147483647 0 1 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n";
+
+struct Proc {
+    folder: tempfile::TempDir,
+    kernel: Interrupts<Folder>,
+}
 
 impl Proc {
     /// Interrupts with their CPUs.
@@ -33,15 +40,12 @@ impl Proc {
             fs::create_dir_all(at.join("nic-rx")).unwrap();
             fs::write(at.join("smp_affinity_list"), format!("{cpus}\n")).unwrap();
         }
-        Self(folder)
-    }
-
-    fn kernel(&self) -> Interrupts<Folder> {
-        Interrupts::new(Folder, self.0.path())
+        let kernel = Interrupts::new(Folder, folder.path());
+        Self { folder, kernel }
     }
 
     fn path(&self, file: &str) -> PathBuf {
-        self.0.path().join(file)
+        self.folder.path().join(file)
     }
 
     fn put(&self, file: &str, text: &str) {
@@ -51,21 +55,21 @@ impl Proc {
     /// A process with name, parent, last CPU and CPUs.
     fn process(&self, id: u32, (name, parent, last, allowed): (&str, u32, usize, &str)) {
         fs::create_dir(self.path(&id.to_string())).unwrap();
-        let between = "0 ".repeat(LAST_CPU - PARENT - 1);
-        self.put(&format!("{id}/stat"), &format!("{id} ({name}) S {parent} {between}{last} 0 0\n"));
+        let stat = STAT.replace("kworker/u8:3-flush-254:0", name);
+        let stat = stat.replace(" I 2 ", &format!(" I {parent} ")).replace(" 17 1 ", &format!(" 17 {last} "));
+        self.put(&format!("{id}/stat"), &stat);
         self.put(&format!("{id}/status"), &format!("Name:\tx\nCpus_allowed_list:\t{allowed}\n"));
     }
 
     fn affinities(&self) -> Vec<String> {
-        let kernel = self.kernel();
-        let numbers = kernel.numbers().unwrap().into_iter();
-        numbers.map(|number| kernel.affinity(number).unwrap().to_string()).collect()
+        let numbers = self.kernel.numbers().unwrap().into_iter();
+        numbers.map(|number| self.kernel.affinity(number).unwrap().to_string()).collect()
     }
 
     /// On a machine with CPUs 0 to 3.
-    fn keep_off(&self, taken: &str, moved: &mut Moved) -> (Vec<String>, BTreeSet<u32>) {
-        let refused = self.kernel().keep_off(&cpus(taken), &cpus("0-3"), moved, |_| Ok(())).unwrap();
-        (self.affinities(), refused)
+    fn keep_off(&mut self, taken: &str, moved: &mut Moved) -> (Vec<String>, BTreeSet<u32>) {
+        let stuck = self.kernel.keep_off(&cpus(taken), &cpus("0-3"), moved, |_| Ok(())).unwrap();
+        (self.affinities(), stuck.into_keys().collect())
     }
 }
 
@@ -85,35 +89,40 @@ fn what_may_run_elsewhere_is_counted() {
     let proc = Proc::new(&[(1, "0-3"), (2, "0-1"), (3, "2"), (4, "2")]);
     fs::remove_dir(proc.path("irq/4/nic-rx")).unwrap();
     for (id, process) in [
-        (10, ("kworker/u8:0", 2, 2, "0-3")),
+        (10, ("kworker/u8:0+events_unbound", 2, 2, "0-3")),
         (11, ("ksoftirqd/2", 2, 2, "2")),
         (12, ("odd) name (", 2, 3, "0-3")),
         (13, ("kworker/u8:1", 2, 1, "0-3")),
         (14, ("bash", 1, 2, "0-3")),
         (15, ("kswapd0", 2, 2, "0-1")),
+        (16, ("kworker/R-mm_percpu_wq", 2, 2, "0-3")),
     ] {
         proc.process(id, process);
     }
-    let noise = proc.kernel().noise(&cpus("2-3")).unwrap();
+    let noise = proc.kernel.noise(&cpus("2-3")).unwrap();
     assert_eq!(noise.interrupts, [1, 3].into(), "nobody handles the fourth");
     let names: Vec<&str> = noise.kernel_threads.values().map(String::as_str).collect();
-    assert_eq!(names, ["kworker/u8:0", "odd) name ("]);
-    assert_eq!(proc.kernel().noise(&cpus("")).unwrap(), Noise::default());
+    assert_eq!(names, ["kworker/u8:0", "odd) name (", "kworker/R-mm_percpu_wq"]);
+    assert_eq!(proc.kernel.noise(&cpus("")).unwrap(), Noise::default());
     // Where the kernel serves it counts, not where it might.
     proc.put("irq/1/effective_affinity_list", "1\n");
     proc.put("irq/3/effective_affinity_list", "\n");
-    assert_eq!(proc.kernel().noise(&cpus("2-3")).unwrap().interrupts, [].into());
+    assert_eq!(proc.kernel.noise(&cpus("2-3")).unwrap().interrupts, [].into());
     // It was moved, and has not come since.
     proc.put("irq/2/effective_affinity_list", "3\n");
-    assert_eq!(proc.kernel().noise(&cpus("2-3")).unwrap().interrupts, [].into());
+    assert_eq!(proc.kernel.noise(&cpus("2-3")).unwrap().interrupts, [].into());
     proc.put("irq/2/smp_affinity_list", "0-3\n");
-    assert_eq!(proc.kernel().noise(&cpus("2-3")).unwrap().interrupts, [2].into());
-    assert!(Interrupts::new(Folder, "/no-such-folder").noise(&cpus("2")).is_err());
+    assert_eq!(proc.kernel.noise(&cpus("2-3")).unwrap().interrupts, [2].into());
+    let error = Interrupts::new(Folder, "/no-such-folder").noise(&cpus("2")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "failed to list /no-such-folder/irq: No such file or directory (os error 2)"
+    );
 }
 
 #[test]
 fn interrupts_move_away_and_get_back_what_they_lost() {
-    let proc = Proc::new(&[(1, "0-3"), (2, "0-1"), (3, "2")]);
+    let mut proc = Proc::new(&[(1, "0-3"), (2, "0-1"), (3, "2")]);
     let mut own = Moved::new();
     assert_eq!(proc.keep_off("2-3", &mut own).0, ["0-1", "0-1", "0-1"]);
     assert_eq!(own, moved([(1, "0-3", &["0-1"]), (3, "2", &["0-1"])]));
@@ -127,7 +136,7 @@ fn interrupts_move_away_and_get_back_what_they_lost() {
 
 #[test]
 fn what_others_wrote_meanwhile_stands() {
-    let proc = Proc::new(&[(1, "0-3"), (2, "0-3"), (3, "0-3")]);
+    let mut proc = Proc::new(&[(1, "0-3"), (2, "0-3"), (3, "0-3")]);
     let mut own = Moved::new();
     proc.keep_off("2-3", &mut own);
     proc.put("irq/1/smp_affinity_list", "1\n");
@@ -148,7 +157,7 @@ fn what_is_noted_is_enough_wherever_it_ends() {
     for (home, steps) in [("0-3", ["2-3", "3", ""]), ("2", ["2-3", "1-2", ""]), ("1-2", ["2", "", "1-2"])] {
         for end in 0..3_usize {
             for taken in 0..steps.len() {
-                let proc = Proc::new(&[(1, home), (2, home)]);
+                let mut proc = Proc::new(&[(1, home), (2, home)]);
                 let mut own = Moved::new();
                 for step in &steps[..taken] {
                     proc.keep_off(step, &mut own);
@@ -162,7 +171,8 @@ fn what_is_noted_is_enough_wherever_it_ends() {
                     Ok(())
                 };
                 let others = cpus("0-3");
-                proc.kernel().keep_off(&cpus(steps[taken]), &others, &mut own, remember).unwrap();
+                let mut kernel = Interrupts::new(Folder, proc.folder.path());
+                kernel.keep_off(&cpus(steps[taken]), &others, &mut own, remember).unwrap();
                 // Only so many were written.
                 for number in [1_u32, 2].into_iter().skip(end.saturating_sub(1)) {
                     let file = format!("irq/{number}/smp_affinity_list");
@@ -179,7 +189,7 @@ fn what_is_noted_is_enough_wherever_it_ends() {
 
 #[test]
 fn what_the_kernel_keeps_is_counted_and_tried_again() {
-    let proc = Proc::new(&[(1, "0-3"), (2, "2-3")]);
+    let mut proc = Proc::new(&[(1, "0-3"), (2, "2-3")]);
     proc.put("irq/1/managed", "");
     let mut own = Moved::new();
     let (affinities, refused) = proc.keep_off("3", &mut own);
@@ -190,7 +200,9 @@ fn what_the_kernel_keeps_is_counted_and_tried_again() {
     assert_eq!(proc.keep_off("", &mut own).1, [2].into());
     assert_eq!(own, moved([(2, "2-3", &["2"])]));
     fs::remove_file(proc.path("irq/2/managed")).unwrap();
-    assert_eq!(proc.keep_off("", &mut own).0, ["0-3", "2-3"]);
+    assert_eq!(proc.keep_off("", &mut own).1, [2].into(), "it is not tried each time");
+    proc.kernel.try_again();
+    assert_eq!(proc.keep_off("", &mut own), (vec!["0-3".to_owned(), "2-3".to_owned()], [].into()));
     // What the controller made of it is what counts.
     proc.put("irq/2/single", "");
     assert_eq!(proc.keep_off("3", &mut own), (vec!["0-3".to_owned(), "2".to_owned()], [1].into()));
@@ -200,10 +212,34 @@ fn what_the_kernel_keeps_is_counted_and_tried_again() {
 }
 
 #[test]
+fn what_stays_costs_no_further_write() {
+    let mut proc = Proc::new(&[(1, "0-3"), (2, "0-3"), (3, "0-3")]);
+    proc.put("irq/1/managed", "");
+    proc.put("irq/2/single", "");
+    let (taken, others, mut own, mut noted) = (cpus("3"), cpus("0-3"), Moved::new(), 0);
+    for expected in [2, 2] {
+        let remember = |_: &Moved| {
+            noted += 1;
+            Ok(())
+        };
+        let stuck = proc.kernel.keep_off(&taken, &others, &mut own, remember).unwrap();
+        assert_eq!(noted, expected, "before and after the first writes");
+        let irq = proc.path("irq");
+        let of = |number: u32, text: &str| (number, text.replace("IRQ", irq.to_str().unwrap()));
+        let why = [
+            of(1, "failed to write \"0-2\" to IRQ/1/smp_affinity_list: Input/output error (os error 5)"),
+            of(2, "IRQ/2/smp_affinity_list is 0 after 0-2 was written"),
+        ];
+        assert_eq!(stuck, why.into());
+    }
+    assert_eq!(own, moved([(2, "0-3", &["0"]), (3, "0-3", &["0-2"])]));
+}
+
+#[test]
 fn what_cannot_be_remembered_is_not_written() {
-    let proc = Proc::new(&[(1, "0-3")]);
+    let mut proc = Proc::new(&[(1, "0-3")]);
     let mut own = Moved::new();
     let full = |_: &Moved| Err(io::ErrorKind::StorageFull.into());
-    proc.kernel().keep_off(&cpus("3"), &cpus("0-3"), &mut own, full).unwrap_err();
+    proc.kernel.keep_off(&cpus("3"), &cpus("0-3"), &mut own, full).unwrap_err();
     assert_eq!((proc.affinities(), own), (vec!["0-3".to_owned()], Moved::new()));
 }

@@ -39,7 +39,7 @@ pub enum CgroupRoot {
     Usual,
     /// Below this folder.
     At(PathBuf),
-    /// Nothing is written.
+    /// Nothing is written, but what an earlier start did is undone.
     Off,
 }
 
@@ -136,23 +136,27 @@ fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver
             Order::Enforce(_) => {}
         }
     }
-    keep(keeper, shared);
-    for then in told {
-        then();
-    }
+    keep(keeper, told, shared);
 }
 
-/// A round over all containers as the snapshot has them.
-fn keep(keeper: &mut Keeper<Kernel>, shared: &Shared) {
+/// A round over all containers as the snapshot has them. Who waits for it is told as soon as containers have their CPUs for
+/// themselves.
+fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, shared: &Shared) {
     let snapshot = shared.snapshot.load_full();
     let places = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
     let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
     let is_off = keeper.is_off();
     let wanted = if is_off { Wanted::default() } else { Wanted::of(&shared.node, &snapshot) };
     let round = keeper.ordered_round(&places.collect::<Vec<_>>(), &wanted, &pool);
-    if !is_off {
-        let mut found = Findings::of(&keeper.isolation, &snapshot);
-        keeper.quieten(&mut found);
+    let mut found = (!is_off).then(|| Findings::of(&keeper.isolation, &snapshot));
+    if let Some(found) = &mut found {
+        keeper.quieten(found);
+    }
+    for then in told {
+        then();
+    }
+    if let Some(mut found) = found {
+        keeper.listen(&mut found);
         shared.metrics.partitions(&found);
         shared.partitions.store(Arc::new(found));
     }

@@ -36,7 +36,7 @@ fn keeper() -> (Keeper<Kernel2>, Kernel2) {
 
 fn keeper_on(kernel: &Kernel2) -> Keeper<Kernel2> {
     let none = Path::new("/no-such-folder");
-    let off = Isolation::load(None, none).unwrap();
+    let off = Isolation::load(None, none, none).unwrap();
     let quiet = Quiet::load(kernel.clone(), none, CpuInterrupts::Leave, none).unwrap();
     Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off, quiet)
 }

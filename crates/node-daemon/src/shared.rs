@@ -178,7 +178,7 @@ impl Shared {
     pub(super) fn remarks(&self) -> Vec<String> {
         let partitions = self.partitions.load_full();
         let invalid = partitions.invalid.iter().cloned();
-        self.unpublished.problems().into_iter().chain(invalid).chain(partitions.note()).collect()
+        self.unpublished.problems().into_iter().chain(invalid).chain(partitions.notes()).collect()
     }
 
     /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.

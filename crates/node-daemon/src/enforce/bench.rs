@@ -114,7 +114,7 @@ fn keeper(
 ) -> Keeper<Kernel> {
     let cgroups = Cgroups::on(kernel.clone(), ROOT).unwrap();
     let quiet = Quiet::load(kernel.clone(), proc, rule, folder).unwrap();
-    Keeper::new(cgroups, Isolation::load(kind, folder).unwrap(), quiet)
+    Keeper::new(cgroups, Isolation::load(kind, folder, Path::new(ROOT)).unwrap(), quiet)
 }
 
 impl Bench {

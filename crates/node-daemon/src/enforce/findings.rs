@@ -1,5 +1,7 @@
 //! What was found of partitions when they were looked at last.
 
+use std::collections::BTreeMap;
+
 use cgroup_cpuset::{CgroupPath, Noise};
 use cpuset::CpuSet;
 use node_agent::Snapshot;
@@ -14,8 +16,10 @@ pub(crate) struct Findings {
     /// The CPUs of all partitions that are valid.
     pub(crate) cpus: CpuSet,
     pub(crate) noise: Noise,
-    /// Interrupts of `noise` that the kernel does not let be moved.
-    pub(crate) unmovable: usize,
+    /// Interrupts that are not where they should be, each with why.
+    pub(crate) unmovable: BTreeMap<u32, String>,
+    /// Why interrupts were not moved, or `noise` is not known.
+    pub(crate) failed: Vec<String>,
 }
 
 impl Findings {
@@ -33,6 +37,20 @@ impl Findings {
         Self { invalid, cpus: isolation.cpus(), ..Self::default() }
     }
 
+    /// Why interrupts that are served there cannot be moved.
+    pub(crate) fn unmovable_there(&self) -> impl Iterator<Item = &str> {
+        let there = self.unmovable.iter().filter(|(number, _)| self.noise.interrupts.contains(number));
+        there.map(|(_, why)| why.as_str())
+    }
+
+    /// What runs there all the same, and what could not be found out.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let elsewhere = self.unmovable.iter().find(|(number, _)| !self.noise.interrupts.contains(number));
+        let not_back =
+            elsewhere.map(|(number, why)| format!("interrupt {number} is not where it should be: {why}"));
+        self.note().into_iter().chain(not_back).chain(self.failed.iter().cloned())
+    }
+
     /// What runs there all the same, in one sentence; `None`: nothing.
     pub(crate) fn note(&self) -> Option<String> {
         let count = |count: usize, what: &str| match count {
@@ -40,9 +58,10 @@ impl Findings {
             1 => Some(format!("1 {what}")),
             more => Some(format!("{more} {what}s")),
         };
-        let interrupts = count(self.noise.interrupts.len(), "interrupt").map(|served| match self.unmovable {
-            0 => format!("serve {served}"),
-            unmovable => format!("serve {served}, of which the kernel does not let {unmovable} be moved"),
+        let mut stay = self.unmovable_there();
+        let interrupts = count(self.noise.interrupts.len(), "interrupt").map(|served| match stay.next() {
+            None => format!("serve {served}"),
+            Some(why) => format!("serve {served}, of which {} cannot be moved ({why})", stay.count() + 1),
         });
         let threads = count(self.noise.kernel_threads.len(), "kernel thread");
         let threads = threads.map(|ran| format!("ran {ran} that could run elsewhere"));
@@ -68,11 +87,12 @@ mod tests {
 
     #[test]
     fn a_note_says_what_runs_there() {
-        let found = |interrupts: u32, unmovable, threads: u32| {
+        let found = |interrupts: u32, unmovable: u32, threads: u32| {
             let noise = Noise {
                 interrupts: (0..interrupts).collect(),
                 kernel_threads: (0..threads).map(|id| (id, "kworker".to_owned())).collect(),
             };
+            let unmovable = (0..unmovable).map(|number| (number, format!("IRQ {number} says no"))).collect();
             Findings { cpus: "2-3".parse().unwrap(), noise, unmovable, ..Findings::default() }.note()
         };
         assert_eq!(found(0, 0, 0), None);
@@ -80,7 +100,7 @@ mod tests {
             (found(1, 0, 0), "CPUs 2-3 of partitions serve 1 interrupt"),
             (
                 found(3, 1, 0),
-                "CPUs 2-3 of partitions serve 3 interrupts, of which the kernel does not let 1 be moved",
+                "CPUs 2-3 of partitions serve 3 interrupts, of which 1 cannot be moved (IRQ 0 says no)",
             ),
             (found(0, 0, 1), "CPUs 2-3 of partitions ran 1 kernel thread that could run elsewhere"),
             (

@@ -7,13 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
 use node_input::LoadedNode;
+use serde::{Deserialize, Serialize};
 
 use super::kept_file::KeptFile;
 use super::with_cause;
@@ -36,7 +37,18 @@ pub(super) struct Isolation {
     said: BTreeMap<CgroupPath, What>,
     /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
     sharing: BTreeMap<CgroupPath, u8>,
+    /// The root of the cgroups.
+    root: PathBuf,
     file: KeptFile,
+}
+
+/// The file.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    /// The root of the cgroups.
+    root: PathBuf,
+    /// CPUs by cgroup.
+    partitions: BTreeMap<String, String>,
 }
 
 /// Something that is to be said of a partition.
@@ -122,22 +134,25 @@ impl Wanted {
 }
 
 impl Isolation {
-    /// What the daemon before this one made is held.
+    /// What the daemon before this one made below `root`, the root of the cgroups, is held.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
-    pub(super) fn load(kind: Option<Partition>, root: &Path) -> io::Result<Self> {
-        let file = KeptFile::new(root, FILE);
-        let held = file.read(|text| {
-            let written: BTreeMap<String, String> = serde_json::from_str(text)?;
-            let owner = |(cgroup, cpus): (String, String)| {
-                let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
-                Ok((cgroup, cpus.parse().map_err(io::Error::other)?))
-            };
-            written.into_iter().map(owner).collect::<io::Result<Owners>>()
-        })?;
-        let held = held.unwrap_or_default();
-        Ok(Self { kind, held, valid: BTreeSet::new(), said: BTreeMap::new(), sharing: BTreeMap::new(), file })
+    /// The file in `folder` is there and cannot be read.
+    pub(super) fn load(kind: Option<Partition>, folder: &Path, root: &Path) -> io::Result<Self> {
+        let file = KeptFile::new(folder, FILE);
+        let kept = read(&file)?.filter(|(made_below, _)| made_below == root);
+        let held = kept.map(|(_, held)| held).unwrap_or_default();
+        let (said, sharing, root) = (BTreeMap::new(), BTreeMap::new(), root.to_owned());
+        Ok(Self { kind, held, valid: BTreeSet::new(), said, sharing, root, file })
+    }
+
+    /// The root of the cgroups below which the daemon before this one made partitions.
+    ///
+    /// # Errors
+    /// The file in `folder` is there and cannot be read.
+    pub(super) fn made_below(folder: &Path) -> io::Result<Option<PathBuf>> {
+        let kept = read(&KeptFile::new(folder, FILE))?;
+        Ok(kept.filter(|(_, held)| !held.is_empty()).map(|(root, _)| root))
     }
 
     /// Whether there is nothing to do, and never will be.
@@ -279,10 +294,21 @@ impl Isolation {
     }
 
     fn write(&self, held: &Owners) -> io::Result<()> {
-        let lines: BTreeMap<String, String> =
-            held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
-        self.file.write(&lines)
+        let partitions = held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
+        self.file.write(&Kept { root: self.root.clone(), partitions })
     }
+}
+
+/// What is in the file.
+fn read(file: &KeptFile) -> io::Result<Option<(PathBuf, Owners)>> {
+    file.read(|text| {
+        let Kept { root, partitions } = serde_json::from_str(text)?;
+        let owner = |(cgroup, cpus): (String, String)| {
+            let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
+            Ok((cgroup, cpus.parse().map_err(io::Error::other)?))
+        };
+        Ok((root, partitions.into_iter().map(owner).collect::<io::Result<Owners>>()?))
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use super::super::bench::{Bench, said};
+use super::super::bench::{Bench, ROOT, said};
+use super::super::start::release_elsewhere;
 use super::*;
 
 #[test]
@@ -142,11 +143,29 @@ fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
     let file = bench.folder.path().join(FILE);
     for damaged in [&b""[..], b"[", b"\xff", br#"{"pods/a/c": "x"}"#, br#"{"../a": "2"}"#] {
         fs::write(&file, damaged).unwrap();
-        assert!(Isolation::load(None, bench.folder.path()).unwrap().is_off());
+        assert!(Isolation::load(None, bench.folder.path(), Path::new(ROOT)).unwrap().is_off());
         assert!(!file.exists());
         assert_eq!(fs::read(bench.folder.path().join("cgroup_partitions.json.damaged")).unwrap(), damaged);
     }
     bench.restart(Some(Partition::Isolated));
     assert_eq!(said(&bench.round(&[("a", "2-3")])), []);
     assert_eq!(bench.read("cpuset.cpus.isolated"), "2-3");
+}
+
+#[test]
+fn partitions_below_another_root_are_released_or_stay_known() {
+    for now in [None, Some(Path::new("/elsewhere"))] {
+        let mut bench = Bench::new();
+        bench.round(&[("a", "2-3"), ("shared", "0-1,4-7")]);
+        let folder = bench.folder.path().to_owned();
+        // Below the same root they are kept, and below none that is there they cannot be released.
+        release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap();
+        release_elsewhere(cgroup_cpuset::Kernel, &folder, now).unwrap();
+        assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
+        assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
+        release_elsewhere(bench.kernel.clone(), &folder, now).unwrap();
+        assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
+        assert_eq!(bench.read("pods/cpuset.cpus.exclusive"), "");
+        assert_eq!(Isolation::made_below(&folder).unwrap(), None);
+    }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved, Noise};
+use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved};
 use cpuset::CpuSet;
 use node_config::CpuInterrupts;
 use serde::{Deserialize, Serialize};
@@ -29,16 +29,22 @@ pub(super) struct Quiet<F> {
     /// This boot of the machine.
     boot: String,
     file: KeptFile,
-    /// What was found last, as far as it was said.
+    /// Rounds since interrupts that stayed where they are were tried.
+    rounds: u32,
     said: Said,
 }
 
-#[derive(Clone, PartialEq, Eq, Default)]
+/// After so many rounds interrupts that stayed where they are are tried again.
+const ROUNDS_BETWEEN_TRIES: u32 = 60;
+
+/// What was said since nothing was found last.
+#[derive(Default)]
 struct Said {
-    cpus: CpuSet,
-    noise: Noise,
-    unmovable: usize,
-    failed: Option<String>,
+    interrupts: BTreeSet<u32>,
+    /// Names: workers come and go, and run here and there.
+    kernel_threads: BTreeSet<String>,
+    unmovable: BTreeSet<u32>,
+    failed: Vec<String>,
 }
 
 /// The file.
@@ -65,7 +71,7 @@ impl<F: Files> Quiet<F> {
         let moved =
             file.read(|text| serde_json::from_str::<Written>(text)?.moved(&boot))?.unwrap_or_default();
         let kernel = Interrupts::new(files, proc);
-        Ok(Self { kernel, rule, moved, boot, file, said: Said::default() })
+        Ok(Self { kernel, rule, moved, boot, file, rounds: 0, said: Said::default() })
     }
 
     /// Whether no interrupt is to be moved back.
@@ -73,56 +79,102 @@ impl<F: Files> Quiet<F> {
         self.moved.is_empty()
     }
 
-    /// Moves interrupts away from the CPUs of partitions, or back, and looks at what is left there. What differs from the
-    /// last time is said.
-    fn round(&mut self, cgroups: &Cgroups<F>, found: &mut Findings) {
-        let failed = self.look(cgroups, found).err();
-        let Findings { cpus, noise, unmovable, .. } = found;
-        let now = Said { cpus: cpus.clone(), noise: noise.clone(), unmovable: *unmovable, failed };
-        if now != self.said {
-            if let Some(why) = now.failed.as_ref().filter(|why| self.said.failed.as_ref() != Some(why)) {
-                tracing::error!(%cpus, "interrupts and kernel threads of partitions are not known: {why}");
-            }
-            let list = |numbers: &BTreeSet<u32>| {
-                numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
-            };
-            let kernel_threads = noise.kernel_threads.values().cloned().collect::<Vec<_>>().join(",");
-            match found.note() {
-                Some(note) => {
-                    tracing::warn!(interrupts = list(&found.noise.interrupts), kernel_threads, "{note}");
-                }
-                None if !self.said.noise.is_empty() && now.failed.is_none() => {
-                    tracing::info!("no interrupts and kernel threads are on CPUs of partitions any more");
-                }
-                None => {}
-            }
-            self.said = now;
+    /// Moves interrupts away from the CPUs of partitions, or back.
+    fn keep_off(&mut self, cgroups: &Cgroups<F>, found: &mut Findings) {
+        match self.interrupts(cgroups, &found.cpus) {
+            Ok(stuck) => found.unmovable = stuck,
+            Err(why) => found.failed.push(format!("failed to move interrupts: {why}")),
         }
     }
 
-    fn look(&mut self, cgroups: &Cgroups<F>, found: &mut Findings) -> Result<(), String> {
-        // They are counted even if they cannot be moved.
-        let moving = self.keep_off(cgroups, &found.cpus);
-        found.noise =
-            self.kernel.noise(&found.cpus).map_err(|error| format!("failed to look into /proc: {error}"))?;
-        found.unmovable = found.noise.interrupts.intersection(&moving?).count();
-        Ok(())
-    }
-
-    /// The interrupts that the kernel keeps where they are.
-    fn keep_off(&mut self, cgroups: &Cgroups<F>, cpus: &CpuSet) -> Result<BTreeSet<u32>, String> {
+    /// The interrupts that are not where they should be, each with why.
+    fn interrupts(&mut self, cgroups: &Cgroups<F>, cpus: &CpuSet) -> Result<BTreeMap<u32, String>, String> {
         let none = CpuSet::new();
         let taken = match self.rule {
             CpuInterrupts::Leave => &none,
             CpuInterrupts::Move => cpus,
         };
         if taken.is_empty() && self.moved.is_empty() {
-            return Ok(BTreeSet::new());
+            return Ok(BTreeMap::new());
         }
-        let others = cgroups.in_no_partition().map_err(|error| with_cause(&error))?;
-        let remember = |moved: &Moved| self.file.write(&Written::of(&self.boot, moved));
-        let moving = self.kernel.keep_off(taken, &others, &mut self.moved, remember);
-        moving.map_err(|error| format!("failed to move interrupts: {error}"))
+        // Who gets back what it lost needs no other CPUs.
+        let others = if taken.is_empty() { Ok(none.clone()) } else { cgroups.in_no_partition() };
+        let others = others.map_err(|error| with_cause(&error))?;
+        self.rounds = (self.rounds + 1) % ROUNDS_BETWEEN_TRIES;
+        if self.rounds == 0 {
+            self.kernel.try_again();
+        }
+        self.write(taken, &others).map_err(|error| error.to_string())
+    }
+
+    fn write(&mut self, taken: &CpuSet, others: &CpuSet) -> io::Result<BTreeMap<u32, String>> {
+        let (file, boot) = (&self.file, &self.boot);
+        let remember = |moved: &Moved| {
+            let written = file.write(&Written::of(boot, moved));
+            written.map_err(|error| io::Error::new(error.kind(), format!("failed to write {file}: {error}")))
+        };
+        self.kernel.keep_off(taken, others, &mut self.moved, remember)
+    }
+
+    /// Gives all interrupts back what they lost.
+    pub(super) fn give_back(&mut self) {
+        if self.moved.is_empty() {
+            return;
+        }
+        match self.write(&CpuSet::new(), &CpuSet::new()) {
+            Ok(stuck) if stuck.is_empty() => tracing::info!("interrupts that were moved are back"),
+            Ok(stuck) => {
+                let why = stuck.into_values().collect::<Vec<_>>().join("; ");
+                tracing::error!("interrupts that were moved are not all back: {why}");
+            }
+            Err(error) => tracing::error!("interrupts that were moved are not back: {error}"),
+        }
+    }
+
+    /// Looks for what runs on the CPUs of partitions, and says what is new.
+    fn look(&mut self, found: &mut Findings) {
+        match self.kernel.noise(&found.cpus) {
+            Ok(noise) => found.noise = noise,
+            Err(error) => found
+                .failed
+                .push(format!("interrupts and kernel threads of partitions are not known: {error}")),
+        }
+        for why in found.failed.iter().filter(|why| !self.said.failed.contains(why)) {
+            tracing::error!(cpus = %found.cpus, "{why}");
+        }
+        let is_quiet = found.noise.is_empty() && found.unmovable.is_empty() && found.failed.is_empty();
+        match found.note().filter(|_| self.said.knows_less_than(found)) {
+            Some(note) => {
+                let interrupts = found.noise.interrupts.iter().map(ToString::to_string);
+                let interrupts = interrupts.collect::<Vec<_>>().join(",");
+                let kernel_threads =
+                    found.noise.kernel_threads.values().cloned().collect::<Vec<_>>().join(",");
+                tracing::warn!(interrupts, kernel_threads, "{note}");
+            }
+            None if is_quiet && !self.said.is_nothing() => {
+                tracing::info!("no interrupts and kernel threads are on CPUs of partitions any more");
+            }
+            None => {}
+        }
+        if is_quiet {
+            self.said = Said::default();
+        }
+        self.said.failed.clone_from(&found.failed);
+    }
+}
+
+impl Said {
+    fn is_nothing(&self) -> bool {
+        self.interrupts.is_empty() && self.kernel_threads.is_empty() && self.unmovable.is_empty()
+    }
+
+    /// Whether something is new, which counts as said then.
+    fn knows_less_than(&mut self, found: &Findings) -> bool {
+        let before = (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len());
+        self.interrupts.extend(&found.noise.interrupts);
+        self.kernel_threads.extend(found.noise.kernel_threads.values().cloned());
+        self.unmovable.extend(found.unmovable.keys());
+        before != (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len())
     }
 }
 
@@ -132,9 +184,14 @@ impl<F: Files> Keeper<F> {
         self.isolation.is_off() && self.quiet.is_off()
     }
 
-    /// After a round: moves interrupts, and adds what runs on CPUs of partitions.
+    /// After a round: moves interrupts.
     pub(super) fn quieten(&mut self, found: &mut Findings) {
-        self.quiet.round(&self.cgroups, found);
+        self.quiet.keep_off(&self.cgroups, found);
+    }
+
+    /// After that: adds what runs on CPUs of partitions all the same. It reads a file of every process.
+    pub(super) fn listen(&mut self, found: &mut Findings) {
+        self.quiet.look(found);
     }
 }
 
@@ -154,7 +211,8 @@ impl Written {
             Ok((*number, Move { home: cpus(home)?, away: away.iter().map(cpus).collect::<io::Result<_>>()? }))
         };
         let all = self.interrupts.iter().map(one).collect::<io::Result<Moved>>()?;
-        Ok(if self.boot == boot { all } else { Moved::new() })
+        // An unknown boot may be another one.
+        Ok(if self.boot == boot && !boot.is_empty() { all } else { Moved::new() })
     }
 }
 

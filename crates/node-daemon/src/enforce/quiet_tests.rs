@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cgroup_cpuset::Partition;
+use cgroup_cpuset::{Noise, Partition};
 
 use super::super::bench::Bench;
 use super::*;
@@ -43,6 +43,7 @@ impl Bench {
         self.round(containers);
         let mut found = Findings { cpus: self.keeper.isolation.cpus(), ..Findings::default() };
         self.keeper.quieten(&mut found);
+        self.keeper.listen(&mut found);
         let mut all: Vec<PathBuf> =
             fs::read_dir(self.proc.path().join("irq")).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();
@@ -92,13 +93,54 @@ fn what_an_earlier_boot_moved_is_not_known_any_more() {
 }
 
 #[test]
+fn an_unknown_boot_is_another_one() {
+    let mut bench = Bench::moving(&[(1, "0-7")]);
+    bench.boot("");
+    bench.restart(ISOLATED);
+    bench.look(&OWN);
+    bench.restart(ISOLATED);
+    assert_eq!(bench.look(&NONE).1, ["0-1,4-7"]);
+}
+
+#[test]
+fn all_come_back_where_nothing_is_enforced_any_more() {
+    let mut bench = Bench::moving(&[(1, "0-7"), (2, "2")]);
+    bench.look(&OWN);
+    bench.restart(None);
+    bench.keeper.quiet.give_back();
+    assert!(bench.keeper.quiet.is_off());
+    assert_eq!(bench.look(&OWN).1, ["0-7", "2"]);
+}
+
+#[test]
+fn what_comes_and_goes_is_said_once() {
+    let mut said = Said::default();
+    let mut says = |interrupts: &[u32], threads: &[&str]| {
+        let threads = (0..).zip(threads).map(|(id, name)| (id, (*name).to_owned()));
+        let noise =
+            Noise { interrupts: interrupts.iter().copied().collect(), kernel_threads: threads.collect() };
+        said.knows_less_than(&Findings { noise, ..Findings::default() })
+    };
+    assert!(says(&[1], &["kworker/u8:0"]));
+    assert!(!says(&[1], &[]));
+    assert!(!says(&[], &["kworker/u8:0", "kworker/u8:0"]));
+    assert!(says(&[1], &["kworker/u8:1"]));
+    assert!(says(&[1, 2], &[]));
+}
+
+#[test]
 fn what_stays_is_counted() {
     let mut bench = Bench::moving(&[(1, "0-7"), (2, "2")]);
     bench.put("irq/2/managed", "");
-    let note = "CPUs 2-3 of partitions serve 1 interrupt, of which the kernel does not let 1 be moved";
+    let file = bench.proc.path().join("irq/2/smp_affinity_list");
+    let why = format!("failed to write \"0-1,4-7\" to {}: Input/output error (os error 5)", file.display());
+    let note = format!("CPUs 2-3 of partitions serve 1 interrupt, of which 1 cannot be moved ({why})");
     for _ in 0..2 {
         let (found, at) = bench.look(&OWN);
-        assert_eq!((found.note().as_deref(), found.unmovable), (Some(note), 1));
+        assert_eq!(
+            (found.notes().collect::<Vec<_>>(), found.unmovable_there().count()),
+            (vec![note.clone()], 1)
+        );
         assert_eq!(at, ["0-1,4-7", "2"]);
     }
     // They are not moved, and are all counted.
@@ -114,9 +156,13 @@ fn a_file_that_is_none_and_a_full_disk_are_said() {
     let mut bench = Bench::moving(&[(1, "0-7")]);
     fs::create_dir(bench.folder.path().join("moved_interrupts.json.tmp")).unwrap();
     let (found, at) = bench.look(&OWN);
-    assert_eq!((found.noise.interrupts, at), ([1].into(), vec!["0-7".to_owned()]), "it is not moved");
-    let why = bench.keeper.quiet.said.failed.clone().unwrap();
-    assert!(why.starts_with("failed to move interrupts: "), "{why}");
+    assert_eq!((&found.noise.interrupts, at), (&[1].into(), vec!["0-7".to_owned()]), "it is not moved");
+    let file = bench.folder.path().join(FILE);
+    let why = format!(
+        "failed to move interrupts: failed to write {}: Is a directory (os error 21)",
+        file.display()
+    );
+    assert_eq!(found.failed, [why]);
     for text in ["[", r#"{"boot": "first", "interrupts": {"1": {"home": "x", "away": []}}}"#] {
         fs::write(bench.folder.path().join(FILE), text).unwrap();
         let proc = bench.proc.path();

@@ -1,16 +1,17 @@
 //! Who writes cgroups, and whether they can be written as it was asked for.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, bail};
-use cgroup_cpuset::{Cgroups, Kernel};
+use cgroup_cpuset::{Cgroups, Files, Kernel};
 use crossbeam::channel;
 use node_config::CpuPartition;
 use node_input::LoadedNode;
 
-use super::isolation::{Isolation, kind_of};
+use super::isolation::{self, Isolation, Owners, kind_of};
 use super::quiet::Quiet;
 use super::{CgroupRoot, Enforcer, Keeper, Orders, Shared, Unenforced, keep, run};
 
@@ -66,12 +67,17 @@ pub(crate) fn enforcer(
     proc: &Path,
     shared: &Arc<Shared>,
 ) -> anyhow::Result<Box<dyn Enforcer>> {
-    let Some(cgroups) = cgroups else { return Ok(Box::new(Unenforced)) };
     let options = shared.node.options();
-    let isolation = Isolation::load(kind_of(options.partition), root)
-        .with_context(|| format!("failed to read the partitions of {}", root.display()))?;
-    let quiet = Quiet::load(Kernel, proc, options.interrupts, root)
+    let no_partitions = || format!("failed to read the partitions of {}", root.display());
+    release_elsewhere(Kernel, root, cgroups.as_ref().map(Cgroups::root)).with_context(no_partitions)?;
+    let mut quiet = Quiet::load(Kernel, proc, options.interrupts, root)
         .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
+    let Some(cgroups) = cgroups else {
+        quiet.give_back();
+        return Ok(Box::new(Unenforced));
+    };
+    let isolation =
+        Isolation::load(kind_of(options.partition), root, cgroups.root()).with_context(no_partitions)?;
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
     let shared = shared.clone();
@@ -81,8 +87,31 @@ pub(crate) fn enforcer(
     }
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
         // What has ended or moved since the last daemon is let go before anybody gets its CPUs.
-        keep(&mut keeper, &shared);
+        keep(&mut keeper, Vec::new(), &shared);
         run(keeper, &orders, &shared);
     })?;
     Ok(Box::new(Orders(sender)))
+}
+
+/// Releases the partitions that an earlier start made below another root of cgroups than `now`; `None`: there is none any
+/// more. What stays is said.
+///
+/// # Errors
+/// The file of partitions in `folder` cannot be read.
+pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&Path>) -> io::Result<()> {
+    let Some(earlier) = Isolation::made_below(folder)?.filter(|earlier| now != Some(earlier)) else {
+        return Ok(());
+    };
+    match Cgroups::on(files, &earlier) {
+        Ok(cgroups) => {
+            let mut isolation = Isolation::load(None, folder, &earlier)?;
+            let (trouble, kept) = isolation.let_go(&cgroups, &Owners::new());
+            trouble.iter().for_each(isolation::Trouble::log);
+            if kept.is_empty() {
+                tracing::info!(root = %earlier.display(), "partitions of an earlier start are released");
+            }
+        }
+        Err(error) => tracing::error!("partitions of an earlier start are not released: {error}"),
+    }
+    Ok(())
 }

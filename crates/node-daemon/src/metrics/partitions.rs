@@ -53,7 +53,7 @@ impl Partitions {
         for (gauge, count) in [
             (&self.invalid, found.invalid.len()),
             (&self.interrupts, found.noise.interrupts.len()),
-            (&self.unmovable, found.unmovable),
+            (&self.unmovable, found.unmovable_there().count()),
             (&self.kernel_threads, found.noise.kernel_threads.len()),
         ] {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
