@@ -23,7 +23,7 @@ use pod_spec::{ContainerName, Origin, Pod, PodUid, QosClass, ResourceName, Role}
 use thiserror::Error;
 
 use crate::attempt::admission::NO_REPLIES;
-use crate::attempt::refusal::Refused;
+use crate::attempt::refusal::{Cause, Refused};
 use crate::attempt::steps::Steps;
 use crate::attempt::{Placement, Verdict};
 use crate::ledger::{Ledger, Stale, Version};
@@ -100,20 +100,32 @@ impl Node {
         sizes: &Sizes,
     ) -> Result<ResizeAttempt, ResizeRequestError> {
         let before = ledger.pod(uid).ok_or_else(|| ResizeRequestError::UnknownPod(uid.clone()))?;
-        let mut resized = sizes.applied(before)?;
-        resized.status_qos = None;
-        let class = before.qos_class(self.pod_rules);
-        let after = resized.qos_class(self.pod_rules);
-        if class != after {
-            return Err(SizeError::QosClass { before: class, after }.into());
-        }
-        let pod = Arc::new(self.classified(resized));
+        let pod = Arc::new(self.sized(before, sizes)?);
         let way = Way { node: self, before, pod: &pod };
-        let (verdict, after) = match way.checked().and_then(|()| way.worked(ledger)) {
+        let (verdict, after) = match way.checked().map_err(Stop::from).and_then(|()| way.worked(ledger)) {
             Ok((placement, after)) => (Ok(placement), after),
             Err(refused) => (Err(way.timed(ledger, refused)), ledger.clone()),
         };
         Ok(ResizeAttempt { verdict, pod, after, made_against: ledger.version() })
+    }
+
+    /// Whether an admitted pod can have other amounts now.
+    fn can_resize(&self, ledger: &Ledger, before: &Pod, sizes: &Sizes) -> bool {
+        let Ok(pod) = self.sized(before, sizes).map(Arc::new) else { return false };
+        let way = Way { node: self, before, pod: &pod };
+        way.checked().is_ok() && way.worked(ledger).is_ok()
+    }
+
+    /// An admitted pod with other amounts.
+    fn sized(&self, before: &Pod, sizes: &Sizes) -> Result<Pod, SizeError> {
+        let mut resized = sizes.applied(&Self::as_written(before.clone()))?;
+        resized.status_qos = None;
+        let class = before.qos_class(self.pod_rules);
+        let after = resized.qos_class(self.pod_rules);
+        if class != after {
+            return Err(SizeError::QosClass { before: class, after });
+        }
+        Ok(self.classified(resized))
     }
 }
 
@@ -130,6 +142,20 @@ impl Ledger {
             Ok(_) => attempt.after.follow(self),
             Err(_) => self.clone(),
         })
+    }
+}
+
+/// Why a resize stops.
+enum Stop {
+    /// Somebody else has what it takes, or nobody can have it.
+    Room(NotNow),
+    /// It is about devices, of which their plugin tells.
+    Plugin(NotNow),
+}
+
+impl From<NotNow> for Stop {
+    fn from(refused: NotNow) -> Self {
+        Self::Room(refused)
     }
 }
 
@@ -178,7 +204,7 @@ impl Way<'_> {
     }
 
     /// The managers' part and the chain of admission, on a copy of the ledger.
-    fn worked(self, ledger: &Ledger) -> Result<(Placement, Ledger), NotNow> {
+    fn worked(self, ledger: &Ledger) -> Result<(Placement, Ledger), Stop> {
         let Self { node, pod, .. } = self;
         let mut working = ledger.clone();
         working.forget_mix();
@@ -212,22 +238,31 @@ impl Way<'_> {
                 after.forget_mix();
                 Ok((placement, after))
             }
-            Verdict::Refused(refused) => Err(NotNow {
-                when: When::Deferred,
-                message: refused.message.clone(),
-                container: refused.container.clone(),
-                refused: Some(Box::new(refused)),
-            }),
+            Verdict::Refused(refused) => {
+                let is_of_devices = matches!(refused.cause, Cause::Devices(_));
+                let refused = NotNow {
+                    when: When::Deferred,
+                    message: refused.message.clone(),
+                    container: refused.container.clone(),
+                    refused: Some(Box::new(refused)),
+                };
+                Err(if is_of_devices { Stop::Plugin(refused) } else { Stop::Room(refused) })
+            }
             Verdict::NeedsPlugin(question) => {
                 let message = format!("the device plugin of {} has to answer first", question.resource());
-                Err(NotNow { when: When::Deferred, ..NotNow::infeasible(message) })
+                Err(Stop::Plugin(NotNow { when: When::Deferred, ..NotNow::infeasible(message) }))
             }
         }
     }
 
     /// A refusal that the pod would get on a node without other pods is for ever, where CPUs or memory of its own are
     /// asked for. Of other pods the kubelet's word stands.
-    fn timed(self, ledger: &Ledger, refused: NotNow) -> NotNow {
+    fn timed(self, ledger: &Ledger, stop: Stop) -> NotNow {
+        let refused = match stop {
+            // One that is away is so without other pods too, and comes back.
+            Stop::Plugin(refused) => return refused,
+            Stop::Room(refused) => refused,
+        };
         let options = &self.node.options;
         let is_ours = options.cpu_resize == Resize::Allow || options.memory_resize == Resize::Allow;
         if refused.when == When::Infeasible || !is_ours {

@@ -4,24 +4,35 @@
 mod fixture;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cpuset::CpuSet;
+use device_manager::{Inventory, Moment};
 use fixture::Asked;
-use node_config::{OwnOptions, Resize};
+use node_config::{OwnOptions, PodPolicy, Resize};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, PodUid};
+use pod_spec::{ContainerName, Pod, PodUid, ResourceList, Role, Wishes};
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 use topology_admission::{Compat, Ledger, Node, SizeError, Sizes, Verdict, When};
+use topology_policy::KubeletPolicy;
 
 /// Two NUMA nodes of four cores with two CPUs each: node 0 has 0-7, node 1 has 8-15. Reserved is core 0 with 0-1.
 const MACHINE: &str = "pack:2 [numa(memory=32GiB)] core:4 pu:2";
 
 fn node_with(policy: &str, cpu_resize: Resize, memory_resize: Resize) -> Node {
-    let info = fixture::machine(MACHINE, 0);
-    let config = fixture::config(&info, policy, "container", 2);
     let options = OwnOptions { cpu_resize, memory_resize, ..OwnOptions::default() };
+    node_of(policy, "container", options)
+}
+
+fn node_of(policy: &str, scope: &str, options: OwnOptions) -> Node {
+    let info = fixture::machine(MACHINE, 0);
+    let config = fixture::config(&info, policy, scope, 2);
     fixture::node(&info, &config, Compat::default(), options)
+}
+
+fn allowed() -> OwnOptions {
+    OwnOptions { cpu_resize: Resize::Allow, memory_resize: Resize::Allow, ..OwnOptions::default() }
 }
 
 fn node(policy: &str) -> Node {
@@ -45,7 +56,7 @@ fn sizes(ledger: &Ledger, name: &str, wanted: &[(&str, &str, &str)]) -> Sizes {
     let mut sizes = Sizes::default();
     for (container, resource, amount) in wanted {
         let container = pod.container(&(*container).into()).unwrap();
-        sizes.set(container, &(*resource).into(), &amount.parse().unwrap());
+        sizes.set(pod, container, &(*resource).into(), &amount.parse().unwrap());
     }
     sizes
 }
@@ -213,12 +224,98 @@ fn others_wait_until_it_fits() {
     assert_eq!(cpus(&ledger, "a"), "", "it stays in the shared pool");
 }
 
+/// The ledger with a pod as it is written.
+fn run(node: &Node, ledger: &Ledger, pod: &Pod) -> Ledger {
+    let attempt = node.admission(ledger, pod).attempt();
+    assert!(matches!(attempt.verdict, Verdict::Admitted(_)), "{:?}", attempt.verdict);
+    ledger.commit(attempt).unwrap()
+}
+
+fn amounts(cpu: &str, memory: &str) -> ResourceList {
+    [("cpu", cpu), ("memory", memory)].map(|(of, amount)| (of.into(), amount.parse().unwrap())).into()
+}
+
+#[test]
+fn a_container_with_exclusive_cpus_of_its_choice_is_resized_by_its_limit() {
+    let pod_policy = PodPolicy::default().with_word("cpu=exclusive").unwrap();
+    let node = node_of("restricted", "container", OwnOptions { pod_policy, ..allowed() });
+    let mut pod = fixture::pod("a", &[Asked { cpus: 2, memory: 512, ..Asked::default() }]);
+    pod.containers[0].requests = amounts("1", "256Mi");
+    pod.constraints.wishes = Wishes::among([("topolet.dev/cpu", "exclusive")]);
+    let ledger = run(&node, &node.empty_ledger(), &pod);
+    assert_eq!(cpus(&ledger, "a"), "2-3");
+    let ledger = resize(&node, &ledger, "a", &[("c0", "cpu", "4")]).unwrap();
+    assert_eq!(cpus(&ledger, "a"), "2-5");
+    let ledger = resize(&node, &ledger, "a", &[("c0", "cpu", "3")]).unwrap();
+    assert_eq!(cpus(&ledger, "a"), "2-4");
+    let ledger = resize(&node, &ledger, "a", &[("c0", "memory", "300Mi")]).unwrap();
+    let mut above = Sizes::default();
+    above.0.entry("c0".into()).or_default().requests = amounts("4", "256Mi");
+    let error = node.resize(&ledger, &uid("a"), &above).unwrap_err().to_string();
+    assert_eq!(error, "the cpu request of container \"c0\" is 4, above its limit of 3");
+    let too_many = sizes(&ledger, "a", &[("c0", "cpu", "16")]);
+    let largest = node.largest_resize(&ledger, &uid("a"), &too_many).unwrap();
+    assert_eq!((largest.container.as_str(), largest.amount.value()), ("c0", 14));
+}
+
+#[test]
+fn what_init_containers_have_left_serves_no_growth() {
+    let node = node_of("single-numa-node", "pod", allowed());
+    let mut pod = fixture::pod("a", &[4, 2].map(|cpus| Asked { cpus, memory: 64, ..Asked::default() }));
+    pod.containers[0].role = Role::Init;
+    let ledger = run(&node, &node.empty_ledger(), &pod);
+    assert_eq!(cpus(&ledger, "a"), "2-5 2-3");
+    let other = admit(&node, &ledger, "b", &[(1, 64)]).unwrap();
+    assert_eq!(cpus(&other, "b"), "6");
+    let grown = resize(&node, &other, "a", &[("c1", "cpu", "3")]).unwrap();
+    assert_eq!(cpus(&grown, "a"), "2-5 2-3,7");
+    let refused = resize(&node, &other, "a", &[("c1", "cpu", "4")]).unwrap_err();
+    assert_eq!(refused, "Deferred: Resources cannot be allocated with Topology locality");
+}
+
+#[test]
+fn a_plugin_that_is_away_comes_back() {
+    let node = node("best-effort");
+    let inventory = fixture::inventory(&node, 2);
+    let ledger = node.empty_ledger().with_inventory(inventory);
+    let ledger =
+        run(&node, &ledger, &fixture::pod("a", &[Asked { cpus: 2, memory: 64, vfs: 1, ..Asked::default() }]));
+    let mut restarted = Inventory::new(node.nodes().clone());
+    restarted.remember(&"example.com/vf".into(), Moment(Duration::ZERO));
+    let away = ledger.with_inventory(restarted);
+    let refused = resize(&node, &away, "a", &[("c0", "cpu", "4")]).unwrap_err();
+    let message = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices example.com/vf, \
+                   which is unexpected";
+    assert_eq!(refused, format!("Deferred: {message}"));
+}
+
+#[test]
+fn a_pod_has_come_when_it_came() {
+    let node = node("none");
+    let ledger = admit(&node, &node.empty_ledger(), "a", &[(2, 64)]).unwrap();
+    let ledger = admit(&node, &ledger, "b", &[(2, 64)]).unwrap();
+    let ledger = resize(&node, &ledger, "a", &[("c0", "cpu", "4")]).unwrap();
+    let names: Vec<&str> = ledger.pods_by_arrival().map(|pod| pod.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+}
+
 /// What happens to one of a few pods.
 #[derive(Clone, Debug)]
 enum Happens {
-    Admit { pod: usize, cpus: Vec<u64> },
-    Resize { pod: usize, cpus: Vec<u64>, memory: u64 },
-    Remove { pod: usize },
+    /// With an init container that has so many CPUs, if any.
+    Admit {
+        pod: usize,
+        init: u64,
+        cpus: Vec<u64>,
+    },
+    Resize {
+        pod: usize,
+        cpus: Vec<u64>,
+        memory: u64,
+    },
+    Remove {
+        pod: usize,
+    },
     Restart,
 }
 
@@ -226,7 +323,7 @@ fn happens() -> impl Strategy<Value = Happens> {
     let pod = || 0..5_usize;
     let cpus = || proptest::collection::vec(1..7_u64, 1..3);
     prop_oneof![
-        3 => (pod(), cpus()).prop_map(|(pod, cpus)| Happens::Admit { pod, cpus }),
+        3 => (pod(), 0..4_u64, cpus()).prop_map(|(pod, init, cpus)| Happens::Admit { pod, init, cpus }),
         6 => (pod(), cpus(), 1..2048_u64).prop_map(|(pod, cpus, memory)| Happens::Resize { pod, cpus, memory }),
         1 => pod().prop_map(|pod| Happens::Remove { pod }),
         1 => any::<()>().prop_map(|()| Happens::Restart),
@@ -268,17 +365,34 @@ fn follow(model: &mut Model, ledger: &Ledger, name: &str) -> Result<(), TestCase
 fn check(node: &Node, ledger: &Ledger) -> Result<(), TestCaseError> {
     let (policy, held) = (node.cpus().unwrap(), ledger.cpus().unwrap());
     let mut rest = policy.all().clone();
+    let is_init = |pod: &Pod, name: &ContainerName| pod.container(name).unwrap().role == Role::Init;
     for (pod, container, cpus) in held.iter() {
-        prop_assert!((cpus - &rest).is_empty(), "{pod}/{container} shares {cpus}");
-        rest -= cpus;
-        let asked =
-            ledger.pod(pod).unwrap().container(container).unwrap().requests.get("cpu").unwrap().value();
+        let pod = ledger.pod(pod).unwrap();
+        let asked = pod.container(container).unwrap().requests.get("cpu").unwrap().value();
         prop_assert_eq!(i64::try_from(cpus.len()).unwrap(), asked);
+        if !is_init(pod, container) {
+            prop_assert!((cpus - &rest).is_empty(), "{}/{container} shares {cpus}", pod.name);
+            rest -= cpus;
+        }
+    }
+    // An init container lends its CPUs to those that follow it in its pod, and keeps what they leave.
+    for (pod, container, cpus) in held.iter().filter(|(pod, name, _)| is_init(ledger.pod(pod).unwrap(), name))
+    {
+        let of_others = held.iter().filter(|(other, ..)| *other != pod);
+        prop_assert!(of_others.into_iter().all(|(.., other)| other.is_disjoint(cpus)), "{pod}/{container}");
+        rest -= cpus;
+    }
+    for pod in ledger.pods().filter(|_| node.rules().policy == KubeletPolicy::SingleNumaNode) {
+        for own in held.of_pod(&pod.uid).filter(|(name, _)| !is_init(pod, name)).map(|(_, cpus)| cpus) {
+            prop_assert_eq!(policy.nodes_of(own).len(), 1, "{}", pod.name);
+        }
     }
     prop_assert_eq!(held.shared(), &rest, "the shared pool is the rest");
     prop_assert!((policy.reserved() - &rest).is_empty() && !rest.is_empty());
     let memory = ledger.memory().unwrap();
-    for (pod, container, blocks) in memory.iter() {
+    // What the others took over is not booked for an init container any more.
+    let booked = memory.iter().filter(|(pod, name, _)| !is_init(ledger.pod(pod).unwrap(), name));
+    for (pod, container, blocks) in booked {
         let asked = ledger.pod(pod).unwrap().container(container).unwrap().requests.get("memory").unwrap();
         prop_assert!(blocks.iter().all(|block| i64::try_from(block.size).unwrap() == asked.value()));
     }
@@ -292,16 +406,24 @@ proptest! {
     fn sets_stay_disjoint_and_baselines_held(
         steps in proptest::collection::vec(happens(), 1..40),
         policy in prop_oneof!["none", "best-effort", "restricted", "single-numa-node"],
+        scope in prop_oneof!["container", "pod"],
     ) {
-        let node = node(&policy);
+        let node = node_of(&policy, &scope, allowed());
         let (mut ledger, mut model) = (node.empty_ledger(), Model::new());
         for step in steps {
             match step {
-                Happens::Admit { pod, cpus } => {
+                Happens::Admit { pod, init, cpus } => {
                     let name = format!("p{pod}");
-                    let asked: Vec<(u64, u64)> = cpus.iter().map(|cpus| (*cpus, 256)).collect();
-                    if !ledger.has_pod(&uid(&name)) && let Some(after) = admit(&node, &ledger, &name, &asked) {
-                        ledger = after;
+                    let counts = (init > 0).then_some(&init).into_iter().chain(&cpus);
+                    let asked: Vec<Asked> =
+                        counts.map(|cpus| Asked { cpus: *cpus, memory: 256, ..Asked::default() }).collect();
+                    let mut pod = fixture::pod(&name, &asked);
+                    if init > 0 {
+                        pod.containers[0].role = Role::Init;
+                    }
+                    let attempt = node.admission(&ledger, &pod).attempt();
+                    if !ledger.has_pod(&pod.uid) && matches!(attempt.verdict, Verdict::Admitted(_)) {
+                        ledger = ledger.commit(attempt).unwrap();
                         follow(&mut model, &ledger, &name)?;
                     }
                 }
@@ -309,19 +431,20 @@ proptest! {
                     let name = format!("p{pod}");
                     let Some(known) = ledger.pod(&uid(&name)).cloned() else { continue };
                     let mut sizes = Sizes::default();
-                    for (container, cpus) in known.containers.iter().zip(&cpus) {
-                        sizes.set(container, &"cpu".into(), &cpus.to_string().parse().unwrap());
-                        sizes.set(container, &"memory".into(), &format!("{memory}Mi").parse().unwrap());
+                    let running = || known.containers.iter().filter(|container| container.role != Role::Init);
+                    for (container, cpus) in running().zip(&cpus) {
+                        sizes.set(&known, container, &"cpu".into(), &cpus.to_string().parse().unwrap());
+                        sizes.set(&known, container, &"memory".into(), &format!("{memory}Mi").parse().unwrap());
                     }
                     let attempt = node.resize(&ledger, &uid(&name), &sizes).unwrap();
                     if let Err(refused) = &attempt.verdict {
-                        let below = known.containers.iter().zip(&cpus).any(|(container, cpus)| {
+                        let below = running().zip(&cpus).any(|(container, cpus)| {
                             let of = &model[&(name.clone(), container.name.to_string())].0;
                             usize::try_from(*cpus).unwrap() < of.len()
                         });
                         prop_assert!(!below || refused.when == When::Infeasible);
                         // A container that only shrinks is never refused.
-                        let grows = known.containers.iter().zip(&cpus).any(|(container, cpus)| {
+                        let grows = running().zip(&cpus).any(|(container, cpus)| {
                             container.requests.get("cpu").unwrap().value() < i64::try_from(*cpus).unwrap()
                         });
                         prop_assert!(below || grows || refused.refused.is_none(), "{refused:?}");

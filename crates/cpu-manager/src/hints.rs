@@ -7,7 +7,7 @@
 
 use cpuset::CpuSet;
 use numa_bitmask::NodeMask;
-use pod_spec::{Container, Pod, PodUid, Unit};
+use pod_spec::{Container, Pod, PodUid, Role, Unit};
 use topology_hint::Answers;
 
 use crate::guaranteed::Guarantee as _;
@@ -78,6 +78,9 @@ impl Static {
     fn container_hints(&self, held: &Holdings, pod: &Pod, container: &Container, answers: &mut Answers) {
         let Ok(request) = self.pod_level.exclusive_cpus(pod, container) else { return };
         match held.assigned(&pod.uid, &container.name) {
+            Some(own) if own.len() == request && held.is_resizing(&pod.uid) => {
+                self.push_what_it_has(own, answers);
+            }
             Some(own) if own.len() == request => self.push_family(request, Supply::Own(own), answers),
             // What it has stays; the rest can come from the shared pool.
             Some(own) if held.is_resizing(&pod.uid) => {
@@ -99,11 +102,15 @@ impl Static {
             answers.push_impossible(self.resource.clone());
             return;
         }
+        if held.is_resizing(&pod.uid) {
+            self.pod_hints_of_running(held, pod, answers);
+            return;
+        }
         let mut own = CpuSet::new();
         for container in &pod.containers {
             let Some(cpus) = held.assigned(&pod.uid, &container.name) else { continue };
             let asked = self.pod_level.exclusive_cpus(pod, container).unwrap_or(0);
-            if cpus.len() != asked && !held.is_resizing(&pod.uid) {
+            if cpus.len() != asked {
                 answers.push_impossible(self.resource.clone());
                 return;
             }
@@ -120,11 +127,39 @@ impl Static {
         self.push_family(request, supply, answers);
     }
 
+    /// Of a pod under resize. What init containers that have run hold serves nobody.
+    fn pod_hints_of_running(&self, held: &Holdings, pod: &Pod, answers: &mut Answers) {
+        let (mut own, mut request) = (CpuSet::new(), 0);
+        for container in pod.containers.iter().filter(|container| container.role != Role::Init) {
+            request += self.pod_level.exclusive_cpus(pod, container).unwrap_or(0);
+            own |= held.assigned(&pod.uid, &container.name).unwrap_or(&CpuSet::new());
+        }
+        if request == 0 {
+            return;
+        }
+        if own.len() == request {
+            self.push_what_it_has(&own, answers);
+        } else {
+            let supply = Supply::Pool { shared: held.shared(), reusable: Some(&own) };
+            self.push_family(request, supply, answers);
+        }
+    }
+
+    /// What runs and gets no more stays where it is, though fewer nodes would do after it has given CPUs back.
+    fn push_what_it_has(&self, own: &CpuSet, answers: &mut Answers) {
+        let size = self.preferred_size(own.len()).max(self.nodes_of(own).len());
+        self.push_family_of(size, own.len(), Supply::Own(own), answers);
+    }
+
     fn push_family(&self, request: usize, supply: Supply<'_>, answers: &mut Answers) {
+        self.push_family_of(self.preferred_size(request), request, supply, answers);
+    }
+
+    /// `size`: the number of nodes of a hint that is preferred.
+    fn push_family_of(&self, size: u32, request: usize, supply: Supply<'_>, answers: &mut Answers) {
         let within = self.nodes.iter().fold(NodeMask::EMPTY, |mask, node| mask | node.mask);
         let supplies = self.nodes.iter().map(|node| (node.mask, supply.on(node) as u64));
         let must = supply.must(&self.nodes);
-        let size = self.preferred_size(request);
         let mut family = answers.push_family(self.resource.clone());
         family.open(within).must(must).need(request as u64, supplies);
         match (self.options.alignment, self.nodes_per_socket) {

@@ -1,8 +1,10 @@
 //! What a pod says of the node on which it may run, and what it takes of it besides resources.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+
+use k8s_quantity::Quantity;
 
 use crate::selector::NodeSelectorTerm;
 use crate::{ContainerName, Wishes};
@@ -33,9 +35,9 @@ pub struct Constraints {
     pub supplemental_groups: SupplementalGroups,
     /// Annotations by which the pod chooses rules of its own.
     pub wishes: Wishes,
-    /// Containers that get CPUs for themselves whatever the QoS class. No field of a manifest: whoever grants a wish
-    /// sets it.
-    pub exclusive: BTreeSet<ContainerName>,
+    /// Containers that get CPUs for themselves whatever the QoS class, and the CPU request that each had before it became
+    /// its limit. No field of a manifest: whoever grants a wish sets it.
+    pub exclusive: BTreeMap<ContainerName, Option<Quantity>>,
 }
 
 /// Priorities from here on are those of critical pods.

@@ -55,7 +55,7 @@ impl Pod {
     /// Whether the container gets CPUs for itself whatever the pod's QoS class.
     #[must_use]
     pub fn has_exclusive_cpus(&self, container: &Container) -> bool {
-        self.constraints.exclusive.contains(&container.name)
+        self.constraints.exclusive.contains_key(&container.name)
     }
 }
 

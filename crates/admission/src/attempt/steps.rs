@@ -139,7 +139,9 @@ impl<'a> Steps<'a> {
         if let Err(error) = self.node.chosen(self.pod) {
             return self.ended(Err(Stop::refused(None, Cause::PodPolicy(error))));
         }
-        self.regroup();
+        if self.operation == Operation::Add {
+            self.regroup();
+        }
         let aligned = match (self.rules.policy, self.rules.scope) {
             (KubeletPolicy::None, _) => self.each_container(|steps, container| {
                 steps.choose_links(Unit::Container(steps.pod, container), Some(&container.name))?;

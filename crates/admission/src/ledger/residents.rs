@@ -31,9 +31,10 @@ struct Resident {
 }
 
 impl Residents {
-    /// The pod runs from now on; one of the same UID is replaced.
+    /// The pod runs from now on; one of the same UID is replaced, and has come when that did.
     pub(crate) fn enter(&mut self, pod: Arc<Pod>, requests: Requests) {
-        let arrival = self.arrivals;
+        let known = self.pods.get(&pod.uid).map(|resident| resident.arrival);
+        let arrival = known.unwrap_or(self.arrivals);
         self.arrivals += 1;
         let used = Arc::make_mut(&mut self.used);
         add(used, &requests, 1);

@@ -134,12 +134,28 @@ impl Node {
         if exclusive.is_empty() {
             return pod;
         }
+        let mut written = core::mem::take(&mut pod.constraints.exclusive);
         for container in pod.containers.iter_mut().filter(|container| exclusive.contains(&container.name)) {
+            let request = written.remove(&container.name);
+            let request = request.unwrap_or_else(|| container.requests.get("cpu").cloned());
             if let Some(limit) = container.limits.get("cpu").cloned() {
                 container.requests.insert("cpu".into(), limit);
             }
+            pod.constraints.exclusive.insert(container.name.clone(), request);
         }
-        pod.constraints.exclusive = exclusive;
+        pod
+    }
+
+    /// A pod that was classified, as it was written.
+    pub(crate) fn as_written(mut pod: Pod) -> Pod {
+        let written = core::mem::take(&mut pod.constraints.exclusive);
+        for container in &mut pod.containers {
+            match written.get(&container.name) {
+                Some(Some(request)) => drop(container.requests.insert("cpu".into(), request.clone())),
+                Some(None) => drop(container.requests.remove("cpu")),
+                None => {}
+            }
+        }
         pod
     }
 

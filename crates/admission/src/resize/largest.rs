@@ -27,7 +27,7 @@ impl Node {
     #[must_use]
     pub fn largest_resize(&self, ledger: &Ledger, uid: &PodUid, sizes: &Sizes) -> Option<Largest> {
         let pod = ledger.pod(uid)?;
-        let resized = sizes.applied(pod).ok()?;
+        let resized = self.sized(pod, sizes).ok()?;
         for resource in ["cpu", "memory"] {
             let unit: i64 = if resource == "cpu" { 1 } else { 1 << 20 };
             for container in resized.containers.iter().filter(|container| container.role != Role::Init) {
@@ -42,8 +42,8 @@ impl Node {
                 let fits = |units: i64| {
                     let amount = Quantity::from_units(units.saturating_mul(unit), format);
                     let mut only = Sizes::default();
-                    only.set(before, &resource, &amount);
-                    let fits = self.resize(ledger, uid, &only).is_ok_and(|tried| tried.verdict.is_ok());
+                    only.set(pod, before, &resource, &amount);
+                    let fits = self.can_resize(ledger, pod, &only);
                     fits.then(|| Largest {
                         container: container.name.clone(),
                         resource: resource.clone(),

@@ -86,9 +86,14 @@ pub enum SizeError {
 }
 
 impl Sizes {
-    /// `amount` of a resource for one container: its request, and its limit too where that equals the request.
-    pub fn set(&mut self, container: &Container, resource: &ResourceName, amount: &Quantity) {
+    /// `amount` of a resource for one container of an admitted pod: its request, and its limit too where that equals the
+    /// request. A container with exclusive CPUs that it has chosen has as many as its limit says, which alone is set.
+    pub fn set(&mut self, pod: &Pod, container: &Container, resource: &ResourceName, amount: &Quantity) {
         let size = self.0.entry(container.name.clone()).or_default();
+        if resource.as_str() == "cpu" && pod.constraints.exclusive.contains_key(&container.name) {
+            size.limits.insert(resource.clone(), amount.clone());
+            return;
+        }
         size.requests.insert(resource.clone(), amount.clone());
         if container.limits.contains_key(resource)
             && container.limits.get(resource) == container.requests.get(resource)

@@ -96,7 +96,7 @@ fn read_sizes(pod: &Pod, words: &[String]) -> anyhow::Result<Sizes> {
             Some(name) => named(pod, name)?,
             None => only(pod)?,
         };
-        sizes.set(container, &ResourceName::new(resource), &amount);
+        sizes.set(pod, container, &ResourceName::new(resource), &amount);
     }
     Ok(sizes)
 }
