@@ -16,7 +16,7 @@ use core::fmt;
 
 use device_manager::{Devices, Inventory, Links};
 use node_config::{
-    Amounts, OwnOptions, Placement, PodPolicy, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
+    Amounts, OwnOptions, Placement, PodPolicy, Resize, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
 };
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
@@ -271,6 +271,13 @@ impl Node {
     #[must_use]
     pub const fn placement(&self) -> &Placement {
         &self.options.placement
+    }
+
+    /// Whether pods that hold CPUs or memory alone can be resized.
+    #[must_use]
+    pub const fn can_resize_pods(&self) -> bool {
+        matches!(self.options.cpu_resize, Resize::Allow)
+            || matches!(self.options.memory_resize, Resize::Allow)
     }
 
     /// The CPU manager; `None`: policy `none`.

@@ -11,7 +11,7 @@ use device_manager::{Inventory, Moment};
 use fixture::Asked;
 use node_config::{OwnOptions, PodPolicy, Resize};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, Pod, PodUid, ResourceList, Role, Wishes};
+use pod_spec::{ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Wishes};
 use proptest::prelude::{ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 use topology_admission::{Compat, Ledger, Node, SizeError, Sizes, Verdict, When};
@@ -287,6 +287,26 @@ fn a_plugin_that_is_away_comes_back() {
     let message = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices example.com/vf, \
                    which is unexpected";
     assert_eq!(refused, format!("Deferred: {message}"));
+}
+
+#[test]
+fn containers_stay_within_what_their_pod_asks_for() {
+    let node = node("none");
+    let mut pod = fixture::pod("a", &[Asked { cpus: 2, memory: 64, ..Asked::default() }; 2]);
+    pod.resources = Some(PodResources { requests: amounts("5", "1Gi"), limits: amounts("5", "1Gi") });
+    let ledger = run(&node, &node.empty_ledger(), &pod);
+    for (wanted, expected) in [
+        (
+            &[("c0", "cpu", "6")][..],
+            "the cpu limit of container \"c0\" is 6, which must be less than or equal to pod limits of 5",
+        ),
+        (
+            &[("c0", "cpu", "3"), ("c1", "cpu", "3")],
+            "the pod's cpu request is 5, which must be greater than or equal to aggregate container requests of 6",
+        ),
+    ] {
+        assert_eq!(resize(&node, &ledger, "a", wanted).unwrap_err(), expected);
+    }
 }
 
 #[test]

@@ -106,13 +106,16 @@ impl<F: Files> Cgroups<F> {
         text.parse().map(Some).map_err(|_| LimitError::NoLimit { path, text })
     }
 
-    /// Gives a cgroup other limits than it has. A cgroup without a limit gets none.
+    /// Gives a cgroup other limits than it has. A cgroup without a limit gets none. Each is tried, whatever the other comes
+    /// to.
     ///
     /// # Errors
-    /// Memory in use is above the limit, which is not written then; the kernel refuses; or a cgroup above has less.
+    /// Memory in use is above the limit, which is not written then; the kernel refuses; or a cgroup above has less. Of two
+    /// errors the one about memory.
     pub fn change_limits(&self, cgroup: &CgroupPath, limits: &Limits) -> Result<Written, LimitError> {
-        let memory = limits.memory.map_or(Ok(Written::Nothing), |bytes| self.change_memory(cgroup, bytes))?;
-        let cpu = limits.cpu.map_or(Ok(Written::Nothing), |milli| self.change_quota(cgroup, milli))?;
+        let memory = limits.memory.map_or(Ok(Written::Nothing), |bytes| self.change_memory(cgroup, bytes));
+        let cpu = limits.cpu.map_or(Ok(Written::Nothing), |milli| self.change_quota(cgroup, milli));
+        let (memory, cpu) = (memory?, cpu?);
         Ok(if memory == Written::Changed { memory } else { cpu })
     }
 

@@ -280,4 +280,7 @@ fn only_what_is_limited_gets_another_limit() {
         "cpu.max of cgroup /kubepods/pod2/app is 250000 50000, and cgroup /kubepods/pod2 has only 300000 100000"
     );
     assert_eq!(change(&app, Some(3000), None), Ok(Written::Changed));
+    // One that cannot be had keeps the other from nothing.
+    change(&app, Some(2000), Some(9 * GI)).unwrap_err();
+    assert_eq!(text("kubepods/pod2/app/cpu.max"), "100000 50000");
 }

@@ -1,6 +1,6 @@
 //! What a pod demands of its node besides resources: selectors, ports, tolerations, its origin.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use pod_spec::{
     Constraints, Demand, HostPort, NodeSelectorTerm, Origin, Requirement, SupplementalGroups, Tolerated,
@@ -41,7 +41,7 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
         origin: read_origin(metadata)?,
         supplemental_groups: read_groups(spec)?,
         wishes: read_wishes(metadata)?,
-        exclusive: BTreeSet::new(),
+        exclusive: BTreeMap::new(),
     })
 }
 

@@ -101,10 +101,17 @@ pub enum EndReason {
 }
 
 /// An answer other than a decision.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
     /// The request has been carried out and is on disk.
     Done,
+    /// A pod has other amounts, and they are on disk.
+    Resized {
+        /// The ledger before.
+        before: Box<Ledger>,
+        /// The ledger afterwards.
+        after: Box<Ledger>,
+    },
     /// The pod runs already, as it is.
     Unchanged,
     /// The pod waits for device plugins, and is decided on later.

@@ -5,11 +5,12 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{node, pod, uid};
+use common::{pod, uid};
 use cpuset::CpuSet;
 use device_manager::{AllocateReply, Device, DeviceId, Inventory, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
@@ -18,7 +19,7 @@ use node_agent::{
 };
 use node_state::{PODS, PodList, RepairPlan, StateFolder};
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
-use topology_admission::{Ledger, Verdict};
+use topology_admission::{Ledger, Node, Verdict};
 
 const ROOT: &str = "/kubelet";
 
@@ -166,6 +167,28 @@ fn resizes() -> Vec<Step> {
         plain(Event::Request(Ticket(0), Request::Delete(uid("b")))),
         resize("a", 4, 8),
     ]
+}
+
+/// Pods of which memory alone changes.
+fn memory_resizes() -> Vec<Step> {
+    MEMORY_ALONE.set(true);
+    let plain = |event| Step { event, folder: None };
+    let admit = |name: &str, cpus| plain(Event::Request(Ticket(0), Request::Admit(pod(name, cpus, 0))));
+    let resize = |name: &str, cpus, gibibytes| {
+        plain(Event::Request(Ticket(0), Request::Resize(uid(name), common::sizes(cpus, gibibytes))))
+    };
+    let steps = [admit("a", 1), admit("b", 2), resize("a", 1, 4), resize("b", 2, 3), resize("a", 1, 2)];
+    let deletes = plain(Event::Request(Ticket(0), Request::Delete(uid("b"))));
+    [plain(listing(&[]))].into_iter().chain(steps).chain([deletes, resize("a", 1, 8)]).collect()
+}
+
+thread_local! {
+    /// Whether the node of this test's thread lets memory alone be resized.
+    static MEMORY_ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn node() -> Arc<Node> {
+    if MEMORY_ALONE.get() { common::memory_node() } else { common::node() }
 }
 
 type TestAgent = Agent<SimulatedDisk>;
@@ -365,7 +388,7 @@ fn pods_are_resized_in_a_row() {
         let is_resize = matches!(event, Event::Request(_, Request::Resize(..)));
         for effect in handle(&mut agent, event) {
             match effect {
-                Effect::Answer(_, Answer::Done) if is_resize => {
+                Effect::Answer(_, Answer::Resized { .. }) if is_resize => {
                     let of = |name| holding(agent.owner().ledger(), &uid(name));
                     let [a, b] = ["a", "b"].map(of);
                     lines.push(format!("a {} {}Gi, b {} {}Gi", a.0, a.1 >> 30, b.0, b.1 >> 30));
@@ -410,7 +433,7 @@ fn pods_are_resized_in_a_row() {
 
 #[test]
 fn killed_at_every_file_operation_nothing_is_lost_and_nothing_owned_twice() {
-    for steps in [scenario, preemptions, resizes] {
+    for steps in [scenario, preemptions, resizes, memory_resizes] {
         nothing_is_lost_and_nothing_owned_twice(steps);
     }
 }
@@ -486,7 +509,7 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
 /// A crash between two files is no damage: what was cut short is completed, and nobody is told of a repair.
 #[test]
 fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damaged() {
-    for steps in [scenario, preemptions, resizes] {
+    for steps in [scenario, preemptions, resizes, memory_resizes] {
         no_backup_is_made_and_nothing_is_called_damaged(steps);
     }
 }

@@ -28,7 +28,7 @@ const fn seconds(count: u64) -> Moment {
 fn told(effects: &[Effect]) -> Vec<String> {
     let lines = effects.iter().filter_map(|effect| match effect {
         Effect::Answer(Ticket(ticket), answer) => Some(match answer {
-            Answer::Done => format!("{ticket}: done"),
+            Answer::Done | Answer::Resized { .. } => format!("{ticket}: done"),
             Answer::Unchanged => format!("{ticket}: unchanged"),
             Answer::Deferred(_) => format!("{ticket}: deferred"),
             Answer::Failed(error) => format!("{ticket}: failed: {error}"),

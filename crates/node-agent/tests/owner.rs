@@ -35,7 +35,7 @@ fn started(ticket: u64, name: &str, id: &str) -> Event {
 fn told(effects: &[Effect]) -> Vec<String> {
     let line = |effect: &Effect| match effect {
         Effect::Answer(Ticket(ticket), answer) => match answer {
-            Answer::Done => format!("{ticket}: done"),
+            Answer::Done | Answer::Resized { .. } => format!("{ticket}: done"),
             Answer::Unchanged => format!("{ticket}: unchanged"),
             Answer::Deferred(_) => format!("{ticket}: deferred"),
             Answer::Failed(error) => format!("{ticket}: failed: {error}"),

@@ -21,7 +21,7 @@ use crossbeam::select;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::LoadedNode;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -197,6 +197,8 @@ struct Keeper<F> {
     written: BTreeMap<ContainerId, Target>,
     /// What was said of containers that are not where they belong, so that it is said once.
     said: BTreeMap<ContainerId, String>,
+    /// What was said of containers that do not have their limits.
+    limited: BTreeMap<ContainerId, String>,
     /// What was said of containers that wait for CPUs.
     waiting: BTreeMap<ContainerId, String>,
 }
@@ -241,6 +243,8 @@ enum What {
     Drifted,
     /// It is not where it belongs.
     Failed(String),
+    /// It may use less, or more, than it should.
+    Limited(String),
     /// It does not have all of its CPUs yet.
     Waits(String),
 }
@@ -252,6 +256,7 @@ impl Trouble {
         match what {
             What::Drifted => tracing::warn!(%id, %cgroup, "container was moved by others, and is back"),
             What::Failed(why) => tracing::error!(%id, %cgroup, "container is not where it belongs: {why}"),
+            What::Limited(why) => tracing::error!(%id, %cgroup, "container does not have its limits: {why}"),
             What::Waits(why) => tracing::error!(%id, %cgroup, "container waits for CPUs: {why}"),
         }
     }
@@ -259,8 +264,9 @@ impl Trouble {
 
 impl<F: Files> Keeper<F> {
     fn new(cgroups: Cgroups<F>, isolation: Isolation, quiet: Quiet<F>) -> Self {
-        let (written, said, waiting) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { cgroups, isolation, quiet, written, said, waiting }
+        let (written, said) = (BTreeMap::new(), BTreeMap::new());
+        let (limited, waiting) = (BTreeMap::new(), BTreeMap::new());
+        Self { cgroups, isolation, quiet, written, said, limited, waiting }
     }
 
     /// Whether an order is carried out by itself: there are no partitions, and all containers are where they belong.
@@ -273,6 +279,7 @@ impl<F: Files> Keeper<F> {
         let known: BTreeSet<&ContainerId> = places.iter().map(|(one, _)| &one.id).collect();
         self.written.retain(|id, _| known.contains(id));
         self.said.retain(|id, _| known.contains(id));
+        self.limited.retain(|id, _| known.contains(id));
     }
 
     /// Puts a container where it belongs.
@@ -281,10 +288,21 @@ impl<F: Files> Keeper<F> {
         let Some(cgroup) = &one.cgroup else { return outcome };
         let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
         let now = Target { place: place(&one.pinning), quota, limits: limits(&one.pinning) };
-        match self.write(cgroup, &now) {
-            Ok(written) => {
+        let [placed, limited] = self.write(cgroup, &now);
+        let is_changed = [&placed, &limited].contains(&&Ok(Written::Changed));
+        if let Err(why) = &limited
+            && self.limited.get(&one.id) != Some(why)
+        {
+            outcome.trouble.push(trouble(What::Limited(why.clone())));
+        }
+        match limited {
+            Ok(_) => drop(self.limited.remove(&one.id)),
+            Err(why) => drop(self.limited.insert(one.id.clone(), why)),
+        }
+        match placed {
+            Ok(_) => {
                 // What was never written, or is other now, has not drifted.
-                if written == Written::Changed && self.written.get(&one.id) == Some(&now) {
+                if is_changed && self.written.get(&one.id) == Some(&now) {
                     outcome.drifted = 1;
                     outcome.trouble.push(trouble(What::Drifted));
                 }
@@ -302,16 +320,20 @@ impl<F: Files> Keeper<F> {
         outcome
     }
 
-    fn write(&self, cgroup: &std::path::Path, target: &Target) -> Result<Written, String> {
+    /// What came of a container's place, and of its limits.
+    fn write(&self, cgroup: &Path, target: &Target) -> [Result<Written, String>; 2] {
         let Target { place, quota, limits } = target;
-        let cgroup = CgroupPath::new(cgroup).map_err(|error| error.to_string())?;
-        // Somebody will say that a container that is gone has exited. Each is tried, whatever the others come to.
+        let cgroup = match CgroupPath::new(cgroup) {
+            Ok(cgroup) => cgroup,
+            Err(error) => return [Err(error.to_string()), Ok(Written::Nothing)],
+        };
+        // Somebody will say that a container that is gone has exited.
         let placed = match self.cgroups.place(&cgroup, place) {
-            Err(PlaceError::Gone(_)) => return Ok(Written::Nothing),
+            Err(PlaceError::Gone(_)) => return [Ok(Written::Nothing), Ok(Written::Nothing)],
             placed => placed.map_err(|error| with_cause(&error)),
         };
         // A quota by limit was written by who made the cgroup.
-        let limited = match quota {
+        let unlimited = match quota {
             CpuQuota::ByLimit => Ok(Written::Nothing),
             CpuQuota::Unlimited => match self.cgroups.limit(&cgroup, Quota::NONE) {
                 Err(QuotaError::Gone(_)) => Ok(Written::Nothing),
@@ -322,8 +344,12 @@ impl<F: Files> Keeper<F> {
             Err(LimitError::Gone(_)) => Ok(Written::Nothing),
             resized => resized.map_err(|error| with_cause(&error)),
         };
-        let all = [placed?, limited?, resized?];
-        Ok(if all.contains(&Written::Changed) { Written::Changed } else { Written::Nothing })
+        let limited = match (unlimited, resized) {
+            (Ok(Written::Nothing), resized) => resized,
+            (unlimited, Ok(_)) => unlimited,
+            (Ok(Written::Changed), Err(why)) | (Err(why), Err(_)) => Err(why),
+        };
+        [placed, limited]
     }
 }
 

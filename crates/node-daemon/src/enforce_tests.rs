@@ -122,6 +122,10 @@ fn a_resized_container_has_its_new_limits_unless_it_uses_more() {
     let below = with(Some(GI));
     let said: Vec<_> = (0..3).flat_map(|_| keeper.put(&below, CpuQuota::Unlimited).trouble).collect();
     let why = "cgroup /pods/a uses 1073741824 bytes of memory or more, so that this limit is not written";
-    assert_eq!(said.iter().map(|trouble| &trouble.what).collect::<Vec<_>>(), [&What::Failed(why.to_owned())]);
+    assert_eq!(
+        said.iter().map(|trouble| &trouble.what).collect::<Vec<_>>(),
+        [&What::Limited(why.to_owned())]
+    );
+    assert!(keeper.takes_single_orders(), "it is where it belongs");
     assert_eq!(max(), (3 * GI).to_string());
 }

@@ -162,6 +162,30 @@ fn a_daemon_answers_what_is_described() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
+/// All references of a description.
+fn references<'v>(value: &'v Value, found: &mut BTreeSet<&'v str>) {
+    match value {
+        Value::Object(fields) => {
+            found.extend(fields.get("$ref").and_then(Value::as_str));
+            fields.values().for_each(|value| references(value, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn all_that_the_description_refers_to_is_in_it() {
+    let Interface { whole, .. } = Interface::published();
+    let mut found = BTreeSet::new();
+    references(&whole, &mut found);
+    assert!(found.len() > 20, "{found:?}");
+    for reference in found {
+        let place = reference.strip_prefix('#').and_then(|place| whole.pointer(place));
+        assert!(place.is_some(), "{reference}");
+    }
+}
+
 #[test]
 fn the_description_is_served_as_it_is_published() {
     let folder = Folder::new();

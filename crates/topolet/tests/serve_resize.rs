@@ -45,7 +45,10 @@ fn a_pod_grows_and_shrinks_and_a_restart_changes_nothing() {
     let four = cpus(&daemon, "a");
     assert_eq!(document["containers"][0]["exclusiveCpus"], json!(four));
     assert_eq!(document["containers"][0]["baseline"], json!(began));
-    assert_eq!(daemon.ask("PATCH", path, &body(&[("cpu", "6")])).status, 200);
+    let six = body(&[("cpu", "6")]).replace("\"6\"", "6");
+    let grown = daemon.ask("PATCH", path, &six).json("Resize");
+    let container = &grown["containers"][0];
+    assert_eq!((&container["cpuBefore"], &container["cpu"]), (&json!("4"), &json!("6")));
     daemon.kill();
 
     let daemon = start();
@@ -103,6 +106,18 @@ fn what_cannot_be_is_one_error() {
             of("app", &json!({ "limits": { "cpu": "3" } })),
             400,
             "the pod's QoS class is Guaranteed and would become Burstable; a resize must not change it",
+        ),
+        (
+            of("app", &json!({ "requests": { "cpu": true } })),
+            400,
+            "body: an amount is a quantity such as 4 or \"8Gi\" at line 1 column 73",
+        ),
+        (
+            json!({ "spec": { "initContainers": [{ "name": "app", "resources": {"limits": {"cpu": 2.5}} }],
+                              "containers": [{ "name": "app", "resources": {"limits": {"cpu": 3}} }] } })
+            .to_string(),
+            400,
+            "body: spec.initContainers[0].name: container app is there twice",
         ),
         (body(&[("cpu", "0")]), 400, "cpu of container \"app\" is 0, and must be above 0"),
     ] {

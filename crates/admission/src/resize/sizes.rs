@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use k8s_quantity::{Quantity, Sign};
-use pod_spec::{Container, ContainerName, Pod, QosClass, ResourceList, ResourceName, Role};
+use pod_spec::{Amounts, Container, ContainerName, Pod, QosClass, ResourceList, ResourceName, Role};
 use thiserror::Error;
 
 /// What can be changed of a container that runs.
@@ -75,6 +75,32 @@ pub enum SizeError {
         /// The limit.
         limit: Box<Quantity>,
     },
+    /// A container's limit above that of its pod.
+    #[error(
+        "the {resource} limit of container \"{container}\" is {limit}, which must be less than or equal to pod limits of {most}"
+    )]
+    AbovePod {
+        /// The container.
+        container: ContainerName,
+        /// The resource.
+        resource: ResourceName,
+        /// The limit.
+        limit: Box<Quantity>,
+        /// The pod's limit.
+        most: Box<Quantity>,
+    },
+    /// Containers request more together than their pod.
+    #[error(
+        "the pod's {resource} request is {own}, which must be greater than or equal to aggregate container requests of {asked}"
+    )]
+    MoreThanPod {
+        /// The resource.
+        resource: ResourceName,
+        /// The pod's request.
+        own: Box<Quantity>,
+        /// What its containers request together.
+        asked: Box<Quantity>,
+    },
     /// The pod would be of another class.
     #[error("the pod's QoS class is {} and would become {}; a resize must not change it", .before.name(), .after.name())]
     QosClass {
@@ -123,7 +149,9 @@ impl Sizes {
                 check_limits(container)?;
             }
         }
-        Ok(resized.rounded())
+        let resized = resized.rounded();
+        check_pod(&resized)?;
+        Ok(resized)
     }
 }
 
@@ -151,6 +179,26 @@ fn check_limits(container: &Container) -> Result<(), SizeError> {
                 request,
                 limit,
             });
+        }
+    }
+    Ok(())
+}
+
+/// Whether what the pod asks for as a whole holds its containers.
+fn check_pod(pod: &Pod) -> Result<(), SizeError> {
+    let Some(whole) = &pod.resources else { return Ok(()) };
+    let apps = pod.containers.iter().filter(|container| container.role == Role::App);
+    for (container, (name, limit)) in apps.flat_map(|app| app.limits.iter().map(move |limit| (app, limit))) {
+        if let Some(most) = whole.limits.get(name).filter(|most| limit > *most) {
+            let (container, resource) = (container.name.clone(), name.clone());
+            let (limit, most) = (Box::new(limit.clone()), Box::new(most.clone()));
+            return Err(SizeError::AbovePod { container, resource, limit, most });
+        }
+    }
+    for (resource, asked) in pod.containers_amounts(Amounts::Requests) {
+        if let Some(own) = whole.requests.get(&resource).filter(|own| asked > **own) {
+            let (own, asked) = (Box::new(own.clone()), Box::new(asked));
+            return Err(SizeError::MoreThanPod { resource, own, asked });
         }
     }
     Ok(())

@@ -146,7 +146,14 @@ impl Owner {
         if !released.is_empty() {
             outcome.effects.push(Effect::Counted(released));
         }
-        outcome.effects.extend(change.ticket().map(|ticket| Effect::Answer(ticket, Answer::Done)));
+        let answer = match change {
+            Change::Resize { .. } => Answer::Resized {
+                before: Box::new(self.ledger.clone()),
+                after: Box::new(outcome.after.clone()),
+            },
+            _ => Answer::Done,
+        };
+        outcome.effects.extend(change.ticket().map(|ticket| Effect::Answer(ticket, answer)));
         Ok(outcome)
     }
 

@@ -24,7 +24,13 @@ pub fn node() -> Arc<Node> {
     NODE.get_or_init(|| make_node(Duration::ZERO)).clone()
 }
 
-/// The same, on which a container has to fit on one NUMA node.
+/// The same, on which memory alone can be resized.
+pub fn memory_node() -> Arc<Node> {
+    static NODE: OnceLock<Arc<Node>> = OnceLock::new();
+    NODE.get_or_init(|| node_of("best-effort", Duration::ZERO, Resize::Refuse)).clone()
+}
+
+/// The same as the first, on which a container has to fit on one NUMA node.
 pub fn strict_node() -> Arc<Node> {
     static NODE: OnceLock<Arc<Node>> = OnceLock::new();
     NODE.get_or_init(|| node_under("single-numa-node", Duration::ZERO)).clone()
@@ -36,6 +42,10 @@ pub fn make_node(defer: Duration) -> Arc<Node> {
 }
 
 fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
+    node_of(policy, defer, Resize::Allow)
+}
+
+fn node_of(policy: &str, defer: Duration, cpu_resize: Resize) -> Arc<Node> {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
     let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
         id,
@@ -65,7 +75,7 @@ fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
-    let (cpu_resize, memory_resize) = (Resize::Allow, Resize::Allow);
+    let memory_resize = Resize::Allow;
     let options = OwnOptions { defer, cpu_resize, memory_resize, ..OwnOptions::default() };
     Arc::new(Node::start_with(&view, &config, None, Compat::default(), options).unwrap())
 }

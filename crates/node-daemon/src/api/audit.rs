@@ -61,7 +61,7 @@ impl Asked<'_> {
             Ok(Told::Decided(report)) if report.is_admitted() => "admitted".into(),
             Ok(Told::Decided(_)) => "refused".into(),
             Ok(Told::Moved(_, moved)) => format!("admitted, {} moved", moved.len()).into(),
-            Ok(Told::Answer(Answer::Done)) => "done".into(),
+            Ok(Told::Answer(Answer::Done | Answer::Resized { .. })) => "done".into(),
             Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),
             Ok(Told::Answer(Answer::Deferred(_))) => "deferred".into(),
             Ok(Told::Answer(Answer::Failed(error))) => error.to_string().into(),

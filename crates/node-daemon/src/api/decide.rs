@@ -191,7 +191,9 @@ pub(super) async fn admit(
             }
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
-            Ok(Told::Answer(Answer::Done | Answer::Unchanged)) => decided.unchanged.push(name),
+            Ok(Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. })) => {
+                decided.unchanged.push(name);
+            }
             Ok(Told::Answer(Answer::Deferred(deferral))) => {
                 decided.decisions.push(owned(deferred(&node, &asked, &deferral), made_by));
             }
@@ -309,7 +311,7 @@ fn would_be_decided(
             None => open.push(pod),
             Some(Answer::Failed(error)) if only => return Err(failed(&error)),
             Some(Answer::Failed(error)) => decided.failed.push(Failed::new(name(), failed(&error))),
-            Some(Answer::Done | Answer::Unchanged) => decided.unchanged.push(name()),
+            Some(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => decided.unchanged.push(name()),
             Some(Answer::Deferred(deferral)) => {
                 let report = deferred(node, &pod, &deferral);
                 decided.decisions.push(owned(report, owners.get(&pod.uid)));

@@ -180,10 +180,12 @@ fn sent(sent: Sent, generator: &mut SchemaGenerator) -> Option<Value> {
 
 /// The schema of a body, which is read and not written.
 fn read<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
-    let mut reader = schemars::generate::SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_deserialize();
+    let mut reader = settings.with(|settings| settings.definitions_path = SCHEMAS.into()).into_generator();
     let schema = T::json_schema(&mut reader);
     let name = T::schema_name().into_owned();
     generator.definitions_mut().insert(name.clone(), schema.to_value());
+    generator.definitions_mut().extend(reader.take_definitions(true));
     json!({ "$ref": format!("{SCHEMAS}{name}") })
 }
 

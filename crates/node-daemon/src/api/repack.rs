@@ -167,7 +167,9 @@ async fn carried_out(
             Told::Decided(decided) if decided.is_admitted() => {
                 return Ok((as_decided(name, &decided), nobody(false)));
             }
-            Told::Answer(Answer::Done | Answer::Unchanged) => return Ok((report, nobody(true))),
+            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
+                return Ok((report, nobody(true)));
+            }
             Told::Answer(Answer::Deferred(deferral)) => {
                 return Err(Failure::new(StatusCode::CONFLICT, format!("pod {name}: {deferral}")));
             }
@@ -192,7 +194,7 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
     let name = format!("{}/{}", pod.namespace, pod.name);
     match snapshot.answer_to(&pod) {
         None => {}
-        Some(Answer::Done | Answer::Unchanged) => {
+        Some(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
             let report = MovesReport::of_admitted(name, Vec::new());
             return Ok(Found { request: Some(Request::Admit(pod.clone())), pod, report });
         }

@@ -1,6 +1,7 @@
 //! Pods that run and get other amounts.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use admission_report::ResizeReport;
 use axum::Extension;
@@ -10,16 +11,17 @@ use axum::http::{HeaderMap, StatusCode};
 use bounded_http::Peer;
 use cgroup_cpuset::{CgroupPath, Cgroups};
 use k8s_quantity::Quantity;
-use node_agent::{Request, Snapshot};
+use node_agent::{Answer, Request, Snapshot};
 use node_output::NodeLine;
 use pod_spec::{ContainerName, PodUid, ResourceList, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use topology_admission::{Size, Sizes, When};
 
+use super::super::owner::Told;
 use super::containers::parsed;
 use super::reply::{Failure, Shape};
-use super::routes::{Answered, Node, body, find};
+use super::routes::{Answered, Node, body, failed, find, no_pod};
 use super::segments::Segments;
 
 /// A resize that has been made.
@@ -41,9 +43,13 @@ pub(super) struct ResizeBody {
 /// The containers of which amounts change.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "PodResizeSpec")]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct SpecBody {
+    #[serde(default)]
     containers: Vec<ContainerBody>,
+    /// Sidecars.
+    #[serde(default)]
+    init_containers: Vec<ContainerBody>,
 }
 
 /// A container and its new amounts.
@@ -62,16 +68,39 @@ struct ContainerBody {
 #[serde(deny_unknown_fields)]
 struct ResourcesBody {
     #[serde(default)]
-    requests: BTreeMap<String, String>,
+    requests: BTreeMap<String, AmountBody>,
     #[serde(default)]
-    limits: BTreeMap<String, String>,
+    limits: BTreeMap<String, AmountBody>,
+}
+
+/// A quantity, as text or as a number.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "ContainerResizeAmount")]
+#[serde(untagged, expecting = "an amount is a quantity such as 4 or \"8Gi\"")]
+enum AmountBody {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl fmt::Display for AmountBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => text.fmt(f),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
 }
 
 impl ResizeBody {
     fn sizes(self) -> Result<Sizes, Failure> {
         let mut sizes = Sizes::default();
-        for (at, container) in self.spec.containers.into_iter().enumerate() {
-            let of = format!("spec.containers[{at}]");
+        let SpecBody { containers, init_containers } = self.spec;
+        let lists = [("containers", containers), ("initContainers", init_containers)];
+        let each = lists.into_iter().flat_map(|(list, containers)| {
+            let place = move |at: usize| format!("spec.{list}[{at}]");
+            containers.into_iter().enumerate().map(move |(at, container)| (place(at), container))
+        });
+        for (of, container) in each {
             let ResourcesBody { requests, limits } = container.resources;
             let size = Size {
                 requests: amounts(&requests, &format!("{of}.resources.requests"))?,
@@ -90,8 +119,9 @@ impl ResizeBody {
     }
 }
 
-fn amounts(of: &BTreeMap<String, String>, field: &str) -> Result<ResourceList, Failure> {
-    let amount = |(name, text): (&String, &String)| {
+fn amounts(of: &BTreeMap<String, AmountBody>, field: &str) -> Result<ResourceList, Failure> {
+    let amount = |(name, amount): (&String, &AmountBody)| {
+        let text = amount.to_string();
         let amount: Quantity = text.parse().map_err(|error| {
             Failure::wrong(format!("body: {field}.{name}: {text:?} is no quantity such as 4 or 8Gi: {error}"))
         })?;
@@ -116,10 +146,14 @@ pub(super) async fn resize(
     if let Some(cgroups) = &node.shared.cgroups {
         can_shrink(cgroups, &before, &uid, &sizes)?;
     }
-    node.change(changer, &format!("{namespace}/{name}"), Request::Resize(uid.clone(), sizes)).await?;
-    let after = node.snapshot();
-    let report = ResizeReport::made(&node.shared.node.node, &before.ledger, &after.ledger, &uid);
-    let resize = report.ok_or_else(|| super::routes::no_pod(&namespace, &name))?;
+    let request = Request::Resize(uid.clone(), sizes);
+    let (before, after) = match node.ask(changer, &format!("{namespace}/{name}"), request).await? {
+        Told::Answer(Answer::Resized { before, after }) => (before, after),
+        Told::Answer(Answer::Failed(error)) => return Err(failed(&error)),
+        Told::Answer(_) | Told::Decided(_) | Told::Moved(..) => return Err(no_pod(&namespace, &name)),
+    };
+    let report = ResizeReport::made(&node.shared.node.node, &before, &after, &uid);
+    let resize = report.ok_or_else(|| no_pod(&namespace, &name))?;
     let resized = Resized { node: node.line(), resize };
     shape.document("Resize", resized, |resized, page| node_output::resize(&resized.resize, page))
 }

@@ -209,7 +209,7 @@ impl Node {
         request: Request,
     ) -> Result<(), Failure> {
         match self.ask(changer, on, request).await? {
-            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Deferred(_))
+            Told::Answer(Answer::Done | Answer::Resized { .. } | Answer::Unchanged | Answer::Deferred(_))
             | Told::Decided(_)
             | Told::Moved(..) => Ok(()),
             Told::Answer(Answer::Failed(error)) => Err(failed(&error)),

@@ -164,7 +164,7 @@ impl OnePod {
             Told::Answer(Answer::Failed(error)) => Answered::Failed(error.to_string()),
             // It was asked for by a request too; it is asked about again after a pause.
             Told::Answer(Answer::Deferred(deferral)) => Answered::Failed(deferral.to_string()),
-            Told::Answer(Answer::Done | Answer::Unchanged) => Answered::Done,
+            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => Answered::Done,
         }
     }
 

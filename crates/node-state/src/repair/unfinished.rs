@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use cpu_manager::{Baselines, Holdings};
+use cpu_manager::Holdings;
 use cpuset::CpuSet;
 use device_manager::Held as HeldDevices;
 use kubelet_checkpoint::cpu::CpuState;
@@ -117,7 +117,7 @@ impl Work<'_> {
             }),
             (own, _) => own.is_none(),
         };
-        self.node.cpus().is_some_and(|policy| policy.baselines() == Baselines::Kept) && cpus && memory
+        self.node.can_resize_pods() && cpus && memory
     }
 
     /// Whether the memory file lacks memory of a pod's init containers and nothing else of it.
