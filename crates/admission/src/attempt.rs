@@ -122,7 +122,12 @@ impl Ledger {
         let after = match (&attempt.verdict, attempt.refused_pod) {
             (Verdict::Admitted(_), _) | (Verdict::Refused(_), RefusedPod::KeepBooked) => {
                 let mut after = attempt.after;
-                after.recount_mix(self, &attempt.pod);
+                if self.knows(&attempt.pod) {
+                    // It may have lost containers on the way.
+                    after.forget_mix();
+                } else {
+                    after.recount_mix(self, &attempt.pod);
+                }
                 after
             }
             (Verdict::Refused(_), RefusedPod::HoldNothing) => self.without(&attempt.pod),

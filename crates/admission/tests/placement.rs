@@ -8,15 +8,19 @@ use fixture::Asked;
 use k8s_quantity::{Format, Quantity};
 use node_config::{MixUnit, OwnOptions, Placement, Strategy};
 use numa_bitmask::NodeMask;
-use pod_spec::Pod;
+use pod_spec::{Pod, Role};
 use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 use topology_admission::{Compat, Detail, Ledger, Node, Verdict};
 use topology_policy::MergeReason;
 
 /// Four nodes of eight CPUs, of which the first has one reserved; cards are on the first and third.
 fn node(policy: &str, placement: Placement) -> Node {
+    node_of(policy, "container", placement)
+}
+
+fn node_of(policy: &str, scope: &str, placement: Placement) -> Node {
     let info = fixture::machine("pack:4 [numa(memory=32GiB)] core:8 pu:1", 4);
-    let config = fixture::config(&info, policy, "container", 1);
+    let config = fixture::config(&info, policy, scope, 1);
     fixture::node(&info, &config, Compat::default(), OwnOptions { placement, ..OwnOptions::default() })
 }
 
@@ -186,16 +190,25 @@ proptest! {
     }
 
     /// What a ledger knows of its mix is counted anew at each attempt where assertions are checked.
+    #[cfg(debug_assertions)]
     #[test]
     fn a_ledger_knows_its_mix_through_all_changes(
-        steps in proptest::collection::vec((0..6_usize, 0..8_usize, 1..4_u64, 0..3_u64), 1..30),
+        steps in proptest::collection::vec((0..7_usize, 0..8_usize, 1..4_u64, 0..3_u64), 1..30),
+        scope in proptest::sample::select(&["container", "pod"][..]),
     ) {
-        let node = node("restricted", by(Strategy::KeepRoom));
+        let node = node_of("restricted", scope, by(Strategy::KeepRoom));
         let mut ledger = empty(&node);
         for (step, at, cpus, vfs) in steps {
             let own = Asked { cpus, memory: 256, vfs, ..Asked::default() };
             let other = Asked { cpus: 1, memory: 128, ..Asked::default() };
-            let pod = fixture::pod(&format!("p{at}"), &[own, other]);
+            let mut pod = fixture::pod(&format!("p{at}"), &[own, other, own]);
+            if at % 2 == 0 {
+                pod.containers[0].role = Role::Init;
+            }
+            if step == 6 {
+                // It comes again with fewer containers.
+                pod.containers = pod.containers.iter().skip(1).take(1).cloned().collect::<Vec<_>>().into();
+            }
             let is_there = ledger.has_pod(&pod.uid);
             ledger = match step {
                 0 if is_there => ledger.release(&pod.uid),

@@ -2,7 +2,8 @@
 
 use cpuset::CpuSet;
 use kubelet_release::WholeCoreCheck;
-use pod_spec::{Container, ContainerName, Pod, PodUid};
+use node_config::Fit;
+use pod_spec::{Container, ContainerName, Pod, PodUid, Role};
 use thiserror::Error;
 use topology_hint::Affinity;
 
@@ -169,13 +170,24 @@ impl Static {
             if let Some(reusable) = held.reusable(&pod.uid) {
                 free |= reusable;
             }
-            let cpus = self.choose(&free, request, affinity, is_cut)?;
+            let cpus = if self.allocator.fit == Fit::Best && self.has_exclusive_init(pod) {
+                let first = Self { allocator: self.allocator.clone().with_fit(Fit::First), ..self.clone() };
+                first.choose(&free, request, affinity, is_cut)?
+            } else {
+                self.choose(&free, request, affinity, is_cut)?
+            };
             held.assign(&pod.uid, &container.name, cpus.clone());
             self.keep_baseline(held, &pod.uid, &container.name, &cpus);
             cpus
         };
         held.served(&pod.uid, container.role, &cpus);
         Ok(Granted::Exclusive(cpus))
+    }
+
+    /// Whether an init container of a pod has CPUs of its own, which those after it get again.
+    fn has_exclusive_init(&self, pod: &Pod) -> bool {
+        let mut init = pod.containers.iter().filter(|container| container.role == Role::Init);
+        init.any(|container| self.pod_level.exclusive_cpus(pod, container).is_ok())
     }
 
     /// Remembers the CPUs with which a container begins.

@@ -10,29 +10,26 @@
 //! ones, and its rest goes to the tightest.
 //!
 //! A cache is whole if each CPU of it on the NUMA node is free. With [`Order::AcrossCores`] the kubelet's choice stays,
-//! since CPUs are to be spread there. So it does where cores are not alike and a better choice is not found, and after
-//! 10,000 steps of search, far more than the caches of real NUMA nodes take.
+//! since CPUs are to be spread there. So it does where cores are not alike and a better choice is not found, and where the
+//! search is cut after 10,000 steps ([`Steps::of_groups`]). It stays for all containers of a pod with an init container that
+//! has CPUs of its own too: what the kubelet takes for few CPUs is a part of what it takes for more, so that app containers
+//! get again what the init container had.
 
 use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use node_config::Fit;
-use node_cover::{Group, GroupState, Need, Steps, best_fit};
+use node_cover::{Group, GroupState, Need, Solution, Steps, best_fit};
 
 use crate::Order;
 use crate::take::Allocator;
 use crate::units::{Unit, Units};
-
-/// So many states a search visits at most.
-const MOST_STEPS: u64 = 10_000;
 
 /// The caches of a NUMA node that have free CPUs there.
 #[derive(Default)]
 struct Caches {
     /// Their positions among all caches.
     at: Vec<usize>,
-    /// Their free CPUs.
-    free: Vec<CpuSet>,
     groups: Vec<Group>,
 }
 
@@ -73,39 +70,39 @@ impl Units {
         let mut need = Need { count: theirs.len(), block: self.cpus_per_core.max(1), blocks: 0, groups: 0 };
         for cache in self.caches_of_node(node) {
             let unit = &self.caches[cache];
-            let free = &unit.cpus & here;
-            if free.is_empty() {
+            let count = unit.cpus.intersection_len(here);
+            if count == 0 {
                 continue;
             }
-            let count = free.len();
             let is_whole = count == unit.cpus.intersection_len(&self.nodes[node].cpus);
             let state = if is_whole { GroupState::Whole } else { GroupState::Broken };
             let blocks = if count == unit.size {
                 self.cores_of_cache(cache).count()
             } else {
-                self.whole_cores_of_cache(cache, &free).count()
+                self.whole_cores_of_cache(cache, here).count()
             };
-            if !free.is_disjoint(theirs) {
+            if !unit.cpus.is_disjoint(theirs) {
                 need.groups += 1;
                 need.blocks += self.whole_cores_of_cache(cache, theirs).count();
             }
             caches.groups.push(Group { state, free: count, blocks });
             caches.at.push(cache);
-            caches.free.push(free);
         }
         if caches.groups.len() < 2 {
             return None;
         }
-        let best = best_fit(&caches.groups, need, &mut Steps::new(MOST_STEPS)).into_inner()?;
-        self.taken_of(&caches, &best, need)
+        match best_fit(&caches.groups, need, &mut Steps::of_groups()) {
+            Solution::Exact(Some(best)) => self.taken_of(&caches, &best, need, here),
+            _ => None,
+        }
     }
 
     /// What is taken of these caches: whole cores, then single CPUs of the fullest cores. `None` if it is less than is
     /// needed, or has fewer whole cores: cores that are not alike cannot be counted in blocks.
-    fn taken_of(&self, caches: &Caches, best: &[usize], need: Need) -> Option<CpuSet> {
+    fn taken_of(&self, caches: &Caches, best: &[usize], need: Need, here: &CpuSet) -> Option<CpuSet> {
         let (mut taken, mut left, mut whole) = (CpuSet::new(), need.count, 0);
         for &at in best {
-            for core in self.whole_cores_of_cache(caches.at[at], &caches.free[at]) {
+            for core in self.whole_cores_of_cache(caches.at[at], here) {
                 if core.size <= left {
                     taken |= &core.cpus;
                     left -= core.size;
@@ -114,9 +111,9 @@ impl Units {
             }
         }
         if left > 0 {
+            let free = here - &taken;
             let rest = |at: &usize| {
-                let free = &caches.free[*at] - &taken;
-                let cores = self.cores_of_cache(caches.at[*at]).map(move |core| &core.cpus & &free);
+                let cores = self.cores_of_cache(caches.at[*at]).map(|core| &core.cpus & &free);
                 cores.filter(|free| !free.is_empty())
             };
             let mut rest: Vec<CpuSet> = best.iter().flat_map(rest).collect();

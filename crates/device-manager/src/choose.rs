@@ -128,19 +128,21 @@ impl Serving<'_> {
                 available: usize::try_from(available).unwrap_or(usize::MAX),
             }));
         }
-        let needed = chosen.needed;
-        if needed < aligned {
-            let from = || tier(Tier::Aligned, needed);
+        if chosen.needed < aligned {
+            let from =
+                || free().filter(|(tier, _)| *tier == Tier::Aligned).map(|(_, entry)| &entry.device.id);
             let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
-            let _ = chosen.take_preferred(&preferred, from()) || chosen.take(from());
+            let aligned = |needed| tier(Tier::Aligned, needed);
+            let _ = (!preferred.is_empty() && chosen.take_preferred(&preferred, aligned(chosen.needed)))
+                || chosen.take(aligned(chosen.needed));
             return Ok(());
         }
-        if chosen.take(tier(Tier::Aligned, needed)) {
+        if chosen.take(tier(Tier::Aligned, chosen.needed)) {
             return Ok(());
         }
         let from = || free().map(|(_, entry)| &entry.device.id);
         let preferred = self.preferred(stock.endpoint, resource, from(), chosen, asked)?;
-        let _ = chosen.take_preferred(&preferred, from())
+        let _ = (!preferred.is_empty() && chosen.take_preferred(&preferred, from()))
             || chosen.take(tier(Tier::Unaligned, chosen.needed))
             || chosen.take(tier(Tier::NoNode, chosen.needed));
         Ok(())
@@ -229,7 +231,7 @@ impl Taken {
         preferred: &DeviceIds,
         tier: impl Iterator<Item = &'b DeviceId>,
     ) -> bool {
-        !preferred.is_empty() && self.take(tier.filter(|id| preferred.contains(id)))
+        self.take(tier.filter(|id| preferred.contains(id)))
     }
 }
 

@@ -6,14 +6,15 @@
 //!
 //! A *switch* is any link: domains are looked at first, and in them PCI switches, then the ports inside these, in the same
 //! way. A link is whole if none of its healthy devices is held, and it has several of the resource. A device on no link
-//! breaks nothing. Ties are decided by the ids of devices, in byte order.
+//! breaks nothing. Ties are decided by the ids of devices, in byte order. So is everything on more than 64 switches, of
+//! which a device on no link is one by itself, and after 10,000 steps of search.
 //!
 //! Where `devices.links` chooses, this does not; and what a plugin prefers goes ahead.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use node_cover::{Group, GroupState, Need, Steps, best_fit};
+use node_cover::{Group, GroupState, Need, Solution, Steps, best_fit};
 
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
@@ -21,8 +22,8 @@ use crate::inventory::Stock;
 use crate::links::{LinkId, Links};
 use crate::list::Entry;
 
-/// So many states a search visits at most: far more than the switches of a machine take.
-const MOST_STEPS: u64 = 10_000;
+/// More switches than any machine has. Where there are more, devices are given by their ids.
+const MOST_SWITCHES: usize = 64;
 
 /// The links of a device, outer ones first.
 type Path = Vec<LinkId>;
@@ -86,8 +87,9 @@ impl Tier<'_> {
         let switches = self.switches(&devices, depth);
         let groups: Vec<Group> = switches.iter().map(Switch::group).collect();
         let need = Need { count: needed, block: 1, blocks: 0, groups: fewest(&groups, needed) };
-        let best = best_fit(&groups, need, &mut Steps::new(MOST_STEPS)).into_inner();
-        let Some(mut best) = best else {
+        let is_many = groups.len() > MOST_SWITCHES;
+        let best = (!is_many).then(|| best_fit(&groups, need, &mut Steps::of_groups()));
+        let Some(Solution::Exact(Some(mut best))) = best else {
             picked.extend(devices.into_iter().take(needed));
             return;
         };

@@ -9,8 +9,8 @@
 //! 5. has the groups that come first.
 //!
 //! So what fits one broken group comes from the tightest of these. More than a whole group is one group and a rest that
-//! comes from the tightest. The search is exact: size by size, groups that are alike tried once, and what cannot reach
-//! enough or cannot be better is left out.
+//! comes from the tightest. The search is exact unless its steps run out: size by size, groups that are alike tried once,
+//! and what cannot reach enough or cannot be better is left out.
 
 use alloc::vec::Vec;
 
@@ -59,7 +59,7 @@ type Chosen = SmallVec<[usize; 16]>;
 pub fn best_fit(groups: &[Group], need: Need, steps: &mut Steps) -> Solution<Option<Vec<usize>>> {
     let of = |state| -> Side {
         let own = groups.iter().enumerate().filter(|(_, group)| group.state == state && group.free > 0);
-        Side::new(own.map(|(at, group)| (at, *group)))
+        Side::new(own.map(|(at, group)| (at, *group)), need.blocks > 0)
     };
     let (whole, broken) = (of(GroupState::Whole), of(GroupState::Broken));
     for from_whole in 0..=need.groups.min(whole.len()) {
@@ -86,19 +86,29 @@ pub fn best_fit(groups: &[Group], need: Need, steps: &mut Steps) -> Solution<Opt
 /// Groups of one state, those with the most first, and of these those that come first.
 struct Side {
     groups: SmallVec<[(usize, Group); 16]>,
-    /// For each position the most blocks that a group from there on has.
-    most_blocks: SmallVec<[usize; 16]>,
+    /// The things of so many first groups.
+    things: SmallVec<[usize; 16]>,
+    /// The position of each group among all by its blocks, most first; empty if blocks do not matter.
+    by_blocks: SmallVec<[usize; 16]>,
 }
 
 impl Side {
-    fn new(groups: impl Iterator<Item = (usize, Group)>) -> Self {
+    fn new(groups: impl Iterator<Item = (usize, Group)>, blocks_matter: bool) -> Self {
         let mut groups: SmallVec<[(usize, Group); 16]> = groups.collect();
         groups.sort_by_key(|(at, group)| (usize::MAX - group.free, usize::MAX - group.blocks, *at));
-        let mut most_blocks: SmallVec<[usize; 16]> = groups.iter().map(|(_, group)| group.blocks).collect();
-        for at in (1..groups.len()).rev() {
-            most_blocks[at - 1] = most_blocks[at - 1].max(most_blocks[at]);
+        let mut sum = 0;
+        let first = core::iter::once(0);
+        let things = first.chain(groups.iter().map(|(_, group)| {
+            sum += group.free;
+            sum
+        }));
+        let things = things.collect();
+        let mut by_blocks: SmallVec<[usize; 16]> = SmallVec::new();
+        if blocks_matter {
+            by_blocks.extend(0..groups.len());
+            by_blocks.sort_by_key(|at| usize::MAX - groups[*at].1.blocks);
         }
-        Self { groups, most_blocks }
+        Self { groups, things, by_blocks }
     }
 
     fn len(&self) -> usize {
@@ -107,13 +117,14 @@ impl Side {
 
     /// No `count` groups from a position on have more things, or more blocks.
     fn most(&self, from: usize, count: usize) -> (usize, usize) {
-        let things = self.groups[from..].iter().take(count).map(|(_, group)| group.free).sum();
-        (things, count * self.most_blocks.get(from).copied().unwrap_or(0))
+        let most_things = self.things[(from + count).min(self.len())] - self.things[from];
+        let left = self.by_blocks.iter().filter(|at| **at >= from).take(count);
+        (most_things, left.map(|at| self.groups[*at].1.blocks).sum())
     }
 
     /// No `count` groups have fewer things.
     fn least(&self, count: usize) -> usize {
-        self.groups.iter().rev().take(count).map(|(_, group)| group.free).sum()
+        self.things[self.len()] - self.things[self.len() - count.min(self.len())]
     }
 }
 
@@ -154,12 +165,15 @@ impl Search<'_> {
         }
         let mut last: Option<(usize, usize)> = None;
         for at in from..=groups.len() - count {
+            let (position, group) = groups.groups[at];
+            let kind = (group.free, group.blocks);
+            if last == Some(kind) {
+                continue;
+            }
             if !self.can_be_enough(side, at, count, had) {
                 break;
             }
-            let (position, group) = groups.groups[at];
-            let kind = (group.free, group.blocks);
-            if last == Some(kind) || self.is_no_better(side, count, had, group) {
+            if self.is_no_better(side, count, had, group) {
                 continue;
             }
             last = Some(kind);

@@ -21,6 +21,13 @@ impl Default for Steps {
 }
 
 impl Steps {
+    /// For [`best_fit`](crate::best_fit): 10,000 states. Of 300,000 random questions to 16 groups of up to 16 blocks of two
+    /// things, as the caches of the largest NUMA nodes, none took more than 2,694.
+    #[must_use]
+    pub const fn of_groups() -> Self {
+        Self::new(10_000)
+    }
+
     /// `limit` states.
     #[must_use]
     pub const fn new(limit: u64) -> Self {

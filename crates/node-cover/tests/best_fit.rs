@@ -73,6 +73,32 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Sixteen caches of sixteen cores: what the largest NUMA nodes have.
+    #[test]
+    fn the_largest_machines_take_fewer_steps_than_there_are(
+        groups in prop::collection::vec((0..17_usize, 0..17_usize), 16),
+        (share, whole, most) in (1..100_usize, 0..101_usize, 1..17_usize),
+    ) {
+        let groups: Vec<Group> = groups
+            .into_iter()
+            .map(|(blocks, singles)| {
+                let free = 2 * blocks + singles.min(16 - blocks);
+                let state = if free == 32 { GroupState::Whole } else { GroupState::Broken };
+                Group { state, free, blocks }
+            })
+            .collect();
+        let sum = |of: fn(&Group) -> usize| groups.iter().map(of).sum::<usize>();
+        let count = (sum(|group| group.free) * share / 100).max(1);
+        let blocks = sum(|group| group.blocks).min(count / 2) * whole / 100;
+        let need = Need { count, block: 2, blocks, groups: most };
+        let mut steps = Steps::of_groups();
+        prop_assert!(!best_fit(&groups, need, &mut steps).is_cut(), "{need:?} of {groups:?}");
+    }
+}
+
 #[test]
 fn a_request_comes_from_the_tightest_broken_group_and_a_rest_too() {
     let groups: Vec<Group> = [8, 8, 5, 3, 6]

@@ -1,9 +1,12 @@
 //! CPUs that leave caches whole, against a look at all sets of CPUs.
 
 use crate::machines::{machine, set};
-use cpu_manager::{Allocator, BusySibling, Fit, Order, WholeCores};
+use crate::pods::{pod, policy};
+use cpu_manager::{Allocator, BusySibling, Config, Fit, Holdings, Order, WholeCores};
 use cpuset::{CpuId, CpuSet};
+use pod_spec::Role;
 use proptest::prelude::*;
+use topology_hint::Affinity;
 use topology_model::CpuTable;
 
 fn allocator(cpus: &CpuTable, order: Order, fit: Fit) -> Allocator {
@@ -58,6 +61,29 @@ fn where_one_cache_is_preferred_it_stays_one() {
         assert_eq!(taken(Fit::First), Ok(first.to_owned()), "{count} of {free}, the kubelet");
         assert_eq!(taken(Fit::Best), Ok(best.to_owned()), "{count} of {free}");
     }
+}
+
+#[test]
+fn app_containers_get_what_their_init_container_had() {
+    let free = set("0-2,8-10,4-7,12-15");
+    let of = |fit: Fit, init: &str, app: &str| {
+        let policy = policy(&machine(1, 1, 4, 2), Config { fit, ..Config::default() });
+        let pod = pod("p", &[("init", Role::Init, init), ("app", Role::App, app)]);
+        let mut held = Holdings::new(free.clone(), []);
+        for container in &pod.containers {
+            held = policy.allocate(&held, &pod, container, Affinity::Any).unwrap().after;
+        }
+        held.of_pod(&pod.uid).map(|(name, cpus)| format!("{name} {cpus}")).collect::<Vec<_>>().join(", ")
+    };
+    for (init, app, expected) in [
+        ("2", "4", "app 0-1,8-9, init 0,8"),
+        ("4", "2", "app 0,8, init 0-1,8-9"),
+        // Without CPUs of its own it lends none.
+        ("500m", "2", "app 2,10"),
+    ] {
+        assert_eq!(of(Fit::Best, init, app), expected, "{init} and {app}");
+    }
+    assert_eq!(of(Fit::First, "2", "4"), of(Fit::Best, "2", "4"));
 }
 
 /// What the rule looks at: whole caches that are broken, caches, whole cores that are broken, and CPUs left in the caches.

@@ -110,7 +110,7 @@ fn what_a_plugin_prefers_goes_ahead() {
     let inventory = plugged("a:0 b:0 c:0 d:0 e:0 f:0", PREFERS);
     let (links, held) = (links("abc def"), holding(&inventory, &ids("d")));
     for (preferred, asked, expected) in
-        [("b", 1, "b"), ("b c", 2, "b c"), ("c", 2, "c e"), ("", 2, "e f"), ("z", 1, "e")]
+        [("b", 1, "b"), ("b c", 2, "b c"), ("c", 2, "c e"), ("e", 3, "a e f"), ("", 2, "e f"), ("z", 1, "e")]
     {
         let near = near(&inventory, &[0]);
         let got = given(&inventory, &held, &asking("p", asked), near, Some(&links), &ids(preferred)).0;
