@@ -5,11 +5,13 @@
 //! of the first port and channel 1 what goes wrong with it, and each begins with the port's number.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::http::HeaderValue;
@@ -21,6 +23,8 @@ const PROTOCOL: &str = "v4.channel.k8s.io";
 /// The channels of the first port.
 const DATA: u8 = 0;
 const ERROR: u8 = 1;
+/// How long a client may take to close its connection.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A kubelet that forwards ports of pods, and does nothing else. It goes on until the program ends.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +67,12 @@ async fn forward(client: impl AsyncRead + AsyncWrite + Unpin, forwarded: SocketA
         Err(error) => {
             let text = format!("error forwarding port {asked}: {error}");
             to_client.send(Message::binary([&[ERROR], text.as_bytes()].concat())).await?;
-            return Ok(to_client.close().await?);
+            to_client.close().await?;
+            // What the client has sent meanwhile is read: otherwise the connection would be reset, and the text lost.
+            let rest = async { while let Some(Ok(_)) = from_client.next().await {} };
+            // A client that does not close is left.
+            let _ = timeout(PATIENCE, rest).await;
+            return Ok(());
         }
     };
     let there = async {

@@ -45,9 +45,10 @@ impl Findings {
 
     /// What runs there all the same, and what could not be found out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        let elsewhere = self.unmovable.iter().find(|(number, _)| !self.noise.interrupts.contains(number));
+        // Without partitions all are to be where they were.
+        let elsewhere = self.unmovable.iter().next().filter(|_| self.cpus.is_empty());
         let not_back =
-            elsewhere.map(|(number, why)| format!("interrupt {number} is not where it should be: {why}"));
+            elsewhere.map(|(number, why)| format!("interrupt {number} is not back where it was: {why}"));
         self.note().into_iter().chain(not_back).chain(self.failed.iter().cloned())
     }
 
