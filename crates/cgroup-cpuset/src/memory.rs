@@ -89,6 +89,13 @@ impl MemoryHierarchy {
         self
     }
 
+    /// So many bytes of memory are in use in a cgroup that counts them.
+    pub fn use_memory(&self, path: &str, bytes: u64) {
+        if let Some((_, used)) = self.lock().get_mut(Path::new(path)).and_then(|own| own.memory.as_mut()) {
+            *used = bytes;
+        }
+    }
+
     /// Creates a cgroup and those above it.
     pub fn create(&self, path: &str) {
         let mut cgroups = self.lock();

@@ -186,7 +186,11 @@ impl<F: Files> Cgroups<F> {
     /// The cgroup is gone or cannot be read.
     pub fn placed_on(&self, cgroup: &CgroupPath) -> Result<Option<CpuSet>, PlaceError> {
         match self.read_set(cgroup, Set::Cpus.file())? {
-            Some(own) if !own.is_empty() => self.effective(cgroup, Set::Cpus).map(Some),
+            Some(own) if !own.is_empty() => {
+                let now = self.effective(cgroup, Set::Cpus)?;
+                // The kernel takes a set of which nothing can be had for none.
+                Ok((!now.is_disjoint(&own)).then_some(now))
+            }
             _ => Ok(None),
         }
     }

@@ -70,7 +70,7 @@ impl Static {
         match others.and_then(|others| self.best_caches(free, count, others)) {
             Some(chosen) => {
                 let taken = self.allocator.search(&chosen, count)?;
-                *is_cut = taken.is_cut();
+                *is_cut |= taken.is_cut();
                 Ok(taken.into_inner())
             }
             None => Err(CacheSplit { requested, touched, needed }.into()),

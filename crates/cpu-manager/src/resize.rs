@@ -222,8 +222,9 @@ impl Static {
             added |= &self.take_near(&beyond, missing, affinity, is_cut)?;
         }
         if self.cache_alignment == CacheAlignment::Required {
-            let near = if near.len() >= rest { &near } else { &free };
-            added = self.more_in_fewest_caches(&(own | &of_caches), added, near, rest, is_cut)?;
+            let aligned = self.near(&free, affinity);
+            let from = [&near, &aligned].into_iter().find(|some| some.len() >= rest).unwrap_or(&free);
+            added = self.more_in_fewest_caches(&(own | &of_caches), added, from, rest, is_cut)?;
         }
         Ok(&of_caches | &added)
     }

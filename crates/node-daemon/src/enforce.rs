@@ -290,6 +290,7 @@ impl<F: Files> Keeper<F> {
         let now = Target { place: place(&one.pinning), quota, limits: limits(&one.pinning) };
         let [placed, limited] = self.write(cgroup, &now);
         let is_changed = [&placed, &limited].contains(&&Ok(Written::Changed));
+        let had_limits = !self.limited.contains_key(&one.id);
         if let Err(why) = &limited
             && self.limited.get(&one.id) != Some(why)
         {
@@ -302,7 +303,7 @@ impl<F: Files> Keeper<F> {
         match placed {
             Ok(_) => {
                 // What was never written, or is other now, has not drifted.
-                if is_changed && self.written.get(&one.id) == Some(&now) {
+                if is_changed && had_limits && self.written.get(&one.id) == Some(&now) {
                     outcome.drifted = 1;
                     outcome.trouble.push(trouble(What::Drifted));
                 }

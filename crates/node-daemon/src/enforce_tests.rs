@@ -128,4 +128,9 @@ fn a_resized_container_has_its_new_limits_unless_it_uses_more() {
     );
     assert!(keeper.takes_single_orders(), "it is where it belongs");
     assert_eq!(max(), (3 * GI).to_string());
+    // It is written when less is in use, and nobody had moved it.
+    kernel.0.use_memory("pods/a", GI / 2);
+    let outcome = keeper.put(&below, CpuQuota::Unlimited);
+    assert_eq!((outcome.drifted, outcome.trouble), (0, Vec::new()));
+    assert_eq!(max(), GI.to_string());
 }

@@ -5,6 +5,7 @@ use cpu_manager::{
     CacheAlignment, Config, Fit, Granted, Holdings, Options, Order, Reserved, Static, WholeCores,
 };
 use cpuset::{CpuId, CpuSet};
+use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, Role};
 use proptest::prelude::*;
 use topology_hint::Affinity;
@@ -19,11 +20,15 @@ fn node(config: Config) -> Static {
 
 /// All CPUs after a container that has `own` asks for `count`.
 fn grown(policy: &Static, own: &str, free: &str, count: &str) -> String {
+    grown_near(policy, own, free, count, Affinity::Any)
+}
+
+fn grown_near(policy: &Static, own: &str, free: &str, count: &str, affinity: Affinity) -> String {
     let app = (PodUid::new("p"), ContainerName::new("app"), set(own));
     let mut held = Holdings::new(&set(free) | policy.reserved(), [app]);
     let pod = pod("p", &[("app", Role::App, count)]);
     policy.begin_resize(&mut held, &pod).unwrap();
-    match policy.allocate_in(&mut held, &pod, &pod.containers[0], Affinity::Any).granted {
+    match policy.allocate_in(&mut held, &pod, &pod.containers[0], affinity).granted {
         Ok(Granted::Exclusive(cpus)) => cpus.to_string(),
         Ok(Granted::SharedPool(why)) => why.to_string(),
         Err(error) => error.to_string(),
@@ -57,6 +62,26 @@ fn caches_of_the_container_come_first_where_caches_matter() {
     assert_eq!(grown(&whole, "6-7,15-16", free, "10"), split);
     // It had more than it needs before.
     assert_eq!(grown(&whole, "3,6", "2,4,11", "4"), "4 CPUs are free on 3 last-level caches only, and fit 1");
+}
+
+#[test]
+fn caches_beyond_its_nodes_are_on_those_of_the_affinity() {
+    // Four nodes of three caches of one two-thread core; node 0 is 0-2,12-14, of which the container has all.
+    let policy = policy(
+        &machine(4, 1, 3, 1),
+        Config {
+            reserved: Reserved::cpus(set("11")),
+            cache_alignment: CacheAlignment::Required,
+            ..Config::default()
+        },
+    );
+    // Halves of two caches of node 1, and whole ones of nodes 2 and 3.
+    let free = "3,4,6,18,9,21";
+    let to =
+        |nodes: u64| grown_near(&policy, "0-2,12-14", free, "8", Affinity::Nodes(NodeMask::from_bits(nodes)));
+    assert_eq!(to(0b0101), "0-2,6,12-14,18");
+    assert_eq!(to(0b1001), "0-2,9,12-14,21");
+    assert_eq!(to(0b0011), "8 CPUs are free on 5 last-level caches only, and fit 4");
 }
 
 #[test]

@@ -45,15 +45,16 @@ impl Findings {
 
     /// What runs there all the same, and what could not be found out.
     pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        // Without partitions all are to be where they were.
-        let elsewhere = self.unmovable.iter().next().filter(|_| self.cpus.is_empty());
-        let not_back =
-            elsewhere.map(|(number, why)| format!("interrupt {number} is not back where it was: {why}"));
-        self.note().into_iter().chain(not_back).chain(self.failed.iter().cloned())
+        self.note().into_iter().chain(self.failed.iter().cloned())
     }
 
     /// What runs there all the same, in one sentence; `None`: nothing.
     pub(crate) fn note(&self) -> Option<String> {
+        if self.cpus.is_empty() {
+            // Without partitions all are to be where they were.
+            let (number, why) = self.unmovable.iter().next()?;
+            return Some(format!("interrupt {number} is not back where it was: {why}"));
+        }
         let count = |count: usize, what: &str| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
@@ -97,6 +98,9 @@ mod tests {
             Findings { cpus: "2-3".parse().unwrap(), noise, unmovable, ..Findings::default() }.note()
         };
         assert_eq!(found(0, 0, 0), None);
+        let unmovable = [(7, "IRQ 7 says no".to_owned())].into();
+        let released = Findings { unmovable, ..Findings::default() };
+        assert_eq!(released.note().as_deref(), Some("interrupt 7 is not back where it was: IRQ 7 says no"));
         for (found, expected) in [
             (found(1, 0, 0), "CPUs 2-3 of partitions serve 1 interrupt"),
             (

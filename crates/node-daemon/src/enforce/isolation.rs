@@ -134,14 +134,14 @@ impl Wanted {
 }
 
 impl Isolation {
-    /// What the daemon before this one made below `root`, the root of the cgroups, is held.
+    /// What the daemon before this one made is held; `root` is the root of the cgroups. If that was another one, it may have
+    /// been the same hierarchy at another place.
     ///
     /// # Errors
     /// The file in `folder` is there and cannot be read.
     pub(super) fn load(kind: Option<Partition>, folder: &Path, root: &Path) -> io::Result<Self> {
         let file = KeptFile::new(folder, FILE);
-        let kept = read(&file)?.filter(|(made_below, _)| made_below == root);
-        let held = kept.map(|(_, held)| held).unwrap_or_default();
+        let held = read(&file)?.map(|(_, held)| held).unwrap_or_default();
         let (said, sharing, root) = (BTreeMap::new(), BTreeMap::new(), root.to_owned());
         Ok(Self { kind, held, valid: BTreeSet::new(), said, sharing, root, file })
     }
@@ -153,6 +153,14 @@ impl Isolation {
     pub(super) fn made_below(folder: &Path) -> io::Result<Option<PathBuf>> {
         let kept = read(&KeptFile::new(folder, FILE))?;
         Ok(kept.filter(|(_, held)| !held.is_empty()).map(|(root, _)| root))
+    }
+
+    /// Writes the file with what is held.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn keep(&self) -> io::Result<()> {
+        self.write(&self.held)
     }
 
     /// Whether there is nothing to do, and never will be.

@@ -159,8 +159,8 @@ fn partitions_below_another_root_are_released_or_stay_known() {
         bench.round(&[("a", "2-3"), ("shared", "0-1,4-7")]);
         let folder = bench.folder.path().to_owned();
         // Below the same root they are kept, and below none that is there they cannot be released.
-        release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap();
-        release_elsewhere(cgroup_cpuset::Kernel, &folder, now).unwrap();
+        assert!(!release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap());
+        assert!(release_elsewhere(cgroup_cpuset::Kernel, &folder, now).unwrap());
         assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
         assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
         release_elsewhere(bench.kernel.clone(), &folder, now).unwrap();
@@ -168,4 +168,25 @@ fn partitions_below_another_root_are_released_or_stay_known() {
         assert_eq!(bench.read("pods/cpuset.cpus.exclusive"), "");
         assert_eq!(Isolation::made_below(&folder).unwrap(), None);
     }
+}
+
+#[test]
+fn the_same_hierarchy_at_another_place_is_held_on() {
+    let mut bench = Bench::new();
+    let all = [("a", "2-3"), ("shared", "0-1,4-7")];
+    bench.round(&all);
+    let folder = bench.folder.path().to_owned();
+    // The daemon had it elsewhere, where nothing is any more.
+    let elsewhere = fs::read_to_string(folder.join(FILE)).unwrap().replace(ROOT, "/host/cgroup");
+    fs::write(folder.join(FILE), elsewhere).unwrap();
+    let isolation = Isolation::load(Some(Partition::Isolated), &folder, Path::new(ROOT)).unwrap();
+    assert!(release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap());
+    isolation.keep().unwrap();
+    assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
+    bench.restart(Some(Partition::Isolated));
+    bench.written();
+    assert_eq!(said(&bench.round(&all)), []);
+    assert_eq!(bench.written(), [""; 0], "it is as it should be");
+    assert_eq!(said(&bench.round(&[("shared", "0-7")])), []);
+    assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
 }

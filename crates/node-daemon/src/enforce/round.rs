@@ -165,6 +165,9 @@ impl Waits {
     fn of(places: &[(&Enforcement, CpuQuota)], found: &Found) -> Self {
         let kept = found.kept.iter().map(|(cgroup, cpus)| (format!("partition {cgroup}"), cpus.clone()));
         let mut waits = Self { holders: kept.collect(), waiting: BTreeMap::new() };
+        for (one, _) in places.iter().filter(|(one, _)| found.stuck.contains(&one.id)) {
+            waits.stays(one, found);
+        }
         // Whoever stays keeps others waiting.
         while places.iter().any(|(one, _)| waits.stays(one, found)) {}
         waits

@@ -188,6 +188,20 @@ fn a_partition_whose_container_lacks_cpus_is_looked_at_and_nobody_waits_for_it()
     assert_eq!(bench.round(&all).partitions, []);
 }
 
+#[test]
+fn who_has_none_of_its_cpus_keeps_nobody_waiting() {
+    let mut bench = Bench::new();
+    bench.restart(None);
+    bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")]);
+    bench.write("pods/cpuset.cpus", "0-1,4-7");
+    let next = [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")];
+    let outcome = bench.round(&next);
+    let who: Vec<_> = outcome.trouble.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(who, ["a"], "{outcome:?}");
+    assert_eq!(bench.read("pods/b/c/cpuset.cpus"), "4-5");
+    assert_eq!(bench.round(&next).trouble, []);
+}
+
 /// One round: who has each CPU, of which the first is shared; who cannot be written, and which of its files; whether the
 /// daemon restarts before.
 type Step = (Vec<usize>, Option<(usize, &'static str)>, bool);

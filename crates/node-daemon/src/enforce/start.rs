@@ -69,15 +69,19 @@ pub(crate) fn enforcer(
 ) -> anyhow::Result<Box<dyn Enforcer>> {
     let options = shared.node.options();
     let no_partitions = || format!("failed to read the partitions of {}", root.display());
-    release_elsewhere(Kernel, root, cgroups.as_ref().map(Cgroups::root)).with_context(no_partitions)?;
+    let at = cgroups.as_ref().map(Cgroups::root);
+    let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at));
+    let isolation = isolation.transpose().with_context(no_partitions)?;
+    let was_elsewhere = release_elsewhere(Kernel, root, at).with_context(no_partitions)?;
     let mut quiet = Quiet::load(Kernel, proc, options.interrupts, root)
         .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
-    let Some(cgroups) = cgroups else {
+    let (Some(cgroups), Some(isolation)) = (cgroups, isolation) else {
         quiet.give_back();
         return Ok(Box::new(Unenforced));
     };
-    let isolation =
-        Isolation::load(kind_of(options.partition), root, cgroups.root()).with_context(no_partitions)?;
+    if was_elsewhere && let Err(error) = isolation.keep() {
+        tracing::warn!("failed to write the partitions to {}: {error}", root.display());
+    }
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
     let shared = shared.clone();
@@ -94,13 +98,13 @@ pub(crate) fn enforcer(
 }
 
 /// Releases the partitions that an earlier start made below another root of cgroups than `now`; `None`: there is none any
-/// more. What stays is said.
+/// more. What stays is said. Whether there were any is returned.
 ///
 /// # Errors
 /// The file of partitions in `folder` cannot be read.
-pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&Path>) -> io::Result<()> {
+pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&Path>) -> io::Result<bool> {
     let Some(earlier) = Isolation::made_below(folder)?.filter(|earlier| now != Some(earlier)) else {
-        return Ok(());
+        return Ok(false);
     };
     match Cgroups::on(files, &earlier) {
         Ok(cgroups) => {
@@ -113,5 +117,5 @@ pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&
         }
         Err(error) => tracing::error!("partitions of an earlier start are not released: {error}"),
     }
-    Ok(())
+    Ok(true)
 }
