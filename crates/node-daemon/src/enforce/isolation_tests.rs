@@ -141,7 +141,14 @@ fn nothing_is_made_that_the_next_daemon_would_not_know_of() {
 fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
     let mut bench = Bench::new();
     let file = bench.folder.path().join(FILE);
-    for damaged in [&b""[..], b"[", b"\xff", br#"{"pods/a/c": "x"}"#, br#"{"../a": "2"}"#] {
+    for damaged in [
+        &b""[..],
+        b"[",
+        b"\xff",
+        br#"{"partitions": {"pods/a/c": "2"}}"#,
+        br#"{"root": "/sys/fs/cgroup", "partitions": {"pods/a/c": "x"}}"#,
+        br#"{"root": "/sys/fs/cgroup", "partitions": {"../a": "2"}}"#,
+    ] {
         fs::write(&file, damaged).unwrap();
         assert!(Isolation::load(None, bench.folder.path(), Path::new(ROOT)).unwrap().is_off());
         assert!(!file.exists());

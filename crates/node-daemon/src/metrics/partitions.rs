@@ -34,7 +34,7 @@ impl Partitions {
         );
         to.register(
             "topolet_cpuset_partition_unmovable_interrupts",
-            "Of them, those that the kernel did not let be moved; 0 unless cgroup.interrupts is move.",
+            "Of them, those that could not be moved; 0 unless cgroup.interrupts is move.",
             self.unmovable.clone(),
         );
         to.register(
