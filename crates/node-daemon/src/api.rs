@@ -35,6 +35,4 @@ pub(super) use desk::Desk;
 pub use fuzzing::clients;
 pub use openapi::{forms, interface as openapi};
 pub(crate) use pods::sources;
-pub use reply::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 pub(super) use routes::{for_a_page, for_monitoring, router, service};
-pub use sent::FILE;

@@ -91,7 +91,7 @@ use self::scribe::Scribe;
 use self::shared::{Hardware, Mode, Notes, Shared};
 use self::unpublished::Unpublished;
 
-pub use self::api::{FILE, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG, forms, openapi};
+pub use self::api::{forms, openapi};
 #[cfg(feature = "kubernetes")]
 pub use self::api_server::{Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod document;
+pub mod http;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod node_line;

@@ -21,12 +21,13 @@ use topology_admission::{Deferral, Detail};
 use topology_manifest::Owner;
 
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{DONE, Failure, OUTCOME, PARTIAL, SOME_REFUSED, Shape};
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before};
 use crate::owner::Told;
 use crate::shared::Mode;
+use node_output::http::{DONE, OUTCOME, PARTIAL, SOME_REFUSED};
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 pub(super) const DRY_RUN: Parameter = Parameter {

@@ -19,12 +19,13 @@ use topology_admission::Deferral;
 use super::decide::with_outcome;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{DONE, Failure, SOME_REFUSED, SOMETHING_WRONG, Shape};
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;
 use crate::observe::Observed;
 use crate::shared::{DECISIONS, KubeletDecision, LoggedDecision, Shared};
+use node_output::http::{DONE, SOME_REFUSED, SOMETHING_WRONG};
 
 /// What [`list`] takes.
 pub(super) const LIST: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, NAMESPACE, NAMES, WIDE];

@@ -13,10 +13,9 @@ use super::containers::{ExitedBody, StartedBody};
 use super::events::LAST_EVENT_ID;
 use super::operations::{Access, Answer, Described, ERROR, OPERATIONS, Operation, Sent};
 use super::query::{Parameter, Query, Values};
-use super::reply::OUTCOME;
 use super::resize::ResizeBody;
 use super::routes::Answered;
-use super::sent::FILE;
+use node_output::http::{FILE, OUTCOME};
 
 /// Where types are defined in the description.
 const SCHEMAS: &str = "#/components/schemas/";

@@ -1,6 +1,7 @@
 //! What can be asked: one table, of which routers and the description of the interface are made.
 
 use axum::routing::{MethodFilter, MethodRouter, on};
+use node_output::http;
 use node_output::schema::Form;
 
 use super::query::{Parameter, SHAPE};
@@ -136,7 +137,7 @@ const UNDECIDED: &str = "A pod could not be decided on: `failed` has its code, a
                          a pod that is alone, and of a request that failed as a whole, it is an `Error`.";
 /// Changes of a node.
 const CHANGE: &[u16] = &[404, 409, 504, 507];
-const OUTCOMES: &[&str] = &[reply::DONE, reply::SOME_REFUSED, reply::PARTIAL];
+const OUTCOMES: &[&str] = &[http::DONE, http::SOME_REFUSED, http::PARTIAL];
 /// Who writes documents.
 const SERVED: &str = "serve";
 
@@ -373,7 +374,7 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         summary: "Show what is free, who holds what, and what is wrong",
         answer: Answer::Document(
             Described {
-                outcomes: &[reply::DONE, reply::SOMETHING_WRONG],
+                outcomes: &[http::DONE, http::SOMETHING_WRONG],
                 ..described("NodeStatus", Form::new::<node_output::NodeStatus>("NodeStatus", SERVED))
             },
             OK,
@@ -390,7 +391,7 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         query: look::LAST,
         answer: Answer::Document(
             Described {
-                outcomes: &[reply::DONE, reply::SOME_REFUSED],
+                outcomes: &[http::DONE, http::SOME_REFUSED],
                 ..described(
                     "LastDecisions",
                     Form::new::<look::LastDecisions<'static>>("Decisions", "serve, of the last decisions"),

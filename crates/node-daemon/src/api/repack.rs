@@ -18,11 +18,12 @@ use topology_admission::{Detail, Limits, Tries, Verdict};
 
 use super::decide::{DRY_RUN, with_outcome};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{DONE, Failure, PARTIAL, SOME_REFUSED, Shape};
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Changer, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::Tried;
 use crate::owner::Told;
+use node_output::http::{DONE, PARTIAL, SOME_REFUSED};
 
 /// So many pods move unless it is said.
 const USUAL_MOVES: u64 = 3;

@@ -10,17 +10,6 @@ use terminal_text::{Glyphs, Page};
 
 use super::query::{GLYPHS, MAX_WIDTH, MIN_WIDTH, OUTPUT, Query, SHAPE, WIDTH};
 
-/// Says what has become of pods, or how the node is.
-pub const OUTCOME: &str = "topolet-outcome";
-/// All are admitted, or were already.
-pub(super) const DONE: &str = "done";
-/// Some are not.
-pub const SOME_REFUSED: &str = "some-refused";
-/// Some of what was sent was left out.
-pub const PARTIAL: &str = "partial";
-/// Something is wrong with the node.
-pub const SOMETHING_WRONG: &str = "something-wrong";
-
 /// How an answer is written: `?output=json|yaml|table`, else what `Accept` prefers, else JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use node_input::{LoadedNode, Wholeness};
+use node_output::http::FILE;
 use pod_spec::{Phase, Pod, PodUid};
 use terminal_text::Glyphs;
 use topology_manifest::{
@@ -15,8 +16,6 @@ use topology_manifest::{
 use super::query::{Parameter, Query, Values};
 use super::reply::{Failure, Shape};
 
-/// Says what the body is called where it comes from; a message about it says so too.
-pub const FILE: &str = "topolet-file";
 /// What it is called if nobody says. Longer names are not repeated.
 const NAMELESS: &str = "request";
 const LONGEST: usize = 4096;

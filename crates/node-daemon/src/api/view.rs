@@ -13,9 +13,10 @@ use terminal_text::Page;
 
 use super::look::origin;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
-use super::reply::{DONE, Failure, SOME_REFUSED, Shape};
+use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node};
 use crate::shared::LoggedDecision;
+use node_output::http::{DONE, SOME_REFUSED};
 
 /// Only decisions after the one of this number.
 const AFTER: Parameter = Parameter::undescribed("after");

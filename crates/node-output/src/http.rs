@@ -1,0 +1,15 @@
+//! What a daemon and its clients call alike in headers of HTTP.
+
+/// The header of an answer that says what became of pods, or how the node is.
+pub const OUTCOME: &str = "topolet-outcome";
+/// All pods are admitted, or were already.
+pub const DONE: &str = "done";
+/// Some pods are refused.
+pub const SOME_REFUSED: &str = "some-refused";
+/// A part of what was sent was left out.
+pub const PARTIAL: &str = "partial";
+/// Something is wrong with the node.
+pub const SOMETHING_WRONG: &str = "something-wrong";
+
+/// The header of a request that has the name of the file in the body, for messages about it.
+pub const FILE: &str = "topolet-file";
