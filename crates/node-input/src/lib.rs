@@ -20,6 +20,7 @@ mod device_names;
 mod gather;
 mod recorder;
 mod this_node;
+#[cfg(feature = "pods-api")]
 mod told;
 mod residents;
 mod resume;
@@ -62,4 +63,5 @@ pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
+#[cfg(feature = "pods-api")]
 pub use told::{told_object, told_pod};

@@ -6,7 +6,6 @@ use anyhow::{Context as _, ensure};
 use config_advice::{Change, Severity, Target, merge_patch};
 use node_config::KubeletConfiguration;
 use node_output::manifest_style;
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use topology_manifest::{
@@ -14,7 +13,8 @@ use topology_manifest::{
 };
 
 /// A check, as it is written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct Checked {
     pub(crate) machine: String,
     pub(crate) configuration: String,
@@ -38,7 +38,8 @@ pub(crate) struct Checked {
 }
 
 /// One thing about a configuration.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Finding {
     /// The field that it is about.
@@ -59,7 +60,8 @@ pub(crate) struct Finding {
 }
 
 /// What makes a finding go away.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Expected {
     /// All of these fields together; `null`: the field is left out.

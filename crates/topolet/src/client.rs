@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use nix::unistd::geteuid;
-use node_daemon::{FILE, OUTCOME};
+use node_output::http::{FILE, OUTCOME};
 use node_output::quoted_error;
 
 /// Where a daemon listens unless it is told otherwise.

@@ -6,6 +6,7 @@
 
 mod outcome;
 mod arguments;
+#[cfg(feature = "serve")]
 mod cluster_arguments;
 mod command;
 mod advice;
@@ -18,6 +19,7 @@ mod decided;
 mod drawn;
 mod render;
 mod client;
+mod smaller_build;
 #[cfg(fuzzing)]
 mod fuzzing;
 #[cfg(any(fuzzing, test))]
@@ -32,8 +34,8 @@ use {
 
 /// Returns the memory of an answer about many pods to the system when its thread ends. glibc's allocator keeps most of
 /// it, also with one arena and with a small trim threshold: small allocations that live on are spread over its heaps.
-/// Under fuzzing the sanitizer brings the allocator.
-#[cfg(not(fuzzing))]
+/// Under fuzzing the sanitizer brings the allocator. Commands that answer once and end do without: it takes a C compiler.
+#[cfg(all(feature = "serve", not(fuzzing)))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -55,7 +57,9 @@ fn main() -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomeRefused | Outcome::SomethingWrong) => ExitCode::from(SOME_REFUSED),
-        Ok(Outcome::Partial | Outcome::Failed) => ExitCode::from(FAILED),
+        #[cfg(feature = "serve")]
+        Ok(Outcome::Failed) => ExitCode::from(FAILED),
+        Ok(Outcome::Partial) => ExitCode::from(FAILED),
         Err(error) => {
             screen.error(&error);
             ExitCode::from(FAILED)
@@ -85,7 +89,7 @@ fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
             return Ok((screen, kubectl::run(&command, screen)));
         }
     }
-    let arguments = Arguments::try_parse()?;
+    let arguments = Arguments::try_parse().map_err(smaller_build::explained)?;
     let screen = Screen::new(arguments.color);
     Ok((screen, command::run(&arguments, screen)))
 }

@@ -11,6 +11,7 @@ pub(crate) enum Outcome {
     SomethingWrong,
     /// A part of what was given could not be used, which has been said.
     Partial,
-    /// Nothing of it could be done, which has been said.
+    /// A service ended by a failure, which has been said.
+    #[cfg(feature = "serve")]
     Failed,
 }

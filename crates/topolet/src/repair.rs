@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use node_output::NodeLine;
 use node_state::{FaultKind, Quarantined};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What was found and done, as it is written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StateRepair<'a> {
     pub(crate) node: &'a NodeLine,
@@ -30,7 +30,8 @@ pub(crate) struct StateRepair<'a> {
 }
 
 /// One thing that was found.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RepairLine {
     pub(crate) cause: FaultKind,
@@ -45,7 +46,8 @@ pub(crate) struct RepairLine {
 }
 
 /// A pod that may not have what it was granted.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct QuarantinedLine {
     pub(crate) pod: String,
@@ -54,7 +56,8 @@ pub(crate) struct QuarantinedLine {
 }
 
 /// A file that is, or would be, written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FileLine {
     pub(crate) file: String,

@@ -9,7 +9,6 @@ use clap::Args;
 use device_manager::Replies;
 use node_input::{DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
 use node_output::{Document, Format, JsonList, NodeLine, Tally};
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::{Detail, Series, Tries};
 
@@ -84,7 +83,8 @@ pub(super) enum Depth {
 }
 
 /// All decisions, as they are written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[expect(clippy::struct_field_names, reason = "the names are those of the document")]
 pub(super) struct Decisions<'a> {
     node: &'a NodeLine,
@@ -95,7 +95,8 @@ pub(super) struct Decisions<'a> {
 }
 
 /// All explanations, as they are written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Explanations<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -104,7 +105,8 @@ pub(super) struct Explanations<'a> {
 }
 
 /// How many pods came out how, as it is written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Summary<'a> {
     node: &'a NodeLine,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use node_daemon::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
+use node_output::http::{OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;

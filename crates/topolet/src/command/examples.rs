@@ -82,6 +82,7 @@ Examples:
   # What would be done
   topolet state repair --dry-run --state kubelet/ -m node.tar.zst";
 
+#[cfg(feature = "serve")]
 pub(super) const UI: &str = "\
 Examples:
   # What runs on this machine, and what would fit: prints an address
@@ -108,6 +109,7 @@ Examples:
   # What does 1.37 do otherwise with this node and its pods?
   topolet upgrade check --to 1.37 -m node.tar.zst";
 
+#[cfg(feature = "serve")]
 pub(super) const SERVE: &str = "\
 Examples:
   # A node of its own, with a configuration that pins on this machine
@@ -195,12 +197,14 @@ Examples:
   kubectl topolet node worker-1
   topolet kubectl node worker-1 -o yaml";
 
+#[cfg(feature = "terminal")]
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   topolet completions bash > topolet.bash
   # For kubectl topolet: a script for a folder of PATH
   topolet completions kubectl > kubectl_complete-topolet";
 
+#[cfg(feature = "serve")]
 pub(super) const SCHEMA: &str = "\
 Examples:
   # Which kinds are there?
@@ -210,6 +214,7 @@ Examples:
   # The HTTP interface of topolet serve
   topolet schema --openapi > openapi.json";
 
+#[cfg(feature = "terminal")]
 pub(super) const MAN: &str = "\
 Examples:
   topolet man manual/";

@@ -5,7 +5,6 @@ use anyhow::{Context as _, bail};
 use node_input::{DeviceText, LoadedMachine, LoadedNode};
 use node_output::{Document, Format, NodeLine};
 use pod_spec::{Container, Pod, ResourceName, Role};
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::{Ledger, Sizes};
 
@@ -14,7 +13,8 @@ use crate::outcome::Outcome;
 use crate::render::Screen;
 
 /// A resize, as it is written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Resize<'a> {
     node: &'a NodeLine,
     #[serde(flatten)]

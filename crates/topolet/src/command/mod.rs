@@ -3,6 +3,7 @@
 mod admit;
 mod agent;
 mod capture;
+#[cfg(feature = "terminal")]
 mod completions;
 mod config;
 mod demo;
@@ -17,25 +18,32 @@ mod fleet;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod kubectl;
 mod licences;
+#[cfg(feature = "terminal")]
 mod man;
 mod repack;
 #[cfg(feature = "kubernetes")]
 mod scheduler;
+#[cfg(feature = "serve")]
 mod schema;
 mod simulate;
+#[cfg(feature = "serve")]
 mod serve;
 mod state;
 mod state_repair;
 mod status;
 mod topology;
+#[cfg(feature = "serve")]
 mod ui;
 mod upgrade;
 
-use clap::{ColorChoice, CommandFactory as _, Parser, Subcommand};
+#[cfg(feature = "terminal")]
+use clap::CommandFactory as _;
+use clap::{ColorChoice, Parser, Subcommand};
 
 use self::admit::AdmitArguments;
 use self::agent::{ApplyArguments, DeleteArguments, DescribeArguments, GetArguments};
 use self::capture::CaptureArguments;
+#[cfg(feature = "terminal")]
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
 use self::demo::DemoArguments;
@@ -46,27 +54,32 @@ use self::export::ExportArguments;
 use self::fleet::FleetArguments;
 #[cfg(feature = "kubernetes")]
 use self::kubectl::KubectlArguments;
+#[cfg(feature = "terminal")]
 use self::man::ManArguments;
 use self::repack::RepackArguments;
 #[cfg(feature = "kubernetes")]
 use self::scheduler::SchedulerArguments;
+#[cfg(feature = "serve")]
 use self::schema::SchemaArguments;
+#[cfg(feature = "serve")]
 use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
 use self::status::StatusArguments;
 use self::topology::TopologyArguments;
+#[cfg(feature = "serve")]
 use self::ui::UiArguments;
 use self::upgrade::UpgradeArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
+use crate::smaller_build;
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.
 ///
 /// Answers are those of kubelet v1.36.3: same admission, same CPUs, same memory, same reasons.
 /// Exit status: 0 all pods admitted, or nothing wrong; 2 some refused, or something wrong; 1 any error.
 #[derive(Parser, Debug)]
-#[command(name = "topolet", version, arg_required_else_help = true)]
+#[command(name = "topolet", version, arg_required_else_help = true, after_help = smaller_build::help())]
 pub(crate) struct Arguments {
     /// Whether to use colours; `NO_COLOR` is honoured too.
     #[arg(long, global = true, value_name = "WHEN", default_value_t = ColorChoice::Auto)]
@@ -118,9 +131,11 @@ pub(crate) enum Command {
     /// Says what another release of the kubelet does otherwise on a node.
     Upgrade(UpgradeArguments),
     /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
+    #[cfg(feature = "serve")]
     #[command(after_help = examples::SERVE)]
     Serve(Box<ServeArguments>),
     /// Shows a node in a browser: who holds what, and what would become of a pod that is pasted. Changes nothing.
+    #[cfg(feature = "serve")]
     #[command(after_help = examples::UI)]
     Ui(UiArguments),
     /// Runs as many simulated nodes of a cluster, which decide as kubelets do: for tests of schedulers and control planes.
@@ -145,12 +160,15 @@ pub(crate) enum Command {
     #[cfg(feature = "kubernetes")]
     Kubectl(KubectlArguments),
     /// Prints what a shell needs to complete commands of topolet.
+    #[cfg(feature = "terminal")]
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
     /// Prints what a kind of document contains that `-o json` prints, as JSON Schema; or the HTTP interface, as `OpenAPI`.
+    #[cfg(feature = "serve")]
     #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArguments),
     /// Writes manual pages, one for each command.
+    #[cfg(feature = "terminal")]
     #[command(after_help = examples::MAN)]
     Man(ManArguments),
     /// Prints the licences of topolet and of everything that the program contains.
@@ -174,7 +192,9 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Status(arguments) => status::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
+        #[cfg(feature = "serve")]
         Command::Serve(arguments) => serve::run(arguments, screen),
+        #[cfg(feature = "serve")]
         Command::Ui(arguments) => ui::run(arguments, screen),
         #[cfg(feature = "kubernetes")]
         Command::Fleet(arguments) => fleet::run(arguments, screen),
@@ -186,8 +206,11 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Delete(arguments) => agent::delete(arguments, screen),
         #[cfg(feature = "kubernetes")]
         Command::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
+        #[cfg(feature = "terminal")]
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
+        #[cfg(feature = "serve")]
         Command::Schema(arguments) => schema::run(arguments, screen),
+        #[cfg(feature = "terminal")]
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
         Command::Licences => licences::run(screen),
     }

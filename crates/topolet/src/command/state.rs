@@ -7,7 +7,6 @@ use clap::{Args, Subcommand, ValueHint};
 use node_input::{IdentitySource, LIVE, LoadedMachine, LoadedNode, Packed, Resident, ResidentsSource};
 use node_output::{Document, NodeLine};
 use node_state::{FindingLine, Problem, Quarantine};
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::Compat;
 
@@ -115,7 +114,8 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
 }
 
 /// All findings, as they are written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Checked<'a> {
     node: &'a NodeLine,
     findings: &'a [FindingLine],

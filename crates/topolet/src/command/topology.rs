@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum, ValueHint};
 use machine_picture::{Reserved, Shares, svg, tree};
 use node_input::{IdentitySource, LoadedMachine, RulesSource};
 use node_output::{Document, Format, Shown};
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
@@ -122,7 +121,8 @@ fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result
 }
 
 /// The built-in machines.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Machines {
     machines: Vec<&'static str>,
 }

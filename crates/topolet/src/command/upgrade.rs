@@ -13,7 +13,6 @@ use node_output::Document;
 use node_state::StateFolder;
 use pod_spec::{Origin, Pod, PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::Identity;
 use topology_model::KubeletView;
@@ -86,7 +85,8 @@ pub(super) fn run(arguments: &UpgradeArguments, screen: Screen) -> anyhow::Resul
 }
 
 /// A check, as it is written.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Checked<'a> {
     machine: &'a str,

@@ -14,12 +14,6 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("training", include_str!("../../scenarios/training.yaml")),
 ];
 
-/// The devices of their machines, by the names that scenarios have for them.
-pub(super) const DEVICES: &[(&str, &str)] = &[
-    ("edge-devices.yaml", include_str!("../../scenarios/edge-devices.yaml")),
-    ("epyc-2s-8gpu-8nic.yaml", include_str!("../../scenarios/epyc-2s-8gpu-8nic.yaml")),
-];
-
 /// How often it is decided on a pod in one scenario: some minutes on one core.
 const MAX_DECISIONS: u64 = 2_000_000;
 /// Letters in a line of the tables.

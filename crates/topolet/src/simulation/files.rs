@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use anyhow::{anyhow, bail};
 use node_input::DeviceText;
 
-use super::built_in::DEVICES;
+/// The devices of the machines of built-in scenarios, by the names that these have for them.
+const DEVICES: &[(&str, &str)] = &[
+    ("edge-devices.yaml", include_str!("../../scenarios/edge-devices.yaml")),
+    ("epyc-2s-8gpu-8nic.yaml", include_str!("../../scenarios/epyc-2s-8gpu-8nic.yaml")),
+];
 
 /// Where the files of a scenario are.
 pub(super) enum Files {
     /// Below a folder: that of the scenario.
     In(PathBuf),
     /// Nowhere but in this program: the scenario is a text from elsewhere, and reads nothing of this host.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "pages paste scenarios, and nobody else"))]
     BuiltIn,
 }
 

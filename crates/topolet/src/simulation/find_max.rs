@@ -8,14 +8,15 @@ use node_config::KubeletConfiguration;
 use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_spec::Pod;
-use rayon::prelude::*;
-use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::{Compat, Ledger, Node};
 use topology_model::KubeletView;
 
+use super::cores;
+
 /// Everything that was found out.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FoundMax {
     pub(crate) pod: String,
@@ -35,7 +36,8 @@ pub(crate) struct FoundMax {
 }
 
 /// One policy, scope and option.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Variant {
     /// An option beside those of the configuration; `None`: as configured.
@@ -47,7 +49,8 @@ pub(crate) struct Variant {
 }
 
 /// How many fit.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", untagged)]
 pub(crate) enum Capacity {
     /// So many; and why not one more.
@@ -118,7 +121,8 @@ fn capacity(node: &Startable, pod: &Pod) -> Capacity {
 }
 
 /// A reservation for the system, and how many fit beside it.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReservationFit {
     #[serde(skip)]
@@ -147,14 +151,13 @@ fn reservations(
             (candidate, question.startable(node))
         })
         .collect();
-    let fits = nodes.par_iter().map(|(candidate, node)| ReservationFit {
+    let mut fits = cores::map(&nodes, |(candidate, node)| ReservationFit {
         place: candidate.place,
         reservation: candidate.to_string(),
         reserved_system_cpus: candidate.cpus.as_ref().map(ToString::to_string),
         reserved_memory: candidate.memory.clone().unwrap_or_default(),
         capacity: capacity(node, pod),
     });
-    let mut fits: Vec<ReservationFit> = fits.collect();
     fits.sort_by_key(|fit| std::cmp::Reverse(fit.capacity.fit()));
     fits
 }
@@ -179,7 +182,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
             nodes.push((option.map(PolicyOption::name), policy, scope, question.startable(node)));
         }
     }
-    let variants = nodes.par_iter().map(|(option, policy, scope, node)| Variant {
+    let variants = cores::map(&nodes, |(option, policy, scope, node)| Variant {
         option: *option,
         policy: policy.name(),
         scope: scope.name(),
@@ -191,7 +194,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         machine: base.line.machine.clone(),
         configuration: base.line.configuration.clone(),
         beside: residents.line,
-        variants: variants.collect(),
+        variants,
         reservations: reservations(question, &base, &config, pod),
         warnings: unchecked
             .iter()

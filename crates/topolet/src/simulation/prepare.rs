@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::ensure;
 use device_manager::Inventory;
 use node_config::UnknownRelease;
 use node_input::{
@@ -75,11 +74,12 @@ impl Prepared {
     }
 
     /// The scenario of a text, with no files but those that are built in.
+    #[cfg(feature = "serve")]
     pub(crate) fn read_text(name: &str, text: &[u8]) -> anyhow::Result<Self> {
         let source = Source::from_bytes(name, text).map_err(manifest_error)?;
         let scenario = read_scenario(&source).map_err(manifest_error)?;
         let machines: usize = scenario.machines.iter().map(|machine| machine.count).sum();
-        ensure!(
+        anyhow::ensure!(
             machines <= MAX_MACHINES,
             "{machines} machines are more than the {MAX_MACHINES} that are simulated here"
         );
@@ -87,6 +87,7 @@ impl Prepared {
     }
 
     /// How often it is decided on a pod in all.
+    #[cfg(any(feature = "serve", feature = "terminal"))]
     pub(crate) fn decisions(&self) -> u64 {
         self.configurations.len() as u64 * u64::from(self.runs) * self.pods() as u64
     }
@@ -120,6 +121,7 @@ impl Prepared {
     }
 
     /// How many pods come in a run.
+    #[cfg(any(feature = "serve", feature = "terminal"))]
     pub(crate) fn pods(&self) -> usize {
         match &self.arrivals {
             Arrivals::Drawn { count, .. } => *count,
@@ -129,6 +131,7 @@ impl Prepared {
 }
 
 /// Machines of a text that nobody has put on this host; of files there may be more.
+#[cfg(feature = "serve")]
 const MAX_MACHINES: usize = 1000;
 
 /// A scenario's text, and where the files lie that it names.

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use node_simulation::{HostOutcome, Outcome, Retry};
 use pod_spec::ResourceName;
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Prepared;
@@ -13,7 +12,8 @@ use super::prepare::PreparedConfiguration;
 use super::runs::Done;
 
 /// Everything that came of a scenario.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
     pub(crate) scenario: String,
@@ -24,14 +24,16 @@ pub(crate) struct Report {
     pub(crate) configurations: Vec<Summary>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct MachineCount {
     pub(crate) machine: String,
     pub(crate) count: usize,
 }
 
 /// One configuration: counts are sums over its runs, all else means. Shares are from 0 to 1.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Summary {
     pub(crate) configuration: String,
@@ -68,7 +70,8 @@ pub(crate) struct Summary {
 }
 
 /// How far the runs differ.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct Spread {
     pub(crate) least: u64,
     pub(crate) median: f64,
@@ -76,7 +79,8 @@ pub(crate) struct Spread {
 }
 
 /// What trying again came to.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TriedAgain {
     /// Pods that ran at their first try.
@@ -90,7 +94,8 @@ pub(crate) struct TriedAgain {
 }
 
 /// How long pods waited, in seconds.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecondsToPlace {
     pub(crate) mean: f64,
@@ -101,7 +106,8 @@ pub(crate) struct SecondsToPlace {
 }
 
 /// One kind of pod.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct Kind {
     pub(crate) pod: String,
     pub(crate) arrived: u64,
@@ -112,14 +118,16 @@ pub(crate) struct Kind {
 }
 
 /// One kind of machine.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct MachineUse {
     pub(crate) machine: String,
     pub(crate) fragmentation: f64,
     pub(crate) numa: Vec<NodeUse>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct NodeUse {
     pub(crate) node: i64,
     /// The share that was held, by resource.
@@ -129,7 +137,8 @@ pub(crate) struct NodeUse {
 }
 
 /// How it stood at one moment.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Moment {
     pub(crate) seconds: f64,
@@ -138,7 +147,8 @@ pub(crate) struct Moment {
     pub(crate) cpus_held: f64,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunLine {
     pub(crate) seed: u64,

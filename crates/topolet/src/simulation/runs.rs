@@ -1,11 +1,8 @@
 //! Every run of every configuration with the bound of each, on all cores, and how far they are.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use node_daemon::Progress;
 use node_simulation::{Decision, Fleet, Limits, Observer, Outcome};
-use rayon::prelude::*;
 
-use super::Prepared;
+use super::{Prepared, cores};
 
 /// One run of one configuration.
 #[derive(Clone)]
@@ -26,7 +23,8 @@ pub(crate) trait Told: Sync {
     }
 }
 
-impl Told for Progress {
+#[cfg(feature = "serve")]
+impl Told for node_daemon::Progress {
     fn more(&self, pods: u64) {
         self.add(pods);
     }
@@ -36,41 +34,25 @@ impl Told for Progress {
     }
 }
 
-impl Told for ProgressBar {
-    fn more(&self, pods: u64) {
-        self.inc(pods);
-    }
-}
-
-/// The same, with a bar on standard error.
-pub(crate) fn run_with_bar(prepared: &Prepared) -> Vec<Vec<Done>> {
-    let bar = bar(prepared.decisions());
-    let outcomes = run(prepared, &bar);
-    bar.finish_and_clear();
-    outcomes
-}
-
 /// What came of each run, by configuration and number of the run.
 pub(crate) fn run(prepared: &Prepared, told: &dyn Told) -> Vec<Vec<Done>> {
     let (configurations, runs) = (&prepared.configurations, prepared.runs);
     let fleets: Vec<Fleet<'_>> = configurations.iter().map(|own| prepared.fleet(own)).collect();
     let jobs: Vec<(usize, u32)> =
         (0..fleets.len()).flat_map(|configuration| (0..runs).map(move |run| (configuration, run))).collect();
-    let done = jobs.into_par_iter().map(|(configuration, run)| {
+    let done: Vec<Outcome> = cores::map(&jobs, |&(configuration, run)| {
         let mut counter = Counter { told, not_told: 0 };
         let (fleet, templates) = (&fleets[configuration], &configurations[configuration].templates);
         node_simulation::run(fleet, templates, &prepared.arrivals(run), &mut counter)
     });
-    // In the order of the jobs, whichever was done first.
-    let done: Vec<Outcome> = done.collect();
     let outcomes: Vec<&[Outcome]> = done.chunks(runs as usize).collect();
     // Nobody asks for the bound of a part.
     let is_over = told.is_over();
     let limits = fleets.iter().zip(configurations);
     let limits: Vec<Option<Limits>> =
         limits.map(|(fleet, own)| if is_over { None } else { Limits::new(fleet, &own.templates) }).collect();
-    let bounds: Vec<Vec<Option<u64>>> =
-        (0..runs).into_par_iter().map(|run| bounds(prepared, run, &limits, &outcomes)).collect();
+    let numbers: Vec<u32> = (0..runs).collect();
+    let bounds = cores::map(&numbers, |&run| bounds(prepared, run, &limits, &outcomes));
     let of = |(configuration, outcomes): (usize, &&[Outcome])| {
         let bound = |run: usize| bounds.get(run).and_then(|own| *own.get(configuration)?);
         let done = outcomes.iter().cloned().enumerate();
@@ -104,14 +86,6 @@ fn bounds(
         bounds.push(Some(bound));
     }
     bounds
-}
-
-/// A bar on standard error, if that is a terminal.
-fn bar(pods: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(pods), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} pods, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }
 
 /// Tells now and then.

@@ -1,0 +1,55 @@
+//! What a build without some features lacks, and how to get it.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Builds the whole program.
+const WHOLE: &str = "cargo install --path crates/topolet";
+
+/// Commands and options that come with a feature, and whether this build has it.
+const PARTS: [(&[&str], bool); 3] = [
+    (&["serve", "ui", "schema"], cfg!(feature = "serve")),
+    (
+        &[
+            "fleet",
+            "scheduler",
+            "kubectl",
+            "--kubeconfig",
+            "--in-cluster",
+            "--simulate-containers",
+            "--publish-nrt",
+            "--publish-state",
+            "--kubelet-url",
+        ],
+        cfg!(feature = "kubernetes"),
+    ),
+    (&["completions", "man"], cfg!(feature = "terminal")),
+];
+
+/// The commands and options that this build lacks.
+fn lacking() -> impl Iterator<Item = &'static str> {
+    PARTS.iter().filter(|(_, is_there)| !is_there).flat_map(|(words, _)| words.iter().copied())
+}
+
+/// The last line of the help: what a smaller build lacks.
+pub(crate) fn help() -> String {
+    let commands: Vec<&str> = lacking().filter(|word| !word.starts_with('-')).collect();
+    if commands.is_empty() {
+        return String::new();
+    }
+    format!("This build has no {}. `{WHOLE}` builds the whole program.", commands.join(", "))
+}
+
+/// The error of a command line that asks for what this build lacks says so; any other stays.
+pub(crate) fn explained(error: clap::Error) -> clap::Error {
+    let asked = match error.kind() {
+        ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand),
+        ErrorKind::UnknownArgument => error.get(ContextKind::InvalidArg),
+        _ => None,
+    };
+    let Some(ContextValue::String(asked)) = asked else { return error };
+    let Some(lacking) = lacking().find(|word| asked.split(['=', ' ']).next() == Some(word)) else {
+        return error;
+    };
+    let text = format!("this build has no `{lacking}`: `{WHOLE}` builds the whole program\n");
+    clap::Error::raw(error.kind(), text)
+}
