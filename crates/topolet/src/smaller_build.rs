@@ -1,5 +1,6 @@
 //! What a build without some features lacks, and how to get it.
 
+#[cfg(not(fuzzing))]
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Builds the whole program.
@@ -36,10 +37,11 @@ pub(crate) fn help() -> String {
     if commands.is_empty() {
         return String::new();
     }
-    format!("This build has no {}. `{WHOLE}` builds the whole program.", commands.join(", "))
+    format!("This build has no {}.\n`{WHOLE}` builds the whole program.", commands.join(", "))
 }
 
 /// The error of a command line that asks for what this build lacks says so; any other stays.
+#[cfg(not(fuzzing))]
 pub(crate) fn explained(error: clap::Error) -> clap::Error {
     let asked = match error.kind() {
         ErrorKind::InvalidSubcommand => error.get(ContextKind::InvalidSubcommand),
