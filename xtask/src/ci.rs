@@ -3,6 +3,7 @@
 use local_cluster::RELEASE;
 
 use crate::codegen::Codegen;
+use crate::first_minutes::{FirstMinutes, small_program};
 use crate::fixtures::Fixtures;
 use crate::guide::Guide;
 use crate::hwloc::Hwloc;
@@ -32,6 +33,7 @@ impl Ci {
         Licences { write: false }.run()?;
         Plugins {}.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+        first_minutes()?;
         fuzz::check()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package { alone: false }.run()?;
@@ -62,6 +64,15 @@ fn conformance() -> anyhow::Result<()> {
         eprintln!("skipped: the full set of recorded answers is not beside the project");
         Ok(())
     }
+}
+
+/// Builds the small program, within its bars, and has it answer the commands of the guide.
+fn first_minutes() -> anyhow::Result<()> {
+    FirstMinutes::of_ci().run()?;
+    let lint = ["clippy", "--package", "topolet", "--no-default-features", "--", "--deny", "warnings"];
+    run(&mut cargo(&lint))?;
+    let guide = ["test", "--quiet", "--package", "topolet", "--test", "guide"];
+    run(cargo(&guide).env("TOPOLET_PROGRAM", small_program()))
 }
 
 /// Kills a daemon a few times, and fills its disk. It is a process of its own, since it runs itself again with its own

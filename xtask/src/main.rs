@@ -13,6 +13,7 @@ mod ci;
 mod cluster;
 mod cluster_chaos;
 mod codegen;
+mod first_minutes;
 mod fixtures;
 mod fleet;
 mod fuzz;
@@ -70,6 +71,7 @@ enum Command {
     Conformance(conformance::Conformance),
     Dashboards(dashboards::Dashboards),
     Dist(dist::Dist),
+    FirstMinutes(first_minutes::FirstMinutes),
     Fixtures(fixtures::Fixtures),
     Fleet(fleet::Fleet),
     Fuzz(fuzz::Fuzz),
@@ -127,6 +129,7 @@ impl Command {
             Self::Conformance(conformance) => conformance.run(),
             Self::Dashboards(dashboards) => dashboards.run(),
             Self::Dist(dist) => dist.run(),
+            Self::FirstMinutes(minutes) => minutes.run(),
             Self::Fixtures(fixtures) => fixtures.run(),
             Self::Fleet(fleet) => fleet.run(),
             Self::Fuzz(fuzz) => fuzz.run(),

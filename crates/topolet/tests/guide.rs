@@ -1,6 +1,7 @@
 //! The guide: every command in it runs, and prints what is written there.
 //!
-//! `TRYCMD=overwrite cargo test -p topolet --test guide` writes what they print now.
+//! `TRYCMD=overwrite cargo test -p topolet --test guide` writes what they print now. With `TOPOLET_PROGRAM=PATH` another
+//! program than that of the test's own build has to print it: a build without features.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -28,7 +29,11 @@ fn chapters() -> Vec<(String, String)> {
 fn commands_print_what_the_guide_says() {
     std::env::set_current_dir(guide().join("files")).unwrap();
     // The locale decides which marks are used.
-    trycmd::TestCases::new().env("LC_ALL", "C.UTF-8").case(guide().join("src/*.md"));
+    let cases = trycmd::TestCases::new();
+    cases.env("LC_ALL", "C.UTF-8").case(guide().join("src/*.md"));
+    if let Some(program) = std::env::var_os("TOPOLET_PROGRAM") {
+        cases.register_bin("topolet", Path::new(&program));
+    }
 }
 
 #[test]
