@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use k8s_quantity::Sign;
+use k8s_quantity::{Quantity, Sign};
 
 use crate::{ContainerName, Pod, PodRules, QosClass, ResourceList};
 
@@ -18,10 +18,16 @@ pub enum NotGuaranteed<'a> {
         /// `cpu` or `memory`.
         resource: &'static str,
     },
-    /// Requests are not what limits are.
-    RequestsDiffer {
+    /// A container's request is not its limit.
+    RequestDiffers {
+        /// Of which container; `None`: at pod level.
+        container: Option<&'a ContainerName>,
         /// `cpu` or `memory`.
         resource: &'static str,
+        /// What is requested; `None`: nothing.
+        request: Option<&'a Quantity>,
+        /// The limit.
+        limit: &'a Quantity,
     },
 }
 
@@ -35,8 +41,17 @@ impl fmt::Display for NotGuaranteed<'_> {
             Self::NoLimit { container: None, resource } => {
                 write!(f, "it has no {resource} limit at pod level")
             }
-            Self::RequestsDiffer { resource } => {
-                write!(f, "its {resource} requests are not what its limits are")
+            Self::RequestDiffers { container, resource, request, limit } => {
+                match container {
+                    Some(container) => write!(f, "container {container} requests ")?,
+                    None => f.write_str("it requests ")?,
+                }
+                match request {
+                    Some(request) => write!(f, "{request}")?,
+                    None => f.write_str("none")?,
+                }
+                write!(f, " of its limit of {limit} {resource}")?;
+                if container.is_none() { f.write_str(" at pod level") } else { Ok(()) }
             }
         }
     }
@@ -59,27 +74,27 @@ impl Pod {
         if let Some((container, resource)) = missing {
             return Some(NotGuaranteed::NoLimit { container, resource });
         }
-        let differ = ["cpu", "memory"].into_iter().find(|resource| self.differs(resource, rules));
-        Some(differ.map_or(NotGuaranteed::Status, |resource| NotGuaranteed::RequestsDiffer { resource }))
-    }
-
-    /// Whether the pod would be Guaranteed if requests of the other resource were what its limits are, and is not.
-    fn differs(&self, resource: &str, rules: PodRules) -> bool {
-        let mut alone = Self { status_qos: None, ..self.clone() };
-        let other = if resource == "cpu" { "memory" } else { "cpu" };
-        let level = |requests: &mut ResourceList, limits: &ResourceList| {
-            if let Some(limit) = limits.get(other) {
-                requests.insert(other.into(), limit.clone());
-            }
+        let differing = match self.classifying_resources(rules) {
+            Some(resources) => differing(None, &resources.requests, &resources.limits),
+            None => self.containers.iter().find_map(|container| {
+                differing(Some(&container.name), &container.requests, &container.limits)
+            }),
         };
-        for container in &mut alone.containers {
-            level(&mut container.requests, &container.limits);
-        }
-        if let Some(resources) = &mut alone.resources {
-            level(&mut resources.requests, &resources.limits);
-        }
-        alone.qos_class(rules) != QosClass::Guaranteed
+        Some(differing.unwrap_or(NotGuaranteed::Status))
     }
+}
+
+/// The first of the two resources of which not the limit is requested.
+fn differing<'a>(
+    container: Option<&'a ContainerName>,
+    requests: &'a ResourceList,
+    limits: &'a ResourceList,
+) -> Option<NotGuaranteed<'a>> {
+    ["cpu", "memory"].into_iter().find_map(|resource| {
+        let (request, limit) = (requests.get(resource), limits.get(resource)?);
+        let differs = request != Some(limit);
+        differs.then_some(NotGuaranteed::RequestDiffers { container, resource, request, limit })
+    })
 }
 
 /// The first of the two resources without a positive limit.
@@ -112,11 +127,15 @@ mod tests {
             (vec![container("a", &[], &full[..1])], Some("container a has no memory limit")),
             (
                 vec![container("a", &[("cpu", "1"), ("memory", "1Gi")], &full)],
-                Some("its cpu requests are not what its limits are"),
+                Some("container a requests 1 of its limit of 2 cpu"),
             ),
             (
                 vec![container("a", &[("cpu", "2"), ("memory", "1Mi")], &full)],
-                Some("its memory requests are not what its limits are"),
+                Some("container a requests 1Mi of its limit of 1Gi memory"),
+            ),
+            (
+                vec![app(), container("side", &[("cpu", "10m"), ("memory", "1Gi")], &full)],
+                Some("container side requests 10m of its limit of 2 cpu"),
             ),
             (vec![app()], None),
         ] {
