@@ -184,8 +184,7 @@ impl MachineLack {
 impl fmt::Display for MachineLack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, advice, .. } = self;
-        let [asked, free, all] =
-            [self.asked, self.free, self.allocatable].map(|value| resource.amount(value));
+        let [asked, free, all] = resource.compared([self.asked, self.free, self.allocatable]);
         match resource {
             Resource::HugePages(_) if self.allocatable == 0 => {
                 write!(f, "no NUMA node has {resource}{advice}")

@@ -1,5 +1,6 @@
 //! What kind of thing a resource is.
 
+use alloc::string::String;
 use core::fmt;
 
 use k8s_quantity::Amount;
@@ -39,6 +40,12 @@ impl Resource {
             Self::Memory | Self::HugePages(_) => Amount::Bytes(value),
             Self::Cpu | Self::Extended(_) | Self::Other(_) => Amount::Count(value),
         }
+    }
+
+    /// The same of amounts that are compared: different ones are different texts.
+    #[must_use]
+    pub fn compared<const N: usize>(&self, values: [u64; N]) -> [String; N] {
+        Amount::told_apart(values.map(|value| self.amount(value)))
     }
 
     /// Whether the memory manager allocates it.

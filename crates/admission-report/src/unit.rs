@@ -1,7 +1,7 @@
 //! One merge of topology hints: what was asked, what each NUMA node has of it, and the merged node set.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -208,7 +208,20 @@ impl ResourceReport {
     /// What there is in one place: `2 free of 4 (held by web and 3 more)`, or `none`.
     #[must_use]
     pub fn stock(&self, cell: &Cell) -> String {
-        cell.stock(&self.resource)
+        let [_, free] = self.resource.compared([self.asked, cell.free]);
+        cell.of(&free, &self.resource)
+    }
+
+    /// What is asked for, so that it is no text of another amount that is free somewhere.
+    #[must_use]
+    pub fn asked_amount(&self) -> String {
+        let cells = self.nodes.iter().map(|node| &node.cell).chain(&self.elsewhere);
+        let rounded = self.resource.amount(self.asked).to_string();
+        let shown = cells.map(|cell| {
+            let [asked, _] = self.resource.compared([self.asked, cell.free]);
+            asked
+        });
+        shown.into_iter().find(|asked| *asked != rounded).unwrap_or(rounded)
     }
 }
 
@@ -224,6 +237,10 @@ impl Cell {
     /// So much of `resource`: `2 free of 4 (held by web and 3 more)`, or `none`.
     #[must_use]
     pub fn stock(&self, resource: &Resource) -> String {
+        self.of(&resource.amount(self.free).to_string(), resource)
+    }
+
+    fn of(&self, free: &str, resource: &Resource) -> String {
         if self.allocatable == 0 {
             return String::from("none");
         }
@@ -232,7 +249,6 @@ impl Cell {
             [first, rest @ ..] if rest.len() > 1 => format!(" (held by {first} and {} more)", rest.len()),
             few => format!(" (held by {})", joined(few, " and ")),
         };
-        let (free, all) = (resource.amount(self.free), resource.amount(self.allocatable));
-        format!("{free} free of {all}{held}")
+        format!("{free} free of {}{held}", resource.amount(self.allocatable))
     }
 }

@@ -1,5 +1,7 @@
 //! Amounts as people read them.
 
+use alloc::format;
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
 /// A number of bytes or of things, to be shown to a person. A [`Quantity`](crate::Quantity) is what a manifest says, and
@@ -41,6 +43,28 @@ impl fmt::Display for Amount {
     }
 }
 
+impl Amount {
+    /// The amounts as texts. Those that differ and would be rounded to the same text are shown exactly, each in the
+    /// largest unit in which it is a whole number: `13400Mi` beside `13Gi`.
+    #[must_use]
+    pub fn told_apart<const N: usize>(amounts: [Self; N]) -> [String; N] {
+        amounts.map(|amount| {
+            let text = amount.to_string();
+            let is_twin = amounts.iter().any(|other| *other != amount && other.to_string() == text);
+            match amount {
+                Self::Bytes(bytes) if is_twin => {
+                    let unit = UNITS.into_iter().find(|(_, shift)| bytes.trailing_zeros() >= *shift);
+                    unit.map_or_else(
+                        || format!("{bytes}"),
+                        |(name, shift)| format!("{}{name}", bytes >> shift),
+                    )
+                }
+                _ => text,
+            }
+        })
+    }
+}
+
 /// Units with the power of two that each is, the largest first.
 const UNITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
 /// Numbers from this one on are rounded instead of shown in the smaller unit.
@@ -51,6 +75,18 @@ mod tests {
     use alloc::string::ToString as _;
 
     use super::*;
+
+    #[test]
+    fn amounts_that_differ_differ_as_texts() {
+        let bytes = |amounts: [u64; 3]| Amount::told_apart(amounts.map(Amount::Bytes));
+        assert_eq!(
+            bytes([13_721_600 << 10, 13_631_488 << 10, 13_631_488 << 10]),
+            ["13400Mi", "13Gi", "13Gi"]
+        );
+        assert_eq!(bytes([13_721_600 << 10, 13_721_601 << 10, 1 << 30]), ["13400Mi", "13721601Ki", "1Gi"]);
+        assert_eq!(bytes([(1 << 40) + 1, (1 << 40) + 2, 0]), ["1099511627777", "1099511627778", "0"]);
+        assert_eq!(bytes([5 << 30, 5 << 30, 6 << 30]), ["5Gi", "5Gi", "6Gi"]);
+    }
 
     #[test]
     fn sizes_are_exact_or_rounded_down_to_what_is_there() {

@@ -189,7 +189,7 @@ impl<'a> Table<'a> {
             head.push("NO SINGLE NODE".to_owned());
         }
         let rows = unit.resources.iter().enumerate().map(|(at, row)| {
-            let mut cells = vec![row.resource.to_string(), row.resource.amount(row.asked).to_string()];
+            let mut cells = vec![row.resource.to_string(), row.asked_amount()];
             cells.extend(self.columns.iter().map(|column| column.cells[at].clone()));
             if self.elsewhere {
                 cells.push(row.elsewhere.as_ref().map_or(NOTHING.to_owned(), |cell| row.stock(cell)));

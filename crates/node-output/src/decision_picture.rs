@@ -249,7 +249,7 @@ impl Drawing<'_> {
 }
 
 fn text(resource: &ResourceReport, stock: &str) -> String {
-    format!("{}, asked {}: {stock}", resource.resource, resource.resource.amount(resource.asked))
+    format!("{}, asked {}: {stock}", resource.resource, resource.asked_amount())
 }
 
 /// The exclusive CPUs of a container that are among these.
