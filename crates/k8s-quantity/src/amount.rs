@@ -23,9 +23,7 @@ impl fmt::Display for Amount {
             Self::Bytes(bytes) => bytes,
         };
         let is_whole = |shift: u32| bytes.trailing_zeros() >= shift;
-        // Terabytes only where nothing is lost: people compare 1536Gi with 1152Gi.
-        let wanted = |(_, shift): &(&str, u32)| bytes >> shift > 0 && (*shift != 40 || is_whole(*shift));
-        let Some((name, shift)) = UNITS.into_iter().find(wanted) else { return write!(f, "{bytes}") };
+        let Some((name, shift)) = unit_of(bytes) else { return write!(f, "{bytes}") };
         let smaller = UNITS.into_iter().find(|(_, other)| *other + 10 == shift);
         let exact = smaller.filter(|(_, shift)| is_whole(*shift) && bytes >> shift < MOST_EXACT);
         let hundred = u128::from(bytes) * 100;
@@ -44,27 +42,47 @@ impl fmt::Display for Amount {
 }
 
 impl Amount {
-    /// The amounts as texts. Those that differ and would be rounded to the same text are shown exactly, each in the
-    /// largest unit in which it is a whole number: `13400Mi` beside `13Gi`.
+    /// The amounts as texts. Those that differ and would be rounded to the same text have as many decimals as it takes,
+    /// rounded down too: `13.9Gi` beside `13.0Gi`.
     #[must_use]
     pub fn told_apart<const N: usize>(amounts: [Self; N]) -> [String; N] {
         amounts.map(|amount| {
             let text = amount.to_string();
-            let is_twin = amounts.iter().any(|other| *other != amount && other.to_string() == text);
-            match amount {
-                Self::Bytes(bytes) if is_twin => {
-                    let unit = UNITS.into_iter().find(|(_, shift)| bytes.trailing_zeros() >= *shift);
-                    unit.map_or_else(
-                        || format!("{bytes}"),
-                        |(name, shift)| format!("{}{name}", bytes >> shift),
-                    )
-                }
-                _ => text,
+            let twins = || amounts.iter().filter(|other| **other != amount && other.to_string() == text);
+            if twins().next().is_none() {
+                return text;
             }
+            let with = |amount: &Self, decimals| amount.with_decimals(decimals);
+            let apart =
+                |decimals: &u32| twins().all(|other| with(other, *decimals) != with(&amount, *decimals));
+            (1..MOST_DECIMALS).find(apart).map_or_else(|| amount.exact(), |decimals| with(&amount, decimals))
         })
+    }
+
+    /// In the unit in which it is shown rounded, with so many decimals.
+    fn with_decimals(self, decimals: u32) -> String {
+        let Self::Bytes(bytes) = self else { return self.exact() };
+        let Some((name, shift)) = unit_of(bytes) else { return self.exact() };
+        let parts = 10_u128.pow(decimals);
+        let scaled = (u128::from(bytes) * parts) >> shift;
+        format!("{}.{:0width$}{name}", scaled / parts, scaled % parts, width = decimals as usize)
+    }
+
+    fn exact(self) -> String {
+        let (Self::Bytes(number) | Self::Count(number)) = self;
+        format!("{number}")
     }
 }
 
+/// The largest unit of which it has one at least. Terabytes only where nothing is lost: people compare 1536Gi with 1152Gi.
+fn unit_of(bytes: u64) -> Option<(&'static str, u32)> {
+    let wanted =
+        |(_, shift): &(&str, u32)| bytes >> shift > 0 && (*shift != 40 || bytes.trailing_zeros() >= *shift);
+    UNITS.into_iter().find(wanted)
+}
+
+/// Amounts that need more are shown in bytes.
+const MOST_DECIMALS: u32 = 6;
 /// Units with the power of two that each is, the largest first.
 const UNITS: [(&str, u32); 6] = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
 /// Numbers from this one on are rounded instead of shown in the smaller unit.
@@ -79,13 +97,14 @@ mod tests {
     #[test]
     fn amounts_that_differ_differ_as_texts() {
         let bytes = |amounts: [u64; 3]| Amount::told_apart(amounts.map(Amount::Bytes));
+        assert_eq!(bytes([13_400 << 20, 13 << 30, 13 << 30]), ["13.08Gi", "13.00Gi", "13.00Gi"]);
+        assert_eq!(bytes([15_000_000_000, 14_000_000_000, 14 << 30]), ["13.9Gi", "13.0Gi", "14Gi"]);
         assert_eq!(
-            bytes([13_721_600 << 10, 13_631_488 << 10, 13_631_488 << 10]),
-            ["13400Mi", "13Gi", "13Gi"]
+            bytes([(1 << 60) + 1, (1 << 60) + 2, 0]),
+            ["1152921504606846977", "1152921504606846978", "0"]
         );
-        assert_eq!(bytes([13_721_600 << 10, 13_721_601 << 10, 1 << 30]), ["13400Mi", "13721601Ki", "1Gi"]);
-        assert_eq!(bytes([(1 << 40) + 1, (1 << 40) + 2, 0]), ["1099511627777", "1099511627778", "0"]);
         assert_eq!(bytes([5 << 30, 5 << 30, 6 << 30]), ["5Gi", "5Gi", "6Gi"]);
+        assert_eq!(Amount::told_apart([Amount::Count(5), Amount::Count(6)]), ["5", "6"]);
     }
 
     #[test]
