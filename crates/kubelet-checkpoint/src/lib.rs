@@ -6,10 +6,11 @@
 //! | `cpu_manager_state` | [`cpu`] | the CPU manager; formats V1 to V4 |
 //! | `memory_manager_state` | [`memory`] | the memory manager; formats V1 to V3 |
 //! | `device-plugins/kubelet_internal_checkpoint` | [`device`] | the device manager |
+//! | `allocated_pods_state`, `actuated_pods_state` | [`pods`] | the kubelet itself; only read here |
 //!
 //! # The checksum
 //!
-//! All three carry a 32-bit FNV-1a hash, of a text that nobody sees: the contents as Go's reflection prints them,
+//! The files of the managers carry a 32-bit FNV-1a hash, of a text that nobody sees: the contents as Go's reflection prints them,
 //! with Go's names of structures, members and types. A file is accepted if that text, made again from what was read,
 //! has the same hash. Blanks, the order of members and unknown members do not matter therefore; null against empty
 //! does.
@@ -35,6 +36,7 @@ extern crate std;
 pub mod cpu;
 pub mod memory;
 pub mod device;
+pub mod pods;
 pub mod salvage;
 #[cfg(feature = "std")]
 pub mod store;

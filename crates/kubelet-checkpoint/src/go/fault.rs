@@ -49,6 +49,8 @@ pub enum JsonFault {
     },
     /// A pod's CPUs are no list of CPUs.
     Cpus(ParseError),
+    /// An amount is no quantity.
+    Quantity(k8s_quantity::ParseError),
 }
 
 impl fmt::Display for JsonFault {
@@ -80,6 +82,7 @@ impl fmt::Display for JsonFault {
             }
             Self::Base64 { at } => write!(f, "illegal base64 data at input byte {at}"),
             Self::Cpus(error) => write!(f, "failed to parse cpuset: {error}"),
+            Self::Quantity(error) => error.fmt(f),
         }
     }
 }

@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the value at hand, and gives its text.
-    fn skipped(&mut self) -> &'a [u8] {
+    pub(crate) fn skipped(&mut self) -> &'a [u8] {
         let start = self.at;
         self.skip();
         self.text.get(start..self.at).unwrap_or_default()
