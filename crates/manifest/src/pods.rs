@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 
 use pod_spec::{
-    Container, ContainerName, Phase, Pod, PodLevelResources, PodResources, PodRules, PodUid, QosClass,
-    ResourceList, Role,
+    Container, ContainerName, CreationTime, Phase, Pod, PodLevelResources, PodResources, PodRules, PodUid,
+    QosClass, ResourceList, Role,
 };
 
 use crate::constraints::read_constraints;
@@ -155,6 +155,7 @@ pub(crate) fn read_body(
         status_qos: read_status_qos(status.as_ref())?,
         constraints: read_constraints(metadata, spec)?,
         phase: read_phase(status.as_ref())?,
+        created: read_creation(metadata)?,
     })
 }
 
@@ -206,6 +207,12 @@ fn read_resources(field: &Field<'_>) -> Result<PodResources, ManifestError> {
     let list =
         |key| field.get(key)?.map_or_else(|| Ok(ResourceList::new()), |amounts| resource_list(&amounts));
     Ok(PodResources { requests: list("requests")?, limits: list("limits")? })
+}
+
+/// A text that is no moment is none.
+fn read_creation(metadata: Option<&Field<'_>>) -> Result<Option<CreationTime>, ManifestError> {
+    let field = metadata.map_or(Ok(None), |metadata| metadata.get("creationTimestamp"))?;
+    Ok(field.and_then(|field| CreationTime::parse(field.text("a moment").ok()?)))
 }
 
 fn read_phase(status: Option<&Field<'_>>) -> Result<Phase, ManifestError> {

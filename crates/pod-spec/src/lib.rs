@@ -10,6 +10,7 @@ extern crate alloc;
 mod name;
 mod holder;
 mod pod;
+mod created;
 mod containers;
 mod qos;
 mod pod_level;
@@ -23,6 +24,7 @@ mod wishes;
 
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use containers::Containers;
+pub use created::CreationTime;
 pub use effective::{Amounts, Overhead};
 pub use holder::Holder;
 pub use name::{ContainerKey, ContainerName, PodUid, ResourceName};

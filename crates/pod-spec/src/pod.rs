@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 
 use k8s_quantity::Quantity;
 
-use crate::{Constraints, ContainerKey, ContainerName, Containers, PodUid, QosClass, ResourceName};
+use crate::{
+    Constraints, ContainerKey, ContainerName, Containers, CreationTime, PodUid, QosClass, ResourceName,
+};
 
 /// Amounts by resource.
 pub type ResourceList = BTreeMap<ResourceName, Quantity>;
@@ -34,6 +36,8 @@ pub struct Pod {
     pub constraints: Constraints,
     /// Whether it still runs, or will.
     pub phase: Phase,
+    /// `metadata.creationTimestamp`; `None`: it has none, as a static pod or one that no API server has seen.
+    pub created: Option<CreationTime>,
 }
 
 /// Whether a pod still runs, or will.
@@ -108,6 +112,7 @@ impl Pod {
             status_qos,
             constraints,
             phase,
+            created: _,
         } = self;
         *containers == other.containers
             && *resources == other.resources
@@ -131,6 +136,7 @@ impl Pod {
             status_qos: None,
             constraints: Constraints::default(),
             phase: Phase::Active,
+            created: None,
         }
     }
 
@@ -159,6 +165,7 @@ impl Pod {
             status_qos,
             constraints,
             phase,
+            created: _,
         } = self;
         let are_same = |ours: &Container, theirs: &Container| {
             let Container { name, role, requests, limits } = ours;

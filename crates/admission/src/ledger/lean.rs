@@ -51,5 +51,6 @@ fn lean(pod: &Pod) -> Pod {
             ..Constraints::default()
         },
         phase: pod.phase,
+        created: pod.created,
     }
 }

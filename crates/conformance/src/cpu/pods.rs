@@ -53,17 +53,7 @@ pub(crate) fn pod(value: &Value) -> Result<Pod, ParseError> {
 }
 
 fn empty(uid: &str, containers: Vec<Container>) -> Pod {
-    Pod {
-        uid: PodUid::new(uid),
-        namespace: String::new(),
-        name: uid.to_owned(),
-        containers: containers.into(),
-        resources: None,
-        overhead: ResourceList::new(),
-        status_qos: None,
-        constraints: pod_spec::Constraints::default(),
-        phase: pod_spec::Phase::Active,
-    }
+    Pod { uid: PodUid::new(uid), ..Pod::new("", uid, containers) }
 }
 
 fn amounts(value: &Value) -> Result<ResourceList, ParseError> {

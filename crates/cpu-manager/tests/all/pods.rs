@@ -28,6 +28,7 @@ pub(crate) fn pod(uid: &str, containers: &[(&str, Role, &str)]) -> Pod {
         resources: None,
         overhead: ResourceList::new(),
         status_qos: None,
+        created: None,
         constraints: pod_spec::Constraints::default(),
         phase: pod_spec::Phase::Active,
     }
