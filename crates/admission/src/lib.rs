@@ -51,7 +51,7 @@ pub use node::identity::{Identity, Mismatch};
 pub use node::pod_policy::{Chosen, KubeletAgain};
 pub use node::room::{Cell, Room};
 pub use node::start::{StartError, StartFault, pod_rules};
-pub use node::{Node, NodeSetup};
+pub use node::{Node, NodeSetup, PodAllocations};
 pub use pod_spec::PodLevel;
 pub use repack::apply::{Applied, ApplyError, Differs};
 pub use repack::movable::{LIVE, LeftAlone};

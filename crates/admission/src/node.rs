@@ -56,6 +56,16 @@ pub struct NodeSetup {
     pub options: OwnOptions,
 }
 
+/// Whether a kubelet keeps the requests and limits with which it has admitted each pod, in files of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PodAllocations {
+    /// It does, and starts from nothing else.
+    #[default]
+    Kept,
+    /// It neither reads nor writes the files: up to 1.34 with feature gate `InPlacePodVerticalScaling` off.
+    Forgotten,
+}
+
 /// One node. Immutable, and shared by all attempts.
 #[derive(Clone)]
 pub struct Node {
@@ -71,6 +81,7 @@ pub struct Node {
     pub(crate) pod_rules: PodRules,
     pub(crate) kubelet_rules: node_config::Rules,
     pub(crate) identity: Option<Identity>,
+    pub(crate) pod_allocations: PodAllocations,
     pub(crate) others: Vec<Arc<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
     pub(crate) options: OwnOptions,
@@ -112,6 +123,7 @@ impl Node {
             pod_rules: PodRules { pod_level: setup.pod_level.counts(), ..setup.pod_rules },
             kubelet_rules: setup.rules,
             identity: None,
+            pod_allocations: PodAllocations::Kept,
             others: Vec::new(),
             compat: setup.compat,
             options: setup.options,
@@ -315,6 +327,12 @@ impl Node {
     #[must_use]
     pub const fn pod_level(&self) -> PodLevel {
         self.pod_level
+    }
+
+    /// Whether the kubelet keeps what it has admitted each pod with.
+    #[must_use]
+    pub const fn pod_allocations(&self) -> PodAllocations {
+        self.pod_allocations
     }
 
     /// How pods are read and classified.

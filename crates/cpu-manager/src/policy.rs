@@ -178,6 +178,19 @@ impl Static {
         nodes_of(&self.nodes, cpus)
     }
 
+    /// The cores, whole, with which a kubelet can have given the reserved CPUs among `own` to a container itself; empty: it
+    /// gave none. On a machine whose cores differ in their number of CPUs a core counts as free with as many free CPUs as
+    /// the average core has, and is given whole: see [`BusySibling`](crate::BusySibling).
+    #[must_use]
+    pub fn given_with_reserved(&self, own: &CpuSet) -> CpuSet {
+        let average = self.allocator.units.cpus_per_core;
+        let cores = self.allocator.units.cores.iter().map(|core| &core.cpus).filter(|core| {
+            let is_given = !core.is_disjoint(&self.reserved) && (*core - own).is_empty();
+            is_given && core.len() > average && !(*core - &self.reserved).is_empty()
+        });
+        cores.fold(CpuSet::new(), |all, core| &all | core)
+    }
+
     /// What is free for `held` to give: the shared pool without what is reserved.
     #[must_use]
     pub fn available(&self, held: &Holdings) -> CpuSet {

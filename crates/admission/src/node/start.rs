@@ -18,7 +18,7 @@ use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::node::compat::Compat;
-use crate::node::{Node, NodeSetup};
+use crate::node::{Node, NodeSetup, PodAllocations};
 
 /// The kubelet would not start on this machine with this configuration; displays as the first fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -138,7 +138,12 @@ impl Node {
         if !too_much.is_empty() {
             return Err(StartError::all(too_much));
         }
-        Ok(Self::new(NodeSetup {
+        let pod_allocations = if starting.gates.is_on(Gate::InPlacePodVerticalScaling) {
+            PodAllocations::Kept
+        } else {
+            PodAllocations::Forgotten
+        };
+        let node = Self::new(NodeSetup {
             nodes: view.nodes().clone(),
             distances: view.node_memory().iter().map(|node| node.distances.clone()).collect(),
             topology,
@@ -150,7 +155,8 @@ impl Node {
             rules: config.rules,
             compat,
             options,
-        }))
+        });
+        Ok(Self { pod_allocations, ..node })
     }
 }
 
