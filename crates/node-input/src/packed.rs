@@ -297,7 +297,7 @@ impl Packed {
             cpu: state(StateFile::Cpu)?,
             memory: state(StateFile::Memory)?,
             device: state(StateFile::Device)?,
-            pods: Vec::new(),
+            ..StateFolder::default()
         };
         let pods = match content(PODS)? {
             None => PodNames::default(),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kubelet_checkpoint::pods::PodFile;
 use kubelet_checkpoint::store::StateFile;
 use topology_admission::{Node, RestoreError};
 
@@ -22,7 +23,7 @@ use crate::start::StartError;
 pub struct Audit {
     /// The faults.
     pub findings: Vec<Finding>,
-    refusals: BTreeMap<StateFile, Arc<StartError>>,
+    refusals: BTreeMap<&'static str, Arc<StartError>>,
 }
 
 /// Whether a fault is one for a kubelet.
@@ -45,6 +46,7 @@ const fn weight(fault: &Fault) -> Weight {
         | Fault::UnknownFormat(_)
         | Fault::OtherGate(_)
         | Fault::NullBooks(_)
+        | Fault::FullNode
         | Fault::Rejected(_) => Weight::WholeFile,
         Fault::OtherPolicy { .. }
         | Fault::CpusOwnedTwice { .. }
@@ -55,8 +57,8 @@ const fn weight(fault: &Fault) -> Weight {
         | Fault::SharedCpusGone(_)
         | Fault::UnownedCpus(_)
         | Fault::CpusReserved { .. }
-        | Fault::SharedCpusReserved(_)
-        | Fault::ReservedNotShared(_)
+        | Fault::SharedCpusReserved(..)
+        | Fault::ReservedNotShared(..)
         | Fault::OwnedAndShared { .. }
         | Fault::MemoryDrifted(_)
         | Fault::Books(_)
@@ -80,12 +82,12 @@ impl Audit {
     #[must_use]
     pub fn refusal(&self, path: &Path) -> Option<&StartError> {
         let mut refusals = self.refusals.iter();
-        refusals.find(|(file, _)| Path::new(file.path()) == path).map(|(_, error)| error.as_ref())
+        refusals.find(|(file, _)| Path::new(file) == path).map(|(_, error)| error.as_ref())
     }
 
     /// Whether a finding explains why the kubelet refuses its file.
-    fn is_explained(&self, file: StateFile) -> bool {
-        let mut own = self.findings.iter().filter(|finding| finding.file == Path::new(file.path()));
+    fn is_explained(&self, file: &str) -> bool {
+        let mut own = self.findings.iter().filter(|finding| finding.file == Path::new(file));
         own.any(|finding| {
             matches!(weight(&finding.fault), Weight::WholeFile | Weight::IfRefused)
                 || matches!(finding.fault, Fault::OtherPolicy { .. })
@@ -133,8 +135,8 @@ impl StateFolder {
         }
         for (file, error) in audit.refusals.clone() {
             if !audit.is_explained(file) {
-                let file = PathBuf::from(file.path());
-                audit.findings.push(Finding { file, fault: Fault::Rejected(error) });
+                let fault = if error.is_full_node() { Fault::FullNode } else { Fault::Rejected(error) };
+                audit.findings.push(Finding { file: PathBuf::from(file), fault });
             }
         }
         audit.findings.sort_by_key(|finding| finding.fault.kind());
@@ -142,7 +144,7 @@ impl StateFolder {
     }
 
     /// The files from which a kubelet does not start. Without the file of devices it starts.
-    fn refusals(&self, node: &Node) -> BTreeMap<StateFile, Arc<StartError>> {
+    fn refusals(&self, node: &Node) -> BTreeMap<&'static str, Arc<StartError>> {
         let memory = self.strict_memory(node).and_then(|stored| match node.memory().zip(stored) {
             Some((policy, stored)) => {
                 policy.restore(&stored).map(|_| ()).map_err(|error| RestoreError::from(error).into())
@@ -150,7 +152,13 @@ impl StateFolder {
             None => Ok(()),
         });
         let cpus = self.strict_cpus(node).map(|_| ());
-        let all = [(StateFile::Cpu, cpus), (StateFile::Memory, memory)];
+        let [allocated, actuated] = PodFile::ALL.map(|file| self.strict_pods(node, file).map(|_| ()));
+        let all = [
+            (PodFile::Allocated.path(), allocated),
+            (PodFile::Actuated.path(), actuated),
+            (StateFile::Cpu.path(), cpus),
+            (StateFile::Memory.path(), memory),
+        ];
         all.into_iter().filter_map(|(file, started)| Some((file, Arc::new(started.err()?)))).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! What can be wrong with the files of a node, as data; `Display` gives the sentences.
 
 mod kind;
+mod reserved;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,8 +11,9 @@ use std::sync::Arc;
 use cpuset::CpuSet;
 use device_manager::DeviceId;
 use kubelet_checkpoint::cpu::CpuError;
+use kubelet_checkpoint::pods::PodsError;
 use kubelet_checkpoint::store::{NotRegular, StateFile};
-use kubelet_checkpoint::{EmbeddedFault, FileError, JsonFault, Oddity, PodLevel, UnknownFormat};
+use kubelet_checkpoint::{EmbeddedFault, FileError, JsonError, JsonFault, Oddity, PodLevel, UnknownFormat};
 use kubelet_release::Release;
 use memory_manager::StoredBlock;
 use pod_spec::{ContainerName, PodUid, ResourceName};
@@ -25,6 +27,7 @@ use crate::start::StartError;
 use crate::words;
 
 pub use kind::FaultKind;
+pub use reserved::{ReservedGiven, ReservedPart};
 
 /// One fault of one file.
 #[derive(Clone, Debug)]
@@ -108,11 +111,15 @@ pub enum Fault {
         pod: NamedPod,
         /// The CPUs.
         cpus: CpuSet,
+        /// How it got them.
+        given: ReservedGiven,
     },
+    /// Pods hold every CPU that is not reserved for the system alone: the shared pool is empty.
+    FullNode,
     /// The shared pool has CPUs that only the system may use.
-    SharedCpusReserved(CpuSet),
+    SharedCpusReserved(CpuSet, ReservedPart),
     /// Reserved CPUs are not in the shared pool.
-    ReservedNotShared(CpuSet),
+    ReservedNotShared(CpuSet, ReservedPart),
     /// CPUs of pods are in the shared pool.
     OwnedAndShared {
         /// The pods.
@@ -275,11 +282,20 @@ impl fmt::Display for Holding {
 /// Why a state file cannot be parsed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
-    error: FileError,
+    error: DamageError,
     length: usize,
     /// Of the byte at which parsing failed, from 1.
     line: usize,
     column: usize,
+}
+
+/// What parsing came to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum DamageError {
+    /// Of a file.
+    File(FileError),
+    /// Of a text in it.
+    Text(JsonError),
 }
 
 impl Damage {
@@ -287,6 +303,19 @@ impl Damage {
     #[must_use]
     pub fn new(error: FileError, file: &[u8]) -> Self {
         let offset = if let FileError::Json(error) = &error { error.offset } else { 0 };
+        Self::at(DamageError::File(error), offset, file)
+    }
+
+    /// The error of parsing a file of what pods were admitted or run with.
+    #[must_use]
+    pub fn of_pods(error: PodsError, file: &[u8]) -> Self {
+        match error {
+            PodsError::Data(error) => Self::at(DamageError::Text(error), 0, file),
+            PodsError::File(error) => Self::new(error, file),
+        }
+    }
+
+    fn at(error: DamageError, offset: usize, file: &[u8]) -> Self {
         let before = file.get(..offset).unwrap_or(file);
         let line = before.split(|byte| *byte == b'\n').count();
         let column = before.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
@@ -298,13 +327,17 @@ impl Damage {
     /// Whether the file has its data as text, so that kubelets up to v1.36 read other members of it.
     #[must_use]
     pub const fn is_of_embedded(&self) -> bool {
-        matches!(self.error, FileError::Embedded { .. })
+        matches!(self.error, DamageError::File(FileError::Embedded { .. }))
     }
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { error, length, line, column } = self;
+        let error = match error {
+            DamageError::File(error) => error,
+            DamageError::Text(error) => return write!(f, "not of the kubelet's form: {error}"),
+        };
         match error {
             FileError::Json(error) => match &error.fault {
                 JsonFault::UnexpectedEnd if *length == 0 => {
@@ -388,15 +421,16 @@ impl fmt::Display for Fault {
                 let (held, are) = (words::cpus(cpus), words::are(cpus));
                 write!(f, "{held} {belong} to no pod and {are} not in the shared pool")
             }
-            Self::CpusReserved { pod, cpus } => {
+            Self::CpusReserved { pod, cpus, given } => {
                 let held = words::cpus(cpus);
-                write!(f, "{pod} holds {held}, which the configuration reserves for the system")
+                write!(f, "{pod} holds {held}, which the configuration reserves for the system{given}")
             }
-            Self::SharedCpusReserved(cpus) => {
+            Self::FullNode => f.write_str(reserved::FULL_NODE),
+            Self::SharedCpusReserved(cpus, _) => {
                 let held = words::cpus(cpus);
                 write!(f, "the shared pool has {held}, which the configuration keeps for the system alone")
             }
-            Self::ReservedNotShared(cpus) => {
+            Self::ReservedNotShared(cpus, _) => {
                 write!(f, "reserved {} {} not in the shared pool", words::cpus(cpus), words::are(cpus))
             }
             Self::OwnedAndShared { pods, cpus } => {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::form_of;
+use kubelet_checkpoint::pods::PodFile;
 use kubelet_checkpoint::store::{self, Fs, StateFile, Store, StoreError};
 use kubelet_release::CheckpointForm;
 
@@ -10,7 +11,7 @@ use crate::files::{self, UnknownFile};
 use crate::moves::{self, ChangedFile, MOVES, NewText};
 use crate::record::{self, PODS};
 
-/// The contents of a node's folder: the kubelet's three state files, and one file for each pod that topolet admitted.
+/// The contents of a node's folder: the kubelet's state files, and one file for each pod that topolet admitted.
 /// `None`: there is no such file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StateFolder {
@@ -20,6 +21,10 @@ pub struct StateFolder {
     pub memory: Option<Vec<u8>>,
     /// The device manager's file.
     pub device: Option<Vec<u8>>,
+    /// What pods were admitted with, as a kubelet keeps it.
+    pub allocated: Option<Vec<u8>>,
+    /// What pods run with, as a kubelet keeps it.
+    pub actuated: Option<Vec<u8>>,
     /// The pods' files, by path below the root; none in a folder of a kubelet.
     pub pods: Vec<(PathBuf, Vec<u8>)>,
 }
@@ -48,6 +53,9 @@ impl StateFolder {
             cpu: store.read(StateFile::Cpu)?,
             memory: store.read(StateFile::Memory)?,
             device: store.read(StateFile::Device)?,
+            // They are a kubelet's: topolet writes none, and starts without them.
+            allocated: None,
+            actuated: None,
             pods: Vec::new(),
         };
         for name in store.list(Path::new(PODS))? {
@@ -61,7 +69,7 @@ impl StateFolder {
         Ok(folder)
     }
 
-    /// Reads the three state files without a lock, and no file of a pod. A change of several pods that has been decided is
+    /// Reads the state files without a lock, and no file of a pod. A change of several pods that has been decided is
     /// in what is read.
     ///
     /// # Errors
@@ -70,13 +78,15 @@ impl StateFolder {
         Self::unfinished(root)?.with_moves(root, Pods::LeftOut)
     }
 
-    /// The three state files as they are.
+    /// The state files as they are.
     fn unfinished(root: &Path) -> Result<Self, StoreError> {
         let read = |file: StateFile| store::read(&root.join(file.path()));
         Ok(Self {
             cpu: read(StateFile::Cpu)?,
             memory: read(StateFile::Memory)?,
             device: read(StateFile::Device)?,
+            allocated: store::read(&root.join(PodFile::Allocated.path()))?,
+            actuated: store::read(&root.join(PodFile::Actuated.path()))?,
             pods: Vec::new(),
         })
     }
@@ -125,8 +135,9 @@ impl StateFolder {
     /// Whether there is no file at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let Self { cpu, memory, device, pods } = self;
-        cpu.is_none() && memory.is_none() && device.is_none() && pods.is_empty()
+        let Self { cpu, memory, device, allocated, actuated, pods } = self;
+        let files = [cpu, memory, device, allocated, actuated];
+        files.into_iter().all(Option::is_none) && pods.is_empty()
     }
 
     /// Which forms of files the kubelet wrote that left this folder; `None`: no file of CPUs or memory tells. Where they
@@ -145,6 +156,15 @@ impl StateFolder {
             StateFile::Cpu => self.cpu.as_deref(),
             StateFile::Memory => self.memory.as_deref(),
             StateFile::Device => self.device.as_deref(),
+        }
+    }
+
+    /// The contents of a file of what pods were admitted or run with.
+    #[must_use]
+    pub fn pods_file(&self, file: PodFile) -> Option<&[u8]> {
+        match file {
+            PodFile::Allocated => self.allocated.as_deref(),
+            PodFile::Actuated => self.actuated.as_deref(),
         }
     }
 

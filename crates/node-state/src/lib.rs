@@ -30,7 +30,10 @@ mod reaction;
 pub use audit::Audit;
 pub use books::{BookDifference, Column};
 pub use contents::Contents;
-pub use fault::{Damage, Fault, FaultKind, Finding, Holding, Kind, NamedPod, Unproven, WholeShare};
+pub use fault::{
+    Damage, Fault, FaultKind, Finding, Holding, Kind, NamedPod, ReservedGiven, ReservedPart, Unproven,
+    WholeShare,
+};
 pub use finding_line::{FindingLine, Problem};
 pub use folder::{StateFolder, is_pod_file};
 pub use grants::{Cpus, Grants, Memory, NoCpus};

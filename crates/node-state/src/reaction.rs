@@ -1,16 +1,22 @@
 //! The faults of state files as `topolet state check` prints them: what is wrong, what the kubelet does about it, and
 //! what helps.
 
+use std::path::Path;
+
 use kubelet_checkpoint::PodLevel;
+use kubelet_checkpoint::pods::PodFile;
 use kubelet_checkpoint::store::StateFile;
 use topology_admission::Node;
 
 use crate::audit::Audit;
-use crate::fault::{Fault, Finding};
+use crate::books::{BookDifference, Column};
+use crate::fault::{Fault, Finding, ReservedGiven, ReservedPart};
 use crate::finding_line::{FindingLine, Problem};
 use crate::folder::StateFolder;
 use crate::names::PodNames;
 use crate::quarantine::{QUARANTINE, Quarantine, Quarantined};
+use crate::start::StartError;
+use crate::words;
 
 impl StateFolder {
     /// Checks the files against a `node` that is as strict as the kubelet; most harmful first. `names` says which pods
@@ -18,6 +24,53 @@ impl StateFolder {
     #[must_use]
     pub fn check(&self, node: &Node, names: &PodNames, quarantine: &Quarantine) -> Vec<FindingLine> {
         lines(&self.audit(node, &names.pod_list(self, quarantine)), quarantine)
+    }
+
+    /// The same where the kubelet's configuration is not known: `node` has one under which the files can have been written,
+    /// and what another would explain is no fault.
+    #[must_use]
+    pub fn check_files(&self, node: &Node, names: &PodNames, quarantine: &Quarantine) -> Vec<FindingLine> {
+        let mut audit = self.audit(node, &names.pod_list(self, quarantine));
+        let found = std::mem::take(&mut audit.findings);
+        audit.findings = found.into_iter().filter_map(Finding::of_files).collect();
+        let cpus = Path::new(StateFile::Cpu.path());
+        let is_full = audit.refusal(cpus).is_some_and(StartError::is_full_node);
+        if is_full && audit.findings.iter().all(|finding| finding.file != cpus) {
+            audit.findings.push(Finding { file: cpus.to_path_buf(), fault: Fault::FullNode });
+        }
+        lines(&audit, quarantine)
+    }
+}
+
+/// Whether a folder has the fault whatever the kubelet's configuration is.
+const fn is_of_files(fault: &Fault) -> bool {
+    !matches!(
+        fault,
+        Fault::OtherPolicy { .. }
+            | Fault::OtherGate(_)
+            | Fault::CpusReserved { .. }
+            | Fault::SharedCpusReserved(..)
+            | Fault::ReservedNotShared(..)
+            | Fault::UnownedCpus(_)
+            | Fault::Overbooked { .. }
+    )
+}
+
+impl Finding {
+    /// The same as far as it is a fault whatever the kubelet's configuration is.
+    fn of_files(self) -> Option<Self> {
+        match self.fault {
+            Fault::MemoryDrifted(mut differences) => {
+                differences.retain(|difference| {
+                    let BookDifference::Amount { column, .. } = difference else { return true };
+                    !matches!(column, Column::SystemReserved | Column::Allocatable)
+                });
+                let fault = Fault::MemoryDrifted(differences);
+                let is_any = matches!(&fault, Fault::MemoryDrifted(differences) if !differences.is_empty());
+                is_any.then_some(Self { fault, ..self })
+            }
+            fault => is_of_files(&fault).then_some(Self { fault, ..self }),
+        }
     }
 }
 
@@ -35,8 +88,26 @@ fn lines(audit: &Audit, quarantine: &Quarantine) -> Vec<FindingLine> {
     lines
 }
 
+/// What brings back the memory that a file was written for.
+fn drifted(differences: &[BookDifference]) -> String {
+    let is_reserved = |difference: &BookDifference| {
+        matches!(difference, BookDifference::Amount { column: Column::SystemReserved, .. })
+    };
+    let of_reservation = differences.iter().filter(|difference| is_reserved(difference)).count();
+    match of_reservation {
+        0 => "bring back the memory and huge pages that the file has",
+        all if all == differences.len() => "reserve the memory that the file has as reserved",
+        _ => "bring back the memory and huge pages that the file has, and reserve what it has as reserved",
+    }
+    .to_owned()
+}
+
 /// The way out that always works.
 const DELETE: &str = "drain the node, delete the file and restart the kubelet";
+
+/// The way out for files of what pods were admitted or run with.
+const PUT_ASIDE: &str = "delete the file before the kubelet starts, or have 'topolet state repair --apply' put it aside: the \
+    kubelet then takes what the pods' manifests request";
 
 /// The kubelet starts without its file of devices.
 const STARTS_EMPTY: &str =
@@ -84,13 +155,14 @@ const fn problem(fault: &Fault) -> Problem {
         }
         Fault::UnownedCpus(_)
         | Fault::CpusReserved { .. }
-        | Fault::SharedCpusReserved(_)
-        | Fault::ReservedNotShared(_)
+        | Fault::SharedCpusReserved(..)
+        | Fault::ReservedNotShared(..)
         | Fault::MemoryDrifted(_)
         | Fault::Books(_)
         | Fault::Overbooked { .. }
         | Fault::Unproven(_)
         | Fault::Disagreement { .. }
+        | Fault::FullNode
         | Fault::Rejected(_) => Problem::Sums,
         Fault::PodGone { .. } => Problem::Gone,
         Fault::Odd(_) => Problem::Odd,
@@ -99,7 +171,7 @@ const fn problem(fault: &Fault) -> Problem {
 
 /// What the kubelet does about it, in its own words where it refuses to start.
 fn kubelet(finding: &Finding, audit: &Audit) -> String {
-    let is_of_devices = finding.file == std::path::Path::new(StateFile::Device.path());
+    let is_of_devices = finding.file == Path::new(StateFile::Device.path());
     let reaction = match &finding.fault {
         Fault::Odd(_) => "accepts it as it is",
         Fault::PodGone { .. } => "releases them when it next admits a pod",
@@ -108,6 +180,7 @@ fn kubelet(finding: &Finding, audit: &Audit) -> String {
         Fault::NullBooks(_) => "crashes when it starts",
         Fault::Damaged(_) | Fault::UnknownFormat(_) if is_of_devices => STARTS_EMPTY,
         fault => match (audit.refusal(&finding.file), fault) {
+            (Some(refusal @ StartError::Pods(..)), _) => return format!("panics when it starts: {refusal}"),
             (Some(refusal), _) => return format!("does not start: {refusal}"),
             (None, Fault::UnknownFormat(_)) => "takes it for empty",
             (None, _) => "does not look for this",
@@ -135,10 +208,20 @@ fn help(finding: &Finding) -> String {
         }
         Fault::UnknownFormat(_) => "run the kubelet that wrote it".to_owned(),
         Fault::Damaged(damage) if damage.is_of_embedded() => {
-            "run 'topolet state repair', which takes what kubelets up to v1.36 read of the file".to_owned()
+            "run 'topolet state repair --apply', which takes what kubelets up to v1.36 read of the file"
+                .to_owned()
         }
-        Fault::Damaged(_) if finding.file == std::path::Path::new(StateFile::Device.path()) => {
+        Fault::Damaged(_) if finding.file == Path::new(StateFile::Device.path()) => {
             return "before the kubelet starts, delete the pods that hold devices".to_owned();
+        }
+        Fault::Damaged(_) if PodFile::ALL.iter().any(|file| finding.file == Path::new(file.path())) => {
+            return format!("{PUT_ASIDE}; drain the node first if pods are being resized");
+        }
+        Fault::FullNode => {
+            return format!(
+                "while the kubelet runs, delete a pod that holds exclusive CPUs before you restart it; where it does not run, \
+                 {DELETE}. Without strict-cpu-reservation the pool keeps the reserved CPUs"
+            );
         }
         Fault::OtherGate(PodLevel::Off) => "turn the gate on again".to_owned(),
         Fault::OtherGate(PodLevel::On) => "turn the gate off again".to_owned(),
@@ -147,10 +230,23 @@ fn help(finding: &Finding) -> String {
         }
         Fault::OtherPolicy { stored, .. } => format!("set memoryManagerPolicy to {stored:?} again"),
         Fault::CpusGone { .. } | Fault::SharedCpusGone(_) => "bring them online again".to_owned(),
-        Fault::CpusReserved { .. } | Fault::SharedCpusReserved(_) | Fault::ReservedNotShared(_) => {
-            "undo the change of the reservation".to_owned()
+        Fault::CpusReserved { given: ReservedGiven::WithCores(cores), .. } => {
+            return format!(
+                "reserve whole cores: add {} to reservedSystemCPUs; then {DELETE}. Delete the pod first while the kubelet \
+                 runs, and the file may stay",
+                words::cpus(cores)
+            );
         }
-        Fault::MemoryDrifted(_) => "restore the memory and the reservation that the file has".to_owned(),
+        Fault::CpusReserved { given: ReservedGiven::Before, .. } => {
+            "reserve the CPUs that were reserved when the pod got its own".to_owned()
+        }
+        Fault::SharedCpusReserved(_, ReservedPart::All) => "turn strict-cpu-reservation off again".to_owned(),
+        Fault::ReservedNotShared(_, ReservedPart::All) => "turn strict-cpu-reservation on again".to_owned(),
+        Fault::SharedCpusReserved(_, ReservedPart::Some)
+        | Fault::ReservedNotShared(_, ReservedPart::Some) => {
+            "reserve the CPUs that were reserved when the file was written".to_owned()
+        }
+        Fault::MemoryDrifted(differences) => drifted(differences),
         _ => return DELETE.to_owned(),
     };
     format!("{first}, or {DELETE}")

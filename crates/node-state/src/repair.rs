@@ -17,6 +17,7 @@
 //! - A pod that is known to run and has no file of its own holds what it held, or is quarantined.
 //! - The files that are written next are such that [`StateFolder::strict`] starts from them.
 
+mod allocations;
 mod believed;
 mod cpus;
 mod damage;
@@ -137,7 +138,7 @@ pub struct RepairPlan {
     pub lost: BTreeSet<StateFile>,
     /// State files that are to be written anew.
     state: BTreeSet<StateFile>,
-    /// Pods' files that are to be put aside.
+    /// Files that are to be put aside: pods' own, and those of what pods were admitted with.
     aside: BTreeSet<PathBuf>,
     /// Pods whose file is to be written.
     records: BTreeSet<PodUid>,
@@ -167,6 +168,7 @@ impl StateFolder {
         work.cpus();
         work.memory();
         work.devices();
+        work.allocations();
         work.forms();
         work.result.unfinished = work.unfinished();
         work.finish()

@@ -9,10 +9,12 @@ use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::cpu::{ContainerIds, CpuError, CpuFile};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
+use kubelet_checkpoint::pods::{PodFile, PodsError, PodsFile};
 use kubelet_checkpoint::store::StateFile;
+use kubelet_release::Release;
 use pod_spec::{ContainerKey, PodUid, ResourceName};
 use thiserror::Error;
-use topology_admission::{Ledger, Node, RestoreError, RunningPods, StoredHoldings};
+use topology_admission::{Ledger, Node, PodAllocations, RestoreError, RunningPods, StoredHoldings};
 
 use crate::files::{self, NullBooks, UnknownFile};
 use crate::folder::StateFolder;
@@ -41,6 +43,12 @@ pub enum StartError {
     /// The memory manager's file.
     #[error("start memory manager error: {}", .0.refused(&kubelets(StateFile::Memory)))]
     Memory(MemoryError),
+    /// A file of what pods were admitted or run with.
+    #[error("{}", pods_refused(.0, *.1))]
+    Pods(PodsError, PodFile),
+    /// The same of a release that fails without a panic.
+    #[error("failed to initialize actuated state checkpoint: {}", pods_refused(.0, PodFile::Actuated))]
+    Actuated(PodsError),
     /// The memory manager's file, on which a kubelet crashes.
     #[error("start memory manager error: {0}")]
     NullBooks(NullBooks),
@@ -59,6 +67,19 @@ pub enum StartError {
     /// The stored state does not fit this node.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+}
+
+impl StartError {
+    /// Whether the kubelet does not start since pods hold every CPU of the shared pool.
+    #[must_use]
+    pub const fn is_full_node(&self) -> bool {
+        matches!(self, Self::Restore(RestoreError::Cpus(cpu_manager::StateError::EmptySharedPool)))
+    }
+}
+
+/// The text with which a kubelet ends.
+fn pods_refused(error: &PodsError, file: PodFile) -> String {
+    error.refused(&format!("/var/lib/kubelet/{}", file.path())).to_string()
 }
 
 /// A file's path at a kubelet; its messages name it so, wherever the folder is.
@@ -98,6 +119,23 @@ impl StateFolder {
             start.stored.cpus = Some(held);
         }
         Ok(start)
+    }
+
+    /// What pods were admitted or run with, as a kubelet reads it before its managers start; `None`: there is no file, or
+    /// the kubelet keeps none.
+    ///
+    /// # Errors
+    /// The kubelet does not start from the file.
+    pub fn strict_pods(&self, node: &Node, file: PodFile) -> Result<Option<PodsFile>, StartError> {
+        if node.pod_allocations() == PodAllocations::Forgotten {
+            return Ok(None);
+        }
+        let release = node.kubelet_rules().release;
+        let read = self.pods_file(file).map(|contents| PodsFile::read(contents, release)).transpose();
+        read.map_err(|error| match file {
+            PodFile::Actuated if release > Release::V1_34 => StartError::Actuated(error),
+            file => StartError::Pods(error, file),
+        })
     }
 
     /// The CPUs with which a kubelet's CPU manager starts; `None`: there is no file, or the manager is off.

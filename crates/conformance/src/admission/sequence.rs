@@ -301,7 +301,7 @@ impl Kubelet<'_> {
             memory: Some(text(StateFile::Memory)),
             // A kubelet does not write this file at every change.
             device: Some(files::device_text(ledger.device_file(), ledger.inventory()).into_bytes()),
-            pods: Vec::new(),
+            ..StateFolder::default()
         };
         let nothing = Inventory::new(node.nodes().clone());
         let start = found.strict(node)?;

@@ -150,6 +150,7 @@ impl Node1 {
             memory: file(StateFile::Memory),
             device: file(StateFile::Device),
             pods: pods.map(|(path, text)| (path.clone(), text.as_bytes().to_vec())).collect(),
+            ..StateFolder::default()
         };
         let start = found.strict(&node).unwrap();
         let inventory = Inventory::new(node.nodes().clone());

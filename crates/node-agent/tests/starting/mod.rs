@@ -24,6 +24,7 @@ pub fn found(disk: &Disk) -> StateFolder {
         memory: file(StateFile::Memory),
         device: file(StateFile::Device),
         pods: pods.map(|(path, text)| (path.clone(), text.clone())).collect(),
+        ..StateFolder::default()
     }
 }
 

@@ -160,7 +160,7 @@ pub(super) fn shown(node: &Node) -> Shown {
         cpu: text(StateFile::Cpu),
         memory: text(StateFile::Memory),
         device: text(StateFile::Device),
-        pods: Vec::new(),
+        ..StateFolder::default()
     };
     let observed = node.shared.observed.load_full();
     if let Some(Observed { folder: written, .. }) = observed.as_deref() {

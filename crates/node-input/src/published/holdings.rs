@@ -109,7 +109,7 @@ impl NodeHoldings {
             cpu: text(&self.cpu),
             memory: text(&self.memory),
             device: text(&self.device),
-            pods: Vec::new(),
+            ..StateFolder::default()
         };
         folder.known()?;
         let mut start =

@@ -27,7 +27,7 @@ pub enum FaultKind {
     CpusNew,
     /// Other CPUs are reserved than before.
     Reserved,
-    /// The shared pool has CPUs of pods.
+    /// The shared pool has CPUs of pods, or none at all.
     SharedPool,
     /// Two pods hold the same.
     TwoOwners,
@@ -115,10 +115,10 @@ impl Fault {
             Self::OtherPolicy { .. } => FaultKind::OtherPolicy,
             Self::CpusGone { .. } | Self::SharedCpusGone(_) => FaultKind::CpusGone,
             Self::UnownedCpus(_) => FaultKind::CpusNew,
-            Self::CpusReserved { .. } | Self::SharedCpusReserved(_) | Self::ReservedNotShared(_) => {
+            Self::CpusReserved { .. } | Self::SharedCpusReserved(..) | Self::ReservedNotShared(..) => {
                 FaultKind::Reserved
             }
-            Self::OwnedAndShared { .. } => FaultKind::SharedPool,
+            Self::OwnedAndShared { .. } | Self::FullNode => FaultKind::SharedPool,
             Self::CpusOwnedTwice { .. } | Self::DevicesOwnedTwice { .. } => FaultKind::TwoOwners,
             Self::MemoryDrifted(_) => FaultKind::MemoryDrifted,
             Self::Books(_) | Self::NullBooks(_) => FaultKind::Books,

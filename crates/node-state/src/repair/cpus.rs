@@ -11,7 +11,7 @@ use pod_spec::{ContainerName, PodUid};
 
 use super::damage::{Doubt, FileFault, Read};
 use super::{Assumption, Remedy, Work};
-use crate::fault::{Fault, FaultKind, Holding, Kind, WholeShare};
+use crate::fault::{Fault, FaultKind, Holding, Kind, ReservedGiven, ReservedPart, WholeShare};
 use crate::files;
 use crate::grants::Cpus;
 use crate::resizes::with_resizes;
@@ -96,7 +96,11 @@ impl Work<'_> {
                 let fault = if is_gone {
                     Fault::CpusGone { pod: named, cpus }
                 } else {
-                    Fault::CpusReserved { pod: named, cpus }
+                    let given = match policy.given_with_reserved(&all) {
+                        cores if (&cpus - &cores).is_empty() => ReservedGiven::WithCores(cores),
+                        _ => ReservedGiven::Before,
+                    };
+                    Fault::CpusReserved { pod: named, cpus, given }
                 };
                 self.add(FILE, fault, None, Remedy::KeepRest(Kind::Cpus), &[&pod]);
             }
@@ -173,12 +177,14 @@ impl Work<'_> {
         }
         let kept = &(&(&state.shared & policy.all()) - shared) - owned;
         if !kept.is_empty() {
-            self.add(FILE, Fault::SharedCpusReserved(kept), None, Remedy::Unshare, &[]);
+            let part = part_of(&kept, policy);
+            self.add(FILE, Fault::SharedCpusReserved(kept, part), None, Remedy::Unshare, &[]);
         }
         let new = &(shared - &state.shared) - &stored_owned;
         let (reserved, new) = (&new & policy.reserved(), &new - policy.reserved());
         if !reserved.is_empty() {
-            self.add(FILE, Fault::ReservedNotShared(reserved), None, Remedy::Share, &[]);
+            let part = part_of(&reserved, policy);
+            self.add(FILE, Fault::ReservedNotShared(reserved, part), None, Remedy::Share, &[]);
         }
         if !new.is_empty() {
             let assumption = Some(Assumption::NewOrReleased);
@@ -218,6 +224,11 @@ impl Work<'_> {
         self.add(file, Fault::OtherPolicy { stored, configured }, None, remedy, &[]);
         true
     }
+}
+
+/// Whether these are all reserved CPUs.
+fn part_of(cpus: &CpuSet, policy: &Static) -> ReservedPart {
+    if cpus == policy.reserved() { ReservedPart::All } else { ReservedPart::Some }
 }
 
 /// The entries of a file, by pod.

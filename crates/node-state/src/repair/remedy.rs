@@ -22,6 +22,8 @@ pub enum Assumption {
     ManifestIsTrue,
     /// The pod runs, and holds what state files list.
     PodRuns,
+    /// No pod runs with other requests or limits than its manifest has.
+    NotResized,
 }
 
 impl fmt::Display for Assumption {
@@ -35,6 +37,7 @@ impl fmt::Display for Assumption {
             Self::ManifestIsTrue => {
                 f.write_str("its manifest is as it was written, and the pod holds what the state files list")
             }
+            Self::NotResized => f.write_str("no pod is being resized"),
             Self::PodRuns => f.write_str("the pod runs, and holds what the state files list"),
         }
     }
@@ -93,6 +96,8 @@ pub enum Remedy {
     RecordAnew,
     /// Something that is no regular file was renamed, and counts as an empty file.
     RenamedTo(PathBuf),
+    /// A file of what pods were admitted or run with is renamed: the kubelet takes what manifests request.
+    PutAsideAllocations,
     /// A change of several pods was put aside here, and each file counts as it is.
     PutAsideMoves(PathBuf),
 }
@@ -127,6 +132,7 @@ impl fmt::Display for Remedy {
             Self::PutAsideDuplicate => "put aside, since the pod has its own file",
             Self::PutAsideNoPod => "put aside: its name is no pod's",
             Self::RenameToPod => "renamed",
+            Self::PutAsideAllocations => "put aside: the kubelet takes what the pods' manifests request",
             Self::RecordAnew => "recorded anew; delete the pod when nothing of it runs any more",
             Self::RenamedTo(path) => {
                 return write!(f, "renamed to {}, and taken for an empty file", path.display());
