@@ -20,6 +20,8 @@ mod books;
 mod fault;
 mod repair;
 mod audit;
+mod restart;
+mod restart_line;
 mod words;
 mod names;
 mod quarantine;
@@ -44,4 +46,6 @@ pub use record::{PODS, Record, RecordError, Running, Source, manifest};
 pub use repair::{
     Assumption, FileRepair, OldContents, PodList, Remedy, Repair, RepairPlan, RunningPod, Standing,
 };
+pub use restart::{PodFate, Readmitted};
+pub use restart_line::{RefusedAgain, Restart, RestartOutcome};
 pub use start::{Start, StartError};
