@@ -43,6 +43,8 @@ pub struct LoadedNode {
     pub warnings: Vec<InputWarning>,
     /// What a kubelet with the configuration suffers here, and this program does not, as text to be shown.
     pub hazards: Vec<String>,
+    /// Why a kubelet does not start where this goes on, as text to be shown.
+    pub kubelet_stops: Option<String>,
     /// How running containers are kept on their CPUs.
     pub keeping: Keeping,
     /// Where its kubelet reads static pods, if its configuration says so.
@@ -279,7 +281,9 @@ impl LoadedNode {
         }
         let line = NodeLine::new(&machine.name, &name, &node);
         // Where this goes on and a kubelet would not.
-        if let Err(error) = Node::start(&view, &config, None, Compat::KUBELET) {
+        let kubelet_stops =
+            Node::start(&view, &config, None, Compat::KUBELET).err().map(|error| error.to_string());
+        if let Some(error) = &kubelet_stops {
             let machine = &machine.name;
             let text = format!("a kubelet would not start on {machine} with configuration {name}: {error}");
             warnings.push(InputWarning::Notice(Notice::warning(text)));
@@ -289,7 +293,19 @@ impl LoadedNode {
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
         let rules = Arc::new(DecidesBy { view, config, options, links });
-        Ok(Self { node, cpus, inventory, line, warnings, hazards, keeping, static_pods, packed, rules })
+        Ok(Self {
+            node,
+            cpus,
+            inventory,
+            line,
+            warnings,
+            hazards,
+            kubelet_stops,
+            keeping,
+            static_pods,
+            packed,
+            rules,
+        })
     }
 }
 

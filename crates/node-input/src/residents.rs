@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
 use kubelet_checkpoint::device::DeviceFile;
+use kubelet_checkpoint::store::StateFile;
 use node_state::{PodNames, Quarantine, StateFolder};
 use pod_spec::{PodUid, ResourceName};
 use topology_admission::Ledger;
@@ -133,6 +134,7 @@ impl Residents {
                  nodes; --devices takes the kubelet's podresources answers"
             )
         }));
+        notes.extend(devices_lost(folder));
         notes.extend(gone(folder, names, from));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
         let quarantine = match root {
@@ -154,6 +156,17 @@ fn gone(folder: &StateFolder, names: &PodNames, from: &str) -> Option<String> {
             "{} {pods} something by {from}, not in the list of running pods, so that is taken as free: {}",
             gone.len(),
             gone.join(", ")
+        )
+    })
+}
+
+/// Damage of the kubelet's checkpoint of devices: it starts as if no container held any.
+fn devices_lost(folder: &StateFolder) -> Option<String> {
+    let is_damaged = folder.device.as_deref().map(DeviceFile::read)?.fault.is_some();
+    is_damaged.then(|| {
+        format!(
+            "which devices containers hold is not known: {} cannot be read, and a kubelet that starts gives them out anew",
+            StateFile::Device.path()
         )
     })
 }

@@ -47,6 +47,16 @@ pub fn ledger(
     Ok((ledger.map_err(|error| refused(&error))?, requests))
 }
 
+/// The pods that are known to run, as [`ledger`] counts them, and whether that is all of them with all that they request;
+/// `None`: a kubelet would not start from the state.
+pub(crate) fn running(
+    folder: &StateFolder,
+    node: &LoadedNode,
+    names: &PodNames,
+) -> Option<(Vec<Arc<Pod>>, Requests)> {
+    Some(residents(holders(&folder.strict(&node.node).ok()?), names))
+}
+
 fn refused(error: &impl std::fmt::Display) -> anyhow::Error {
     anyhow!("the kubelet would not start from this state: {error}\n`topolet state check` says more")
 }

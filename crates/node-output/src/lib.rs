@@ -5,6 +5,7 @@ pub mod http;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod node_line;
+mod judged_by;
 mod cells;
 mod alike;
 mod pod_group;
@@ -35,6 +36,7 @@ pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};
+pub use judged_by::{BareNode, JudgedBy};
 pub use legend::legend;
 pub use machine_view::MachineView;
 pub use moves::{AppliedMoves, Manner, MovedPod, RepackPlans, moves};
@@ -49,8 +51,8 @@ pub use quotes::{
 };
 pub use ranges::ranges;
 pub use resize::resize;
-pub use state::{findings, holders, shown as shown_text};
-pub use status::{NodeStatus, NotRunning, PodStatus, Usage};
+pub use state::{checked, holders, shown as shown_text};
+pub use status::{NodeStatus, NotRunning, NumaNodes, PodStatus, Usage};
 pub use tally::{Tally, is_not_pinned};
 pub use topology::{frame, topology};
 

@@ -1,6 +1,6 @@
 //! State files: what they say, and what is wrong with them.
 
-use node_state::{FindingLine, Problem};
+use node_state::{FindingLine, Problem, RefusedAgain, Restart, RestartOutcome};
 use terminal_text::Page;
 
 use crate::RELEASE;
@@ -19,7 +19,15 @@ pub fn shown(shown: &Shown, page: Page) -> String {
         text.push_str(&page.wrapped(&format!("{no} {name} is quarantined since a repair: {why}{kept}"), 2));
     }
     if shown.containers.is_empty() {
-        text.push_str("\nNo container holds anything of its own.\n");
+        let unreadable: Vec<&str> =
+            shown.files.iter().filter(|line| !line.readable).map(|line| line.file).collect();
+        text.push_str(&match unreadable.as_slice() {
+            [] => "\nNo container holds anything of its own.\n".to_owned(),
+            files => {
+                let text = format!("What containers hold is not known: {} cannot be read.", files.join(", "));
+                format!("\n{}", page.wrapped(&text, 0))
+            }
+        });
         return text;
     }
     text.push('\n');
@@ -58,10 +66,11 @@ pub fn holders(shown: &Shown, page: Page) -> String {
     page.columns(std::iter::once(head).chain(rows), "")
 }
 
-/// What was found, most harmful first.
+/// What was found, most harmful first, and what the next restart comes to.
 #[must_use]
-pub fn findings(findings: &[FindingLine], page: Page) -> String {
+pub fn checked(findings: &[FindingLine], restart: &Restart, page: Page) -> String {
     let wrong = findings.iter().filter(|finding| finding.problem != Problem::Odd).count();
+    let wrong = wrong + restart.refused.len() + usize::from(restart.stopped.is_some());
     let mut text = String::new();
     for finding in findings {
         let mark = if finding.problem == Problem::Odd { "!" } else { page.no() };
@@ -70,10 +79,48 @@ pub fn findings(findings: &[FindingLine], page: Page) -> String {
         text.push_str(&page.columns(told.map(|(who, said)| vec![who.to_owned(), said.clone()]), "  "));
         text.push('\n');
     }
-    text.push_str(&match wrong {
-        0 => format!("{} the kubelet starts from these files\n", page.yes()),
-        1 => "1 thing is wrong\n".to_owned(),
-        many => format!("{many} things are wrong, the most harmful first\n"),
+    if let Some(why) = &restart.stopped {
+        text.push_str(
+            &page.wrapped(
+                &format!("{} the kubelet does not start, whatever the files are: {why}", page.no()),
+                4,
+            ),
+        );
+        text.push('\n');
+    }
+    for RefusedAgain { pod, reason, message, cause, help, .. } in &restart.refused {
+        let what = format!("{} {pod}   the next restart refuses it ({reason}): {cause}", page.no());
+        text.push_str(&page.wrapped(&what, 4));
+        let told = [("kubelet", message), ("help", help)];
+        text.push_str(&page.columns(told.map(|(who, said)| vec![who.to_owned(), said.clone()]), "  "));
+        text.push('\n');
+    }
+    text.push_str(&match (wrong, &restart.not_known) {
+        (0, Some(why)) => page.wrapped(
+            &format!(
+                "! nothing wrong was found, but what the next restart of the kubelet does is not known: {why}"
+            ),
+            2,
+        ),
+        (0, None) => {
+            format!("{} the kubelet starts from these files{}\n", page.yes(), admits(restart.admitted))
+        }
+        (1, _) => "1 thing is wrong\n".to_owned(),
+        (many, _) => format!("{many} things are wrong, the most harmful first\n"),
     });
+    if let (Some(why), true) =
+        (&restart.not_known, wrong > 0 && restart.outcome != RestartOutcome::DoesNotStart)
+    {
+        text.push_str(&page.wrapped(&format!("! what else the next restart does is not known: {why}"), 2));
+    }
     text
+}
+
+/// What becomes of the pods that run.
+fn admits(pods: usize) -> String {
+    match pods {
+        0 => String::new(),
+        1 => ", and admits the pod that runs again".to_owned(),
+        many => format!(", and admits the {many} pods that run again"),
+    }
 }

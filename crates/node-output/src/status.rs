@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use admission_report::{ContainerReport, DeviceSet, Resource, ResourceRoom};
 use cpuset::CpuSet;
+use node_state::Restart;
 use pod_spec::{Pod, ResourceName};
 use serde::Serialize;
 use terminal_text::Page;
@@ -12,7 +13,7 @@ use topology_model::{CpuTable, NodeId};
 
 use crate::alike::{self, Row};
 use crate::cells::joined;
-use crate::node_line::NodeLine;
+use crate::judged_by::JudgedBy;
 use crate::ranges::ranges;
 
 /// A node as it is now.
@@ -21,7 +22,7 @@ use crate::ranges::ranges;
 #[serde(rename_all = "camelCase")]
 pub struct NodeStatus {
     /// Machine and rules.
-    pub node: NodeLine,
+    pub node: JudgedBy,
     /// What is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -34,6 +35,9 @@ pub struct NodeStatus {
     /// What each NUMA node has, and what runs; `None`: not known.
     #[serde(flatten)]
     pub usage: Option<Usage>,
+    /// What the next restart of the kubelet does; absent: nothing on disk says what runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
     /// Pods that do not run, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_running: Vec<NotRunning>,
@@ -49,6 +53,15 @@ pub struct Usage {
     pub room: Vec<ResourceRoom>,
     /// Pods that run, by namespace and name.
     pub pods: Vec<PodStatus>,
+}
+
+/// Whether it is known on which NUMA nodes CPUs lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NumaNodes {
+    /// It is.
+    Known,
+    /// It is not.
+    NotKnown,
 }
 
 /// A pod that runs.
@@ -81,13 +94,14 @@ pub struct NotRunning {
 impl NodeStatus {
     /// A node of which nothing else is known.
     #[must_use]
-    pub const fn new(line: NodeLine) -> Self {
+    pub const fn new(node: JudgedBy) -> Self {
         Self {
-            node: line,
+            node,
             notes: Vec::new(),
             source: None,
             names_from: None,
             usage: None,
+            restart: None,
             not_running: Vec::new(),
             problems: Vec::new(),
         }
@@ -100,8 +114,10 @@ impl NodeStatus {
         text.extend(self.notes.iter().map(|note| page.wrapped(&format!("! {note}"), 2)));
         text.push('\n');
         if let Some(usage) = &self.usage {
-            text.push_str(&usage.rooms(page));
-            text.push('\n');
+            if self.node.is_configured() {
+                text.push_str(&usage.rooms(page));
+                text.push('\n');
+            }
             let said = self.source.as_ref().map(|source| format!(", as {source} says")).unwrap_or_default();
             let named = self.names_from.as_ref().map(|place| format!(", named by {place}"));
             text.push_str(&usage.holders(&(said + &named.unwrap_or_default()), page));
@@ -110,10 +126,29 @@ impl NodeStatus {
         for problem in &self.problems {
             text.push_str(&page.wrapped(&format!("{} {problem}", page.no()), 2));
         }
-        if self.problems.is_empty() {
-            text.push_str(&format!("{} nothing is wrong\n", page.yes()));
-        }
+        text.push_str(&self.conclusion(page));
         text
+    }
+}
+
+impl NodeStatus {
+    /// What all lines before it come to; nothing beside something that is wrong.
+    fn conclusion(&self, page: Page) -> String {
+        let restart = self.restart.as_ref();
+        if !self.problems.is_empty() || restart.is_some_and(Restart::is_wrong) {
+            return String::new();
+        }
+        if let Some(why) = restart.and_then(|restart| restart.not_known.as_ref()) {
+            let text = format!(
+                "! nothing wrong was found, but what the next restart of the kubelet does is not known: {why}"
+            );
+            return page.wrapped(&text, 2);
+        }
+        match (self.node.is_configured(), self.not_running.is_empty()) {
+            (false, _) => page.wrapped("! nothing is known of the kubelet", 2),
+            (true, true) => format!("{} nothing is wrong\n", page.yes()),
+            (true, false) => page.wrapped("! nothing else is wrong", 2),
+        }
     }
 }
 
@@ -145,6 +180,19 @@ impl Usage {
             ledger.pods().map(|pod| PodStatus::new(node, cpus, ledger, pod)).collect();
         pods.sort_by(|one, two| (&one.pod, &one.uid).cmp(&(&two.pod, &two.uid)));
         Self { room: ResourceRoom::all(node, ledger), pods }
+    }
+
+    /// What pods hold alone, of a node whose configuration is not known: what is left for others is not either. `nodes` says
+    /// whether the NUMA nodes are.
+    #[must_use]
+    pub fn of_holdings(self, nodes: NumaNodes) -> Self {
+        let mut pods = self.pods;
+        if nodes == NumaNodes::NotKnown {
+            for pod in &mut pods {
+                pod.nodes.clear();
+            }
+        }
+        Self { room: Vec::new(), pods }
     }
 
     fn rooms(&self, page: Page) -> String {
@@ -228,8 +276,11 @@ impl PodStatus {
                 nodes.extend(near.filter(|id| id.0 >= 0));
             }
         }
-        let name =
-            if pod.name.is_empty() { pod.uid.to_string() } else { format!("{}/{}", pod.namespace, pod.name) };
+        let name = if pod.name.is_empty() || pod.namespace.is_empty() {
+            pod.uid.to_string()
+        } else {
+            format!("{}/{}", pod.namespace, pod.name)
+        };
         Self { pod: name, uid: pod.uid.to_string(), nodes, containers }
     }
 

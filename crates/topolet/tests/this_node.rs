@@ -308,3 +308,54 @@ fn find_max_ends_as_admit_does_where_a_pod_is_left_out() {
         assert_eq!(output.status.code(), Some(1), "{command:?}");
     }
 }
+
+/// No machine here has such CPUs: what the files say of themselves counts, and nothing of this machine.
+#[test]
+fn a_folder_of_another_machine_is_not_judged_by_this_one() {
+    let root = Root(std::env::temp_dir().join(format!("topolet-root-bundle-{}", std::process::id())));
+    let write = |held: &str| {
+        let entries = format!(r#"{{"a":{{"c":"8190"}},"b":{{"c":"{held}"}}}}"#);
+        let text =
+            format!(r#"{{"policyName":"static","defaultCpuSet":"0-8188","entries":{entries},"checksum":0}}"#);
+        root.write("bundle/cpu_manager_state", &text);
+    };
+    let bundle = root.path("bundle");
+    for config in [&[][..], &["--config", "pinned"]] {
+        for (held, status) in [("8189", 0), ("8189-8190", 2)] {
+            write(held);
+            let output = run(&[&["state", "check", "--state", &bundle], config].concat());
+            let told = String::from_utf8(output.stdout).unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(status), "{told}{said}");
+            assert!(said.contains("evidently of another machine: they name CPUs 0-8190"), "{said}");
+            assert!(said.contains("--machine names theirs"), "{said}");
+            assert!(!told.contains("offline") && !told.contains('✔') && !told.contains("pinned"), "{told}");
+            assert_eq!(told.contains("pod a and pod b both hold CPU 8190"), status == 2, "{told}");
+        }
+    }
+    let output = run(&["status", "--state", &bundle]);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.contains("both hold CPU 8190") && !told.contains("FREE"), "{told}");
+}
+
+/// A node without a configuration is not one with the built-in one.
+#[test]
+fn state_commands_never_take_the_built_in_configuration_for_a_nodes() {
+    let root = Root::node("unconfigured");
+    fs::remove_file(root.0.join("var/lib/kubelet/config.yaml")).unwrap();
+    let machine = root.0.display().to_string();
+    for command in [&["state", "check"][..], &["status"]] {
+        let output = run(&[command, &["-m", &machine]].concat());
+        let told = String::from_utf8(output.stdout).unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{told}{said}");
+        assert!(!told.contains("pinned") && !told.contains('✔'), "{command:?}: {told}");
+        assert!(told.contains("no configuration"), "{command:?}: {told}");
+        assert!(said.contains("the configuration of this node's kubelet was not found in"), "{said}");
+    }
+    let output =
+        run(&["state", "repair", "--apply", "--state", &root.path("var/lib/kubelet"), "-m", &machine]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("was not found in") && said.contains("--config names it"), "{said}");
+}

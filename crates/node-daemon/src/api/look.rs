@@ -194,7 +194,7 @@ pub(super) async fn status(
 
 fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let LoadedNode { node, cpus, line, .. } = &shared.node;
-    let mut status = NodeStatus::new(line.clone());
+    let mut status = NodeStatus::new(line.clone().into());
     status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
     status.notes = shared.notes.lasting().iter().cloned().chain(shared.partitions.load().note()).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);

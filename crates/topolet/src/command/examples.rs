@@ -74,7 +74,7 @@ Examples:
 
 pub(super) const STATE_CHECK: &str = "\
 Examples:
-  # Would the kubelet start from these files?
+  # Would the kubelet start from these files, and admit the pods that run again?
   topolet state check --state kubelet/ -m node.tar.zst";
 
 pub(super) const STATE_REPAIR: &str = "\

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
-use node_input::{IdentitySource, LIVE, LoadedMachine, LoadedNode, Packed, Resident, ResidentsSource};
-use node_output::{Document, NodeLine};
-use node_state::{FindingLine, Problem, Quarantine};
+use node_input::{IdentitySource, LIVE, LoadedMachine, Packed, Resident, ResidentsSource};
+use node_output::{Document, JudgedBy};
+use node_state::{FindingLine, Problem, Quarantine, Restart};
 use serde::Serialize;
-use topology_admission::Compat;
 
 use super::examples;
 use super::state_repair::StateRepairArguments;
@@ -30,8 +29,8 @@ pub(crate) enum StateCommand {
     /// Finds what is wrong, most harmful first, and what the kubelet would say. Exit status 2 if anything is.
     #[command(after_help = examples::STATE_CHECK)]
     Check(StateCheckArguments),
-    /// Puts the files in order and keeps the old ones beside them. If a running pod may lose what it holds, it writes
-    /// with --force only, and the exit status is 2.
+    /// Says what would put the files in order, and with --apply does it and keeps the old ones beside them. If a running
+    /// pod may lose what it holds, it writes with --force too only. Exit status 2 if something is left to do.
     #[command(after_help = examples::STATE_REPAIR)]
     Repair(StateRepairArguments),
 }
@@ -117,32 +116,35 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(super) struct Checked<'a> {
-    node: &'a NodeLine,
+    /// Machine and rules; without a configuration the machine alone, and without one nothing.
+    node: &'a JudgedBy,
     findings: &'a [FindingLine],
+    /// What the next restart of the kubelet does.
+    restart: &'a Restart,
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let resident = read(&arguments.folder, &arguments.machine.machine, machine.packed.as_deref())?;
-    // As strict as the kubelet, but for its limit on nodes, which is no matter of state files.
-    let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let state = ResidentsSource { state: resident.root.clone(), ..ResidentsSource::default() };
     let rules = arguments.rules.source();
     let rules = rules.of_node(&IdentitySource::default(), &state, machine.packed.as_deref())?;
-    let node = LoadedNode::with(&machine, &rules, None, compat)?;
-    for warning in &node.warnings {
+    let judged = machine.judge(&source, &resident, &rules, None)?;
+    for warning in judged.warnings() {
         screen.warn(warning);
     }
-    let quarantine = quarantine(&resident)?;
-    let findings = resident.folder.check(&node.node, &resident.names, &quarantine);
-    let is_wrong = findings.iter().any(|finding| finding.problem != Problem::Odd);
-    let document = Document::new("StateCheck", Checked { node: &node.line, findings: &findings })
-        .of(&node.line.rules_of);
+    let findings = judged.findings(&resident, &quarantine(&resident)?);
+    let restart = judged.next_restart(&resident);
+    let is_wrong = restart.is_wrong() || findings.iter().any(|finding| finding.problem != Problem::Odd);
+    let document =
+        Document::new("StateCheck", Checked { node: &judged.by, findings: &findings, restart: &restart })
+            .of(judged.by.rules_of());
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
-        let told = node_output::findings(&findings, screen.page);
-        screen.show(&format!("{}\n{told}", node.line.headline(screen.page)))?;
+        let told = node_output::checked(&findings, &restart, screen.page);
+        screen.show(&format!("{}\n{told}", judged.by.headline(screen.page)))?;
     }
     Ok(if is_wrong { Outcome::SomethingWrong } else { Outcome::Done })
 }

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
-use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, Resident};
-use node_output::{Document, NodeStatus, Usage};
+use node_input::{
+    DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, Resident, Residents, ResidentsSource,
+    RulesSource,
+};
+use node_output::{Document, JudgedBy, NodeStatus, NumaNodes, Usage};
 use node_state::{Problem, Quarantine};
-use topology_admission::Compat;
 
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, RulesArguments};
 use crate::client::SOCKET;
@@ -41,7 +43,7 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
         return agent::status(socket, &arguments.output, screen);
     }
     let status = read(arguments, screen)?;
-    match Document::new("NodeStatus", &status).of(&status.node.rules_of).text(arguments.output.output)? {
+    match Document::new("NodeStatus", &status).of(status.node.rules_of()).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&status.text(screen.page))?,
     }
@@ -70,23 +72,31 @@ fn read(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<NodeStatu
     let packed = machine.packed.as_deref();
     let rules = arguments.rules.source().of_node(&IdentitySource::default(), &given, packed)?;
     let devices = DeviceText::on(&rules, &source, &given)?;
-    let node = LoadedNode::on(&machine, &rules, devices.clone())?;
-    for warning in &node.warnings {
+    let resident = given.of_node(packed)?;
+    let Some(resident) = resident else { return unserved(&machine, &rules, &given, devices, screen) };
+    let judged = machine.judge(&source, &resident, &rules, devices.clone())?;
+    for warning in judged.warnings() {
         screen.warn(warning);
     }
-    let mut status = NodeStatus::new(node.line.clone());
-    let resident = given.of_node(packed)?;
-    if let Some(resident) = &resident {
-        status.problems = findings(resident, &LoadedNode::with(&machine, &rules, devices, strict())?)?;
-    }
-    match node.residents(&given) {
+    let mut status = NodeStatus::new(judged.by.clone());
+    let findings = judged.findings(&resident, &quarantine(&resident)?).into_iter();
+    let wrong = findings.filter(|finding| finding.problem != Problem::Odd);
+    status.problems = wrong.map(|finding| format!("{}: {}", finding.file, finding.what)).collect();
+    let restart = judged.next_restart(&resident);
+    status.problems.extend(restart.sentences());
+    status.restart = Some(restart);
+    // What runs is counted by the product, which goes on where a kubelet would not.
+    let node =
+        if judged.by.is_configured() { LoadedNode::on(&machine, &rules, devices)? } else { judged.node };
+    match Residents::new(&node, &given, &resident) {
         Ok(residents) => {
-            status.usage = Some(Usage::new(&node.node, &node.cpus, &residents.ledger));
+            let usage = Usage::new(&node.node, &node.cpus, &residents.ledger);
+            let nodes = if status.node.has_machine() { NumaNodes::Known } else { NumaNodes::NotKnown };
+            let is_configured = status.node.is_configured();
+            status.usage = Some(if is_configured { usage } else { usage.of_holdings(nodes) });
             status.notes = residents.notes;
-            if let Some(resident) = resident {
-                status.source = Some(resident.from);
-                status.names_from = resident.names_from;
-            }
+            status.source = Some(resident.from);
+            status.names_from = resident.names_from;
         }
         // What is wrong with the files is said.
         Err(_) if !status.problems.is_empty() => {
@@ -98,19 +108,41 @@ fn read(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<NodeStatu
     Ok(status)
 }
 
-/// As the kubelet looks at state files, but for its limit on nodes.
-fn strict() -> Compat {
-    Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET }
+/// A node of which no state is known.
+fn unserved(
+    machine: &LoadedMachine,
+    rules: &RulesSource,
+    given: &ResidentsSource,
+    devices: Option<DeviceText>,
+    screen: Screen,
+) -> anyhow::Result<NodeStatus> {
+    let node = LoadedNode::on(machine, rules, devices)?;
+    if !machine.has_configuration(rules) {
+        let mut status = NodeStatus::new(JudgedBy::files_and_machine(&node.line));
+        status.notes = node.resident_gaps();
+        status.notes.push(
+            "what is free is not known: neither a configuration of the kubelet (--config) nor state of it (--state) was given \
+             or found"
+                .to_owned(),
+        );
+        return Ok(status);
+    }
+    for warning in &node.warnings {
+        screen.warn(warning);
+    }
+    let residents = node.residents(given)?;
+    let mut status = NodeStatus::new(node.line.clone().into());
+    status.usage = Some(Usage::new(&node.node, &node.cpus, &residents.ledger));
+    status.notes = residents.notes;
+    if let Some(why) = &node.kubelet_stops {
+        status.problems.push(format!("the kubelet does not start: {why}"));
+    }
+    Ok(status)
 }
 
-/// What is wrong with the files, each in one sentence.
-fn findings(resident: &Resident, node: &LoadedNode) -> anyhow::Result<Vec<String>> {
+/// The pods that a repair has quarantined; a node file says nothing of that.
+fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
     let Resident { folder, names, root, .. } = resident;
-    let quarantine = root.as_deref().map_or_else(
-        || Ok(Quarantine::default()),
-        |root| node_input::still_quarantined(root, folder, names),
-    )?;
-    let findings = folder.check(&node.node, names, &quarantine).into_iter();
-    let wrong = findings.filter(|finding| finding.problem != Problem::Odd);
-    Ok(wrong.map(|finding| format!("{}: {}", finding.file, finding.what)).collect())
+    root.as_deref()
+        .map_or_else(|| Ok(Quarantine::default()), |root| node_input::still_quarantined(root, folder, names))
 }

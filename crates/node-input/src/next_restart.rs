@@ -1,0 +1,28 @@
+//! The next restart of the kubelet, beside the pods that are known.
+
+use node_state::Restart;
+
+use crate::judged::{JudgedNode, NO_CONFIGURATION};
+use crate::resume::{Requests, running};
+use crate::source::Resident;
+
+/// What is said where not all pods that run are known, or not all that they request.
+const NO_PODS: &str = "the pods that run, or what they request, are not known; --pods takes them from `kubectl get pods -A \
+    --field-selector spec.nodeName=NODE -o yaml`";
+
+impl JudgedNode {
+    /// What the next restart does: of pods that are not known, what they hold is all that counts.
+    #[must_use]
+    pub fn next_restart(&self, resident: &Resident) -> Restart {
+        if !self.by.is_configured() {
+            return Restart::not_known(NO_CONFIGURATION.to_owned());
+        }
+        if let Some(why) = &self.node.kubelet_stops {
+            return Restart { stopped: Some(why.clone()), ..Restart::impossible() };
+        }
+        let Resident { folder, names, .. } = resident;
+        let Some((pods, requests)) = running(folder, &self.node, names) else { return Restart::impossible() };
+        let not_known = (requests != Requests::OfEveryPod).then(|| NO_PODS.to_owned());
+        Restart::of(folder, &self.node.node, &pods, not_known)
+    }
+}
