@@ -27,6 +27,9 @@ pub(crate) struct StateRepair<'a> {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) lost: BTreeSet<String>,
     pub(crate) files: Vec<FileLine>,
+    /// Those of them that are only put aside.
+    #[serde(skip)]
+    pub(crate) aside: BTreeSet<String>,
 }
 
 /// One thing that was found.

@@ -32,6 +32,9 @@ const FOLDERS: [(&str, i32, &[&str]); 17] = [
     ("odd", 0, &[FILES[0]]),
 ];
 
+/// The node of the folders.
+const NODE: [&str; 4] = ["--machine", "xeon-2s-96cpu-sriov", "--config", "pinned"];
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/state")
 }
@@ -76,7 +79,8 @@ impl Copy {
             .args(more)
             .arg("--state")
             .arg(&self.0)
-            .args(["--machine", "xeon-2s-96cpu-sriov"].iter().filter(|_| command != "show"))
+            .args(NODE.iter().filter(|_| command != "show"))
+            .args(["--apply"].iter().filter(|_| command == "repair"))
             .output()
             .unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
@@ -134,8 +138,9 @@ fn every_folder_is_repaired_and_what_was_there_is_kept() {
         assert_eq!(code, Some(status), "{name} after its repair: {told}");
         let is_known = |line: &str| line.contains("is quarantined since a repair");
         assert_eq!(told.lines().any(is_known), status == 2, "{name}: {told}");
-        assert_eq!(told.contains("the kubelet starts from these files"), status == 0, "{name}: {told}");
-        assert!(!told.contains("does not start") && !told.contains("! "), "{name}: {told}");
+        assert_eq!(told.contains("nothing wrong was found"), status == 0, "{name}: {told}");
+        let is_odd = |line: &str| line.starts_with("! ") && !line.contains("is not known");
+        assert!(!told.contains("does not start") && !told.lines().any(is_odd), "{name}: {told}");
         let (code, told) = copy.run("repair");
         assert_eq!(code, Some(status), "{name} again: {told}");
         assert!(told.contains("nothing to repair"), "{name}: {told}");
@@ -185,8 +190,8 @@ fn a_format_that_is_not_known_is_left_alone() {
         let what = format!("{name} is of a format that is not known here");
         // Who would write, or count on what is held, says one thing and does nothing.
         for words in [
-            vec!["state", "repair", "--state", state],
-            vec!["state", "repair", "--dry-run", "--state", state],
+            vec!["state", "repair", "--apply", "--config", "pinned", "--state", state],
+            vec!["state", "repair", "--dry-run", "--config", "pinned", "--state", state],
             vec!["admit", "--state", state, "-f", "../../fixtures/state/pods.yaml"],
             vec!["serve", "--socket", &socket, "--root", state],
             vec!["serve", "--observe", "--socket", &socket, "--root", state],
@@ -334,7 +339,10 @@ fn lost_parts_are_written_without_a_list_of_pods_only_by_force() {
         }
         let run = |command: &str, more: &[&str]| {
             let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
-                .args(["state", command, "--machine", "xeon-2s-96cpu-sriov", "--state"])
+                .args(["state", command])
+                .args(NODE)
+                .args(["--apply"].iter().filter(|_| command == "repair"))
+                .arg("--state")
                 .arg(&copy.0)
                 .args(more)
                 .output()
@@ -381,7 +389,9 @@ fn a_pod_is_quarantined_for_want_of_a_list_until_its_manifest_shows_it_whole() {
     fs::write(copy.0.join(FILES[2]), "").unwrap();
     let repair = |more: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
-            .args(["state", "repair", "--machine", "xeon-2s-96cpu-sriov", "--state"])
+            .args(["state", "repair", "--apply"])
+            .args(NODE)
+            .arg("--state")
             .arg(&copy.0)
             .args(more)
             .output()
@@ -401,4 +411,101 @@ fn a_pod_is_quarantined_for_want_of_a_list_until_its_manifest_shows_it_whole() {
     let (_, told) = copy.run_with("check", &running, &[]);
     let of = |name: &str| told.contains(&format!("{name} is quarantined"));
     assert_eq!(uids.map(of), [false, true], "{told}");
+}
+
+/// A script that relied on writing is told, and nothing is written.
+#[test]
+fn nothing_is_written_without_apply() {
+    let copy = Copy::of("edited", "plan");
+    let before = copy.contents();
+    for (more, status, is_told) in [(&[][..], 2, true), (&["--force"], 2, true), (&["--dry-run"], 0, false)] {
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["state", "repair", "--state"])
+            .arg(&copy.0)
+            .args(NODE)
+            .args(more)
+            .output()
+            .unwrap();
+        let (told, said) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(output.status.code(), Some(status), "{more:?}: {told}{said}");
+        assert!(told.contains("would rewrite cpu_manager_state"), "{more:?}: {told}");
+        assert_eq!(said.contains("writes with --apply only"), is_told, "{more:?}: {said}");
+        assert_eq!(copy.contents(), before, "{more:?}");
+    }
+    // Where nothing is to be done nothing changed.
+    let whole = Copy::of("healthy", "plan");
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["state", "repair", "--state"])
+        .arg(&whole.0)
+        .args(NODE)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+/// Whole files of a node are not repaired for a configuration or a machine that nobody has named.
+#[test]
+fn a_repair_never_guesses_the_node() {
+    for (file, machine, told) in [
+        // A kubelet with strict-cpu-reservation wrote it.
+        (
+            r#"{"policyName":"static","defaultCpuSet":"2-15,17-31,34-47,49-63,64-95","checksum":0}"#,
+            Some("xeon-2s-96cpu-sriov"),
+            "no configuration of the kubelet was given or found; --config names it",
+        ),
+        (
+            r#"{"policyName":"none","defaultCpuSet":"","checksum":1353318690}"#,
+            Some("xeon-2s-96cpu-sriov"),
+            "no configuration of the kubelet was given or found; --config names it",
+        ),
+        // No machine here has such a CPU.
+        (
+            r#"{"policyName":"static","defaultCpuSet":"0-8190","checksum":0}"#,
+            None,
+            "its files are evidently of another machine: they name CPUs 0-8190",
+        ),
+    ] {
+        let copy = Copy::of("healthy", "guess");
+        fs::write(copy.0.join(FILES[0]), file).unwrap();
+        fs::remove_file(copy.0.join(FILES[1])).unwrap();
+        let before = copy.contents();
+        for more in [&["--apply"][..], &["--apply", "--force"], &[]] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+            command.args(["state", "repair", "--state"]).arg(&copy.0).args(more);
+            let output = command.args(machine.iter().flat_map(|name| ["--machine", name])).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(told), "{said}");
+            assert_eq!(copy.contents(), before);
+        }
+    }
+}
+
+/// A kubelet does not start from a torn file of what pods were admitted with, and starts without it.
+#[test]
+fn torn_files_of_what_pods_were_admitted_with_are_put_aside() {
+    for file in ["allocated_pods_state", "actuated_pods_state"] {
+        let copy = Copy::of("healthy", file);
+        let torn = "{\"data\":\"{\\\"entries\\\":{}}\",\"checksum\":1}\"}";
+        fs::write(copy.0.join(file), torn).unwrap();
+        let (code, told) = copy.run("check");
+        assert_eq!(code, Some(2), "{told}");
+        let reaction = match file {
+            "allocated_pods_state" => {
+                "kubelet  panics when it starts: could not restore state from checkpoint: "
+            }
+            _ => {
+                "kubelet  does not start: failed to initialize actuated state checkpoint: could not restore state"
+            }
+        };
+        assert!(told.contains(reaction) && told.contains(&format!("/var/lib/kubelet/{file}")), "{told}");
+        let (code, told) = copy.run("repair");
+        assert_eq!(code, Some(0), "{told}");
+        assert!(!copy.0.join(file).exists(), "{told}");
+        assert_eq!(fs::read_to_string(copy.0.join(format!("{file}.bak-1"))).unwrap(), torn);
+        let (code, told) = copy.run("check");
+        assert_eq!(code, Some(0), "{told}");
+    }
 }

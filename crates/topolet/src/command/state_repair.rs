@@ -1,6 +1,6 @@
 //! `topolet state repair`: a folder of state is put in order, and what was there is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -8,13 +8,15 @@ use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, complete_moves, mend, prune};
-use node_input::{IdentitySource, LoadedMachine, LoadedNode, ResidentsSource};
+use node_input::{
+    IdentitySource, LoadedMachine, LoadedNode, MachineSource, NO_CONFIGURATION, ResidentsSource, RulesSource,
+    STRICT,
+};
 use node_output::{Document, NodeLine};
 use node_state::{
     Basis, FaultKind, FileRepair, Left, PodNames, Quarantine, Quarantined, RepairPlan, StateFolder,
 };
 use pod_spec::PodUid;
-use topology_admission::Compat;
 
 use super::state::FolderArguments;
 use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
@@ -26,10 +28,13 @@ use crate::repair::{FileLine, QuarantinedLine, RepairLine, StateRepair};
 pub(crate) struct StateRepairArguments {
     #[command(flatten)]
     pub(crate) folder: FolderArguments,
-    /// Says what would be done, and writes nothing.
+    /// Writes the files. Without it nothing is written.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) apply: bool,
+    /// Says what would be done, and writes nothing: what is done without --apply.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Writes the files even if a running pod loses something, or nothing proves what it holds; such pods are
+    /// With --apply, writes the files even if a running pod loses something, or nothing proves what it holds; such pods are
     /// quarantined. Without it nothing is written then, nor if parts of a file are lost and no list of pods is given.
     #[arg(long)]
     pub(crate) force: bool,
@@ -46,19 +51,20 @@ pub(crate) struct StateRepairArguments {
 pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let root = arguments.folder.state.as_deref().unwrap_or(Path::new(node_input::OWN));
     node_input::must_be_folder(root)?;
-    let machine = LoadedMachine::load(&arguments.machine.source())?;
+    let source = arguments.machine.source();
+    let machine = LoadedMachine::load_node(&source)?;
     let holders = node_input::any_state_of(root)?.holders();
     let names = node_input::pod_names(arguments.folder.pods.as_deref(), root, holders.as_ref())?;
-    // What is written is for a kubelet, which is stricter; but its limit on nodes is no matter of state files.
-    let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
     let state = ResidentsSource { state: Some(root.to_path_buf()), ..ResidentsSource::default() };
     let rules = arguments.rules.source().of_node(&IdentitySource::default(), &state, None)?;
-    let node = LoadedNode::with(&machine, &rules, None, compat)?;
+    must_be_known(&machine, &source, &rules, root)?;
+    // What is written is for a kubelet, which is stricter.
+    let node = LoadedNode::with(&machine, &rules, None, STRICT)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
     // Whoever writes has the lock from before it reads.
-    let store = if arguments.dry_run { None } else { Some(Store::open(root)?) };
+    let store = if arguments.apply { Some(Store::open(root)?) } else { None };
     if let Some(store) = &store {
         // Else the next start would put its texts over those that are written here.
         complete_moves(store).context("failed to complete moves of pods that had been decided")?;
@@ -81,13 +87,14 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let ledger =
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
-    let mut told = told(&repaired, &names, &node.line, arguments.dry_run);
+    let mut told = told(&repaired, &names, &node.line, !arguments.apply);
     let pods = told.quarantined.iter().map(|line| line.kept(&repaired, &names)).collect();
     let mut quarantine = Quarantine { pods, lost: told.lost.clone() };
     // What a running pod holds is given up only if somebody says so.
     let is_harmless = quarantine.pods.is_empty() && quarantine.lost.is_empty();
     let store = store.filter(|_| arguments.force || is_harmless);
     told.written = store.is_some();
+    told.aside = mended.iter().filter(|file| file.text.is_none()).map(|file| text(&file.path)).collect();
     told.files = match &store {
         Some(store) => {
             // First, so that whoever stops in between knows: what is not mended yet is found again.
@@ -114,11 +121,40 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         let headline = node.line.headline(screen.page);
         screen.show(&format!("{headline}\n{}", render::repairs(&told, screen.page)))?;
     }
-    let is_right = told.quarantined.is_empty()
+    let is_left = !arguments.apply && !arguments.dry_run && !told.files.is_empty();
+    if is_left {
+        screen.warn("nothing is written: `topolet state repair` writes with --apply only; earlier releases wrote without it");
+    }
+    let is_right = !is_left
+        && told.quarantined.is_empty()
         && told.still_quarantined.is_empty()
         && told.lost.is_empty()
         && earlier.lost.is_empty();
     Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
+}
+
+/// Refuses to repair for a configuration or a machine that nobody has named: the kubelet might not start from what is written.
+fn must_be_known(
+    machine: &LoadedMachine,
+    source: &MachineSource,
+    rules: &RulesSource,
+    root: &Path,
+) -> anyhow::Result<()> {
+    let shown = root.display();
+    if let Some(why) = machine.is_not_of(source, Some(root), &node_input::any_state_of(root)?)? {
+        bail!(
+            "cannot repair {shown}: its files are evidently of another machine: {why}; --machine names theirs"
+        );
+    }
+    if !machine.has_configuration(rules) {
+        let gap =
+            machine.config_gaps().first().map_or_else(|| NO_CONFIGURATION.to_owned(), ToString::to_string);
+        bail!(
+            "cannot repair {shown}: {gap}. Which files are right depends on it, and the kubelet might not start from what is \
+             written for another"
+        );
+    }
+    Ok(())
 }
 
 /// What was quarantined earlier is too.
@@ -158,6 +194,7 @@ fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run
         still_quarantined: BTreeMap::new(),
         lost: repaired.lost.iter().map(|file| file.path().to_owned()).collect(),
         files: Vec::new(),
+        aside: BTreeSet::new(),
     }
 }
 

@@ -30,7 +30,10 @@ pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
         ));
     }
     for file in &told.files {
+        let is_aside = told.aside.contains(&file.file);
         text.push_str(&match (&file.backup, told.written, &told.unfinished) {
+            (_, false, None) if is_aside => format!("would put {0} aside as {0}.bak-N\n", file.file),
+            (Some(backup), true, _) if is_aside => format!("put {} aside as {backup}\n", file.file),
             (_, false, None) => format!("would rewrite {0} (the old file is kept as {0}.bak-N)\n", file.file),
             (_, false, Some(_)) => format!("would complete {}\n", file.file),
             (Some(backup), true, _) => format!("rewrote {} (the old file is kept as {backup})\n", file.file),
@@ -57,7 +60,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
                 "{QUARANTINE} keeps that until you remove it; restart or delete the pods that run here first"
             )
         } else {
-            "give the pods that run with --pods, or write with --force if none runs".to_owned()
+            "give the pods that run with --pods, or write with --apply --force if none runs".to_owned()
         };
         text.push_str(&format!(
             "{} parts of {} are lost, and nobody knows which pods were in them: {what}\n",
@@ -84,10 +87,10 @@ pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
     if !told.written && !told.quarantined.is_empty() {
         let (pods, they) =
             if told.quarantined.len() == 1 { ("the pod", "it runs") } else { ("the pods", "they run") };
-        let nothing = if told.dry_run { "without --force nothing would be" } else { "nothing is" };
+        let nothing = if told.dry_run { "--apply alone would write nothing" } else { "nothing is written" };
         text.push_str(&format!(
-            "{nothing} written: another pod could get what {they} on. Delete {pods} first, or write the files as told \
-             here with --force\n"
+            "{nothing}: another pod could get what {they} on. Delete {pods} first, or write the files as told \
+             here with --apply --force\n"
         ));
     }
     page.filled(&text)
