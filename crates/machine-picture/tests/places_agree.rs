@@ -1,34 +1,71 @@
-//! The table, the tree and the picture name the same NUMA node for each device, on every captured machine.
+//! The table, the tree and the picture name the same NUMA node for each device, on every captured machine and on each
+//! with more devices.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::PathBuf;
 
 use machine_picture::{DeviceGroup, MachineSummary, Shares, svg, tree};
 use terminal_text::{Glyphs, Page};
 use topology_discovery::{SysfsTree, read};
-use topology_model::{DeviceNode, Machine, NodeId, PciAddress, PciDevice};
+use topology_model::{DeviceNode, Machine, NodeId, PciAddress, PciDevice, Sriov};
 
 /// Devices that are shown in one place: the first and the last of them, and how many they are.
 type Shown = (PciAddress, PciAddress, usize, Option<NodeId>);
 
-/// The captured machines of the project and, if they are there, those beside it.
+/// The machines of the project, each as it is and with more devices; and the captured ones below `TOPOLET_RECORDED`.
 fn machines() -> Vec<(String, Machine)> {
     let machine = |archive: &[u8]| read(&SysfsTree::archive(archive).unwrap()).unwrap().machine;
-    let built_in = machine_fixtures::names();
-    let mut machines: Vec<(String, Machine)> =
-        built_in.map(|name| (name.to_owned(), machine(machine_fixtures::archive(name).unwrap()))).collect();
+    let mut machines = Vec::new();
+    for name in machine_fixtures::names() {
+        let own = machine(machine_fixtures::archive(name).unwrap());
+        machines.push((format!("{name} with more devices"), with_devices(own.clone())));
+        machines.push((name.to_owned(), own));
+    }
+    let Some(recorded) = std::env::var_os("TOPOLET_RECORDED") else { return machines };
     for kind in ["real", "synthesised"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines").join(kind);
-        let Ok(entries) = folder.read_dir() else {
-            println!("skipped: there are no captured machines in {}", folder.display());
-            continue;
-        };
+        let folder = PathBuf::from(&recorded).join("machines").join(kind);
+        let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
         let paths = entries.map(|entry| entry.unwrap().path().display().to_string());
         let archives = paths.filter(|path| path.ends_with(".tar.zst"));
         machines.extend(archives.map(|path| (path.clone(), machine(&std::fs::read(&path).unwrap()))));
     }
     machines
+}
+
+/// At each node, and at none that is known: a GPU directly at the root; and behind a bridge two GPUs, a card with four
+/// virtual functions, and a drive of which only the bridge's node is known.
+fn with_devices(machine: Machine) -> Machine {
+    const BRIDGE: u32 = 0x06_0400;
+    const GPU: u32 = 0x03_0200;
+    const ETHERNET: u32 = 0x02_0000;
+    const NVME: u32 = 0x01_0802;
+    let places: Vec<_> = machine.nodes().iter().map(|node| Some(node.id)).chain([None]).collect();
+    let mut parts = machine.into_parts();
+    for (domain, place) in (0xa000..).zip(places) {
+        let known = place.map_or(DeviceNode::Unknown, DeviceNode::Known);
+        let inherited = place.map_or(DeviceNode::Unknown, DeviceNode::Inherited);
+        let at = |bus, device, function| PciAddress { domain, bus, device, function };
+        let bridge = at(0, 1, 0);
+        let functions: Vec<_> = (1..5).map(|function| at(1, 2, function)).collect();
+        let behind = |address, class, node, sriov| PciDevice {
+            node,
+            sriov,
+            parent: Some(bridge),
+            ..PciDevice::new(address, class)
+        };
+        parts.devices.extend([
+            PciDevice { node: known, ..PciDevice::new(at(0, 0, 0), GPU) },
+            PciDevice { node: known, ..PciDevice::new(bridge, BRIDGE) },
+            behind(at(1, 0, 0), GPU, known, Sriov::None),
+            behind(at(1, 1, 0), GPU, known, Sriov::None),
+            behind(at(1, 2, 0), ETHERNET, known, Sriov::Physical(functions.clone())),
+            behind(at(1, 3, 0), NVME, inherited, Sriov::None),
+        ]);
+        let card = Sriov::Virtual(at(1, 2, 0));
+        parts.devices.extend(functions.iter().map(|own| behind(*own, ETHERNET, known, card.clone())));
+    }
+    Machine::new(parts).unwrap()
 }
 
 /// The node of `near NUMA 3`, or that it is not known, where a text says so.
@@ -117,5 +154,5 @@ fn table_tree_and_picture_name_the_same_node_for_each_device() {
         let without = expected.get(&None).copied().unwrap_or(0);
         assert_eq!(count(&summary.devices_without_node), without, "{name}: devices of no node in the table");
     }
-    assert!(devices_seen > 50, "devices were looked at");
+    assert!(devices_seen > 2900, "only {devices_seen} devices were looked at");
 }

@@ -276,7 +276,9 @@ fn pods_whose_files_were_not_written_again_are_quarantined_at_the_next_start() {
 fn masked(mask: &str, root: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("umask {mask}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_topolet")]);
-    command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--root"]).arg(root);
+    command
+        .args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"])
+        .arg(root);
     command
 }
 

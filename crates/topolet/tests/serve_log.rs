@@ -82,7 +82,7 @@ fn without_standard_error_a_daemon_serves() {
     let socket = root.path().join("topolet.sock");
     let mut child = Command::new("sh")
         .args(["-c", r#"exec "$0" "$@" <&- >&- 2>&-"#, env!("CARGO_BIN_EXE_topolet")])
-        .args(["serve", "--machine", MACHINE, "--config", "pinned", "--root"])
+        .args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"])
         .arg(root.path())
         .spawn()
         .unwrap();

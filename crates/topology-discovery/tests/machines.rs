@@ -16,6 +16,16 @@ fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The folder of captured machines that may not be copied, and of what others saw on them; `None`: none is given.
+fn recorded() -> Option<PathBuf> {
+    std::env::var_os("TOPOLET_RECORDED").map(PathBuf::from)
+}
+
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.map(|entry| entry.unwrap().path())
+}
+
 fn truth(path: &Path) -> Truth {
     let text = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -34,7 +44,7 @@ fn differences(name: &str, truth: &Truth, archive: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn every_embedded_machine_is_what_its_truth_file_says() {
+fn every_machine_is_what_its_truth_file_says() {
     let mut all = Vec::new();
     for name in machine_fixtures::names() {
         let truth = truth(&project().join(format!("fixtures/machines/{name}.json")));
@@ -43,6 +53,10 @@ fn every_embedded_machine_is_what_its_truth_file_says() {
             &truth,
             machine_fixtures::archive(name).expect("a machine of the list"),
         ));
+    }
+    for (name, archive) in captured_machines() {
+        let truth = truth(&recorded().unwrap().join(format!("machines/real/{name}.json")));
+        all.extend(differences(&name, &truth, &archive));
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
@@ -57,13 +71,12 @@ fn the_embedded_machines_lack_nothing() {
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
 
-/// The machine information that cAdvisor itself printed: of the embedded machines, and of the captured ones where they
-/// lie beside the project.
+/// The machine information that cAdvisor itself printed: of the embedded machines, and of the captured ones.
 fn printed_by_cadvisor() -> BTreeMap<String, MachineInfo> {
-    let committed = project().join("fixtures/cadvisor").read_dir().unwrap();
-    let more = project().join("../shared/oracle/machineinfo").read_dir();
+    let committed = project().join("fixtures/cadvisor");
+    let more = recorded().map(|folder| folder.join("oracle/machineinfo"));
     let mut all = BTreeMap::new();
-    for path in committed.chain(more.into_iter().flatten()).map(|entry| entry.unwrap().path()) {
+    for path in std::iter::once(committed).chain(more).flat_map(|folder| files(&folder)) {
         let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".json.zst")) else {
             continue;
         };
@@ -86,7 +99,6 @@ fn cadvisor_would_print_the_same() {
     });
     let captured = captured_machines();
     let expected = if captured.is_empty() { 18 } else { printed.len() };
-    let captured = captured.into_iter().map(|(name, archive, _)| (name, archive));
     for (name, archive) in embedded.chain(captured) {
         let Some(mut printed) = printed.get(&name).cloned() else { continue };
         compared.insert(name.clone());
@@ -112,29 +124,15 @@ fn cadvisor_would_print_the_same() {
     assert_eq!(compared.len(), expected, "{compared:?}");
 }
 
-/// Archives beside the project. The embedded machines stand in for them where they are not there.
-fn captured_machines() -> Vec<(String, Vec<u8>, Truth)> {
-    let folder = project().join("../shared/machines/real");
-    let Ok(entries) = folder.read_dir() else { return Vec::new() };
-    let mut machines = Vec::new();
-    for entry in entries {
-        let path = entry.unwrap().path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".tar.zst")) else {
-            continue;
-        };
-        let truth = truth(&folder.join(format!("{name}.json")));
-        machines.push((name.to_owned(), std::fs::read(&path).unwrap(), truth));
-    }
-    machines
-}
-
-#[test]
-fn captured_machines_are_what_their_truth_files_say() {
-    let mut all = Vec::new();
-    for (name, archive, truth) in captured_machines() {
-        all.extend(differences(&name, &truth, &archive));
-    }
-    assert!(all.is_empty(), "{}", all.join("\n"));
+/// Machines that were captured, by name.
+fn captured_machines() -> Vec<(String, Vec<u8>)> {
+    let folder = recorded().map(|folder| folder.join("machines/real"));
+    let paths = folder.iter().flat_map(|folder| files(folder));
+    let named = paths.filter_map(|path| {
+        let name = path.file_name()?.to_str()?.strip_suffix(".tar.zst")?.to_owned();
+        Some((name, std::fs::read(&path).unwrap()))
+    });
+    named.collect()
 }
 
 #[test]

@@ -54,8 +54,16 @@ pub fn until<T>(what: &str, mut is_so: impl FnMut() -> Option<T>) -> T {
 }
 
 fn command(machine: &str, root: &Path, config: &str, more: &[&str]) -> Command {
+    serve(&["--machine", machine, "--config", config], root, more)
+}
+
+/// The command of a daemon. It lets the cgroups of this host alone, whatever it has, unless others are named.
+fn serve(how: &[&str], root: &Path, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-    command.args(["serve", "--machine", machine, "--config", config]).arg("--root").arg(root).args(more);
+    command.arg("serve").args(how).arg("--root").arg(root).args(more);
+    if !more.contains(&"--cgroup-root") {
+        command.args(["--cgroup-root", "off"]);
+    }
     command
 }
 
@@ -101,15 +109,12 @@ impl Daemon {
 
     /// One that only looks, without having been told a configuration.
     pub fn observe(root: &Path, more: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-        command.args(["serve", "--observe", "--machine", MACHINE]).arg("--root").arg(root).args(more);
-        Self::spawned(&mut command, root)
+        Self::spawned(&mut serve(&["--observe", "--machine", MACHINE], root, more), root)
     }
 
     /// The same on a host without certificates of authorities.
     pub fn observe_without_authorities(root: &Path, more: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-        command.args(["serve", "--observe", "--machine", MACHINE]).arg("--root").arg(root).args(more);
+        let mut command = serve(&["--observe", "--machine", MACHINE], root, more);
         Self::spawned(command.env("SSL_CERT_FILE", "/dev/null").env("SSL_CERT_DIR", "/nowhere"), root)
     }
 
