@@ -1,6 +1,8 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
-use local_cluster::RELEASE;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
 
 use crate::codegen::Codegen;
 use crate::first_minutes::{FirstMinutes, small_program};
@@ -11,59 +13,77 @@ use crate::instructions::Instructions;
 use crate::licences::Licences;
 use crate::package::Package;
 use crate::page::Page;
-use crate::plugins::Plugins;
-use crate::test::Test;
+use crate::recorded::Recorded;
 use crate::tidy::Tidy;
-use crate::{cargo, cluster, fuzz, kubelet, root, run, vm};
+use crate::{cargo, fuzz, run, test, vm};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Ci {
-    #[command(flatten)]
-    test: Test,
+    /// Installs what is missing for the other steps than the tests, which do so by themselves: with apt-get, pip and cargo.
+    #[arg(long)]
+    install: bool,
+    /// A folder of captured machines and recorded answers (`machines`, `oracle`, `oracle-1.37`), which is tested and played
+    /// besides what is committed.
+    #[arg(long, value_name = "FOLDER")]
+    recorded: Option<PathBuf>,
 }
 
 impl Ci {
     /// What takes seconds comes first. The tests come last, since their summary is what a reader looks for.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let Self { install, recorded } = self;
+        let recorded = recorded
+            .map(|folder| {
+                folder.canonicalize().with_context(|| format!("there is no folder {}", folder.display()))
+            })
+            .transpose()?;
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         Tidy {}.run()?;
         Fixtures { check: true }.run()?;
         Codegen { check: true }.run()?;
         Licences { write: false }.run()?;
-        Plugins {}.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         first_minutes()?;
         fuzz::check()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package { alone: false }.run()?;
-        Guide { install: self.test.install }.run()?;
-        Hwloc { install: self.test.install }.run()?;
-        Instructions { write: false, install: self.test.install }.run()?;
-        conformance()?;
+        Guide { install }.run()?;
+        // With a folder of recorded answers its test is one of those on that.
+        let hwloc = Hwloc { install };
+        if recorded.is_some() { hwloc.lints() } else { hwloc.run() }?;
+        Instructions { write: false, install }.run()?;
+        conformance(recorded.as_deref())?;
         chaos()?;
-        Page::of_ci(self.test.install).run()?;
-        vm::ci(self.test.install)?;
-        kubelet::build_for_tests()?;
-        cluster::build(RELEASE)?;
-        self.test.run()
+        Page::of_ci(install).run()?;
+        vm::ci(install)?;
+        if let Some(folder) = recorded {
+            Recorded { folder }.run()?;
+        }
+        test::in_ci()
     }
 }
 
-/// Plays the committed answers of kubelets, which all have to be ours; and all answers where they lie beside the project,
-/// of which no kind may pass fewer than the baseline says, nor more as listed differences.
-fn conformance() -> anyhow::Result<()> {
+/// Plays the committed answers of kubelets, which all have to be ours; and all answers of a folder that is given, of which no
+/// kind may pass fewer than the baseline says, nor more as listed differences.
+fn conformance(recorded: Option<&Path>) -> anyhow::Result<()> {
     let play = ["run", "--release", "--quiet", "--package", "conformance", "--"];
     let written = ["--written", "fixtures/kubelet-written.json"];
     run(cargo(&play).arg("fixtures/kubelet").args(written))?;
-    if root().join("../shared/oracle").is_dir() {
-        let changed = Some("../shared/oracle-1.37").filter(|folder| root().join(folder).is_dir());
-        let baseline = ["../shared/oracle", "--baseline", "fixtures/kubelet-baseline.json"];
-        run(cargo(&play).args(baseline).args(changed).args(written))
-    } else {
-        eprintln!("skipped: the full set of recorded answers is not beside the project");
-        Ok(())
+    let Some(folder) = recorded else {
+        eprintln!("skipped: all recorded answers, whose folder --recorded names");
+        return Ok(());
+    };
+    let answers = ["oracle", "oracle-1.37"].map(|part| folder.join(part));
+    for part in &answers {
+        ensure!(
+            part.is_dir(),
+            "{} has no recorded answers: there is no {}",
+            folder.display(),
+            part.display()
+        );
     }
+    run(cargo(&play).args(answers).args(["--baseline", "fixtures/kubelet-baseline.json"]).args(written))
 }
 
 /// Builds the small program, within its bars, and has it answer the commands of the guide.

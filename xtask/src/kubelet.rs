@@ -127,17 +127,6 @@ fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds the program that tests of `topolet` run beside it; in CI it is a failure if that cannot be done.
-pub(crate) fn build_for_tests() -> anyhow::Result<()> {
-    match go_build(&["admission"]) {
-        Err(error) if std::env::var_os("CI").is_none() => {
-            eprintln!("skipped: tests beside the kubelet's own managers: {error:#}");
-            Ok(())
-        }
-        built => built.map(drop),
-    }
-}
-
 /// Builds programs of the module and gives the folder that they are in.
 ///
 /// # Errors

@@ -37,6 +37,7 @@ mod pictures;
 mod placement;
 mod plugins;
 mod proposals;
+mod recorded;
 mod reliability;
 mod scheduler_growth;
 mod schemas;
@@ -45,6 +46,7 @@ mod soak;
 mod static_build;
 mod test;
 mod tidy;
+mod tool;
 mod usage;
 mod vm;
 
@@ -93,6 +95,7 @@ enum Command {
     Pictures(pictures::Pictures),
     Plugins(plugins::Plugins),
     Proposals(proposals::Proposals),
+    Recorded(recorded::Recorded),
     Reliability(reliability::Reliability),
     Placement(placement::Placement),
     SchedulerGrowth(scheduler_growth::SchedulerGrowth),
@@ -151,6 +154,7 @@ impl Command {
             Self::Pictures(pictures) => pictures.run(),
             Self::Plugins(plugins) => plugins.run(),
             Self::Proposals(proposals) => proposals.run(),
+            Self::Recorded(recorded) => recorded.run(),
             Self::Reliability(reliability) => reliability.run(),
             Self::Placement(placement) => placement.run(),
             Self::SchedulerGrowth(growth) => growth.run(),
@@ -179,16 +183,21 @@ fn target() -> std::path::PathBuf {
 /// A command of cargo's, started in the root of the workspace.
 fn cargo(arguments: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(root());
-    // What cargo says of this package to its program. Build scripts look at it (that of ring does), so that all that is above
-    // them would be built anew in each cargo that is started here, and again in the next that is not.
+    outside_package(&mut command).args(arguments);
+    command
+}
+
+/// Starts a command in the root of the workspace, without what cargo says of this package to its program. Build scripts look
+/// at it (that of ring does), so that all that is above them would be built anew in each cargo that is started here, and
+/// again in the next that is not.
+fn outside_package(command: &mut std::process::Command) -> &mut std::process::Command {
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
         if of_package(&name) {
             command.env_remove(name);
         }
     }
-    command
+    command.current_dir(root())
 }
 
 /// Runs a command to its end; an error if it fails.

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
+use crate::test::needed_in_ci;
 use crate::{root, run};
 
 /// Builds the plugins that tests run: needs Go, Python and their package registries.
@@ -19,13 +20,8 @@ impl Plugins {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let target = root().join("target/plugins");
         std::fs::create_dir_all(&target).with_context(|| format!("failed to create {}", target.display()))?;
-        for (what, built) in [("plugins in Go", go(&target)), ("a plugin in Python", python(&target))] {
-            match built {
-                Err(error) if std::env::var_os("CI").is_none() => eprintln!("skipped: {what}: {error:#}"),
-                other => other.with_context(|| format!("failed to build {what}"))?,
-            }
-        }
-        Ok(())
+        needed_in_ci("tests with plugins in Go", go(&target))?;
+        needed_in_ci("tests with a plugin in Python", python(&target))
     }
 }
 

@@ -1,35 +1,88 @@
-//! `cargo xtask test`: every test and every example of the documentation.
+//! `cargo xtask test`: every test and every example of the documentation, after what they need is installed and built.
 
-use std::process::Stdio;
+mod host;
+mod runner;
 
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use local_cluster::RELEASE;
 use serde_json::Value;
 
-use crate::{cargo, run};
+use self::host::Host;
+pub(crate) use self::runner::Tests;
+use crate::plugins::Plugins;
+use crate::{cargo, cluster, kubelet, root, run};
 
-/// The version that is installed where none is there.
-const NEXTEST: &str = "0.9.151";
-
-/// Runs all tests: with cargo-nextest where it is installed, else with cargo; documentation examples too.
+/// Runs all tests, and the examples of the documentation. What they need is installed and built first, below the target
+/// folder: a test runner, and in Go and Python the programs that tests talk to.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Test {
-    /// Installs the pinned cargo-nextest first if none is there (takes some minutes).
-    #[arg(long)]
-    pub(crate) install: bool,
+    /// Instead: the test programs alone, as they run on another host. Needs root, and changes nothing outside them.
+    #[arg(long, value_enum, value_name = "HOST")]
+    host: Vec<Host>,
 }
 
 impl Test {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if self.install && !has_nextest() {
-            run(&mut cargo(&["install", "--locked", "cargo-nextest", "--version", NEXTEST]))?;
+        if self.host.is_empty() {
+            return everything(Host::This);
         }
-        // Examples first: the summary of the other tests is what a reader wants last.
-        run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
-        run_examples()?;
-        if has_nextest() {
-            run(&mut cargo(&["nextest", "run", "--workspace", "--no-fail-fast"]))
-        } else {
-            run(&mut cargo(&["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
+        let tests = Tests::build()?;
+        self.host.into_iter().try_for_each(|host| tests.run(host))
+    }
+}
+
+/// All that `cargo xtask test` does. The tests see nothing beside the repository's folder where that can be hidden.
+pub(crate) fn in_ci() -> anyhow::Result<()> {
+    if Host::Alone.is_possible() {
+        return everything(Host::Alone);
+    }
+    eprintln!("the tests see what lies beside the repository: hiding it needs root");
+    everything(Host::This)
+}
+
+/// Each step by what it is, with the number of its kind.
+const STEPS: [&str; 6] = [
+    "cargo-nextest, which runs the tests",
+    "device plugins in Go and Python, which tests talk to",
+    "the kubelet's own managers, which tests are compared with",
+    "etcd, kube-apiserver, kube-scheduler and kubectl, which tests talk to",
+    "examples of the documentation, and example programs",
+    "tests",
+];
+
+fn everything(host: Host) -> anyhow::Result<()> {
+    let mut steps = (1..).zip(STEPS);
+    let mut next = || {
+        if let Some((number, what)) = steps.next() {
+            eprintln!("\nstep {number} of {}: {what}", STEPS.len());
         }
+    };
+    next();
+    runner::NEXTEST.find_or_install()?;
+    next();
+    Plugins {}.run()?;
+    next();
+    needed_in_ci("tests beside the kubelet's own managers", kubelet::go_build(&["admission"]).map(drop))?;
+    next();
+    needed_in_ci("tests with a control plane", cluster::build(RELEASE))?;
+    next();
+    run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
+    run_examples()?;
+    // Last, since its summary is what a reader looks for.
+    next();
+    Tests::build()?.run(host)
+}
+
+/// What some tests need: where CI is set, it is a failure if it cannot be had; elsewhere that is said, and so do the tests.
+pub(crate) fn needed_in_ci(what: &str, built: anyhow::Result<()>) -> anyhow::Result<()> {
+    match built {
+        Err(error) if std::env::var_os("CI").is_none() => {
+            eprintln!("skipped: {what}: {error:#}");
+            Ok(())
+        }
+        built => built.with_context(|| format!("{what} cannot be run")),
     }
 }
 
@@ -41,7 +94,8 @@ const SERVERS: [(&str, &str); 4] = [
     ("node-daemon", "serve"),
 ];
 
-/// Runs every example program that ends, each without arguments.
+/// Runs every example program that ends, each without arguments. Cargo, told to run one, would build its package again with
+/// the features that it has alone.
 fn run_examples() -> anyhow::Result<()> {
     run(&mut cargo(&["build", "--workspace", "--examples", "--quiet"]))?;
     let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
@@ -53,14 +107,10 @@ fn run_examples() -> anyhow::Result<()> {
                 continue;
             };
             if list(&target, "kind").contains(&"example".into()) && !SERVERS.contains(&(package, example)) {
-                let arguments = ["run", "--quiet", "--package", package, "--example", example];
-                run(cargo(&arguments).stdin(Stdio::null()))?;
+                let program = crate::target().join("debug/examples").join(example);
+                run(Command::new(program).current_dir(root()).stdin(Stdio::null()))?;
             }
         }
     }
     Ok(())
-}
-
-fn has_nextest() -> bool {
-    cargo(&["nextest", "--version"]).output().is_ok_and(|output| output.status.success())
 }

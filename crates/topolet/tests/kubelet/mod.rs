@@ -21,7 +21,7 @@ pub fn project() -> PathBuf {
 /// How long a kubelet may take for one answer, and to end.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The program, where `cargo xtask kubelet-node` or `cargo xtask ci` has built it and it may run; else it is printed
+/// The program, where `cargo xtask test` or `cargo xtask kubelet-node` has built it and it may run; else it is printed
 /// why not, which in CI is a failure.
 pub fn program() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_BIN_EXE_topolet")).parent()?.parent()?;
