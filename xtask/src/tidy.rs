@@ -94,7 +94,7 @@ const ROWS: &[Row] = &[
     row("input", Outside, &["node-input"]),
     row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
-    row("commands", Outside, &["xtask"]),
+    row("commands", Outside, &["xtask", "xtask-start"]),
 ];
 
 /// The most of the workspace's lines that one crate may have, in percent.
