@@ -65,7 +65,8 @@ pub(crate) trait Guarantee: Sized {
     /// Whether the pod's CPUs are allocated to the pod as a whole where the scope is the pod.
     fn allocates_whole(self, pod: &Pod) -> bool;
 
-    /// Whether a pod with `budget` CPUs leaves some for those of its containers that are not pinned.
+    /// Whether a pod that is allocated as a whole, with `budget` CPUs, leaves some for those of its containers that are not
+    /// pinned.
     fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool>;
 }
 
@@ -119,7 +120,7 @@ impl Guarantee for PodLevel {
     fn check_shared_pool(self, pod: &Pod, budget: usize) -> Result<(), EmptySharedPool> {
         let (mut used, mut shares) = (0_usize, false);
         for container in &pod.containers {
-            let cpus = self.exclusive_cpus(pod, container).unwrap_or(0);
+            let cpus = self.cpus_allocated_to(pod, container).unwrap_or(0);
             match container.role {
                 Role::Init if cpus == 0 && used >= budget => return Err(EmptySharedPool::Init),
                 Role::Init => {}

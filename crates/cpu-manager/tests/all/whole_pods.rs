@@ -4,9 +4,9 @@ use crate::machines::{machine, set};
 use crate::pods::{container, pod, policy};
 use cpu_manager::{
     Config, CpuQuota, FullNode, Holdings, Isolation, Options, PodBubble, PodGranted, PodLevel, PodShare,
-    QuotaWithExclusiveCpus, Reserved, ReservedCpus, Static,
+    QuotaWithExclusiveCpus, Reserved, ReservedCpus, Static, WholeCores,
 };
-use pod_spec::{Pod, PodResources, PodUid, Role};
+use pod_spec::{Pod, PodResources, PodUid, QosClass, Role};
 use topology_hint::Affinity;
 
 fn managed(pod_bubble: PodBubble) -> Static {
@@ -94,6 +94,45 @@ fn containers_share_the_cpus_of_their_pod() {
         let decision = policy.allocate_pod_in(&mut held, &whole("p", budget, containers), Affinity::Any);
         assert_eq!(decision.granted.unwrap_err().to_string(), error);
         assert_eq!(held, policy.initial());
+    }
+}
+
+/// The kubelet does not allocate whole pods while the gate is off. Asked to, it goes by what containers ask for, and
+/// looks at what is left for others before it looks at whole cores and free CPUs.
+#[test]
+fn with_the_gate_off_containers_leave_nothing_for_others() {
+    const REST: (&str, Role, &str) = ("rest", Role::App, "");
+    let empty = "pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers";
+    for (containers, outcome) in [
+        (&[("app", Role::App, "2"), REST][..], Err(empty)),
+        (&[("app", Role::App, "3"), REST], Err(empty)),
+        (&[("app", Role::App, "15"), REST], Err(empty)),
+        (&[("init", Role::Init, "4"), ("app", Role::App, "2"), REST], Ok("1-2,9-10")),
+        (
+            &[("side", Role::Sidecar, "2"), ("init", Role::Init, "")],
+            Err("pod rejected, pod has shared init containers but no cpus available for them"),
+        ),
+        (
+            &[("app", Role::App, "3")],
+            Err("SMT Alignment Error: requested 3 cpus not multiple cpus per core = 2"),
+        ),
+    ] {
+        for pod_level in [PodLevel::Ignored, PodLevel::Unread, PodLevel::NotPinned] {
+            let config = Config {
+                reserved: Reserved::count(2),
+                options: Options { whole_cores: WholeCores::Required, ..Options::default() },
+                pod_level,
+                ..Config::default()
+            };
+            let policy = policy(&machine(2, 1, 1, 4), config);
+            let pod = Pod { status_qos: Some(QosClass::Guaranteed), ..whole("p", "8", containers) };
+            let granted = policy.allocate_pod(&policy.initial(), &pod, Affinity::Any);
+            let granted = granted.map(|allocation| told(&allocation.granted)[0].clone());
+            assert_eq!(
+                granted.map_err(|error| error.to_string()).as_deref(),
+                outcome.map_err(str::to_owned).as_deref()
+            );
+        }
     }
 }
 
