@@ -60,7 +60,7 @@ impl PodShare {
     }
 }
 
-/// How many containers took part.
+/// How many containers took part. Those that share the pool do once everyone has a share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) exclusive: u32,
@@ -151,8 +151,8 @@ impl Static {
             }
             return Err(error.into());
         }
-        *counted = self.metrics_of_pod(held, &bubble, shares.counts);
-        let containers = shares.finish();
+        let (containers, counts) = shares.finish();
+        *counted = self.metrics_of_pod(held, &bubble, counts);
         for (container, share) in &containers {
             after.set(&pod.uid, container, share.cpus().clone());
             self.keep_baseline(&mut after, &pod.uid, container, share.cpus());
@@ -213,9 +213,11 @@ impl Shares {
             }
             Some(PodShare::Exclusive(cpus))
         } else {
-            self.counts.shared += 1;
             match role {
-                Role::Init => Some(PodShare::Shared(self.left.clone())),
+                Role::Init => {
+                    self.counts.shared += 1;
+                    Some(PodShare::Shared(self.left.clone()))
+                }
                 Role::Sidecar | Role::App => None,
             }
         };
@@ -223,9 +225,15 @@ impl Shares {
         Ok(())
     }
 
-    fn finish(self) -> Vec<(ContainerName, PodShare)> {
+    fn finish(mut self) -> (Vec<(ContainerName, PodShare)>, Counts) {
         let pool = self.left;
-        let share = |share: Option<PodShare>| share.unwrap_or_else(|| PodShare::Shared(pool.clone()));
-        self.given.into_iter().map(|(name, given)| (name, share(given))).collect()
+        let mut share = |given: Option<PodShare>| {
+            given.unwrap_or_else(|| {
+                self.counts.shared += 1;
+                PodShare::Shared(pool.clone())
+            })
+        };
+        let containers = self.given.into_iter().map(|(name, given)| (name, share(given))).collect();
+        (containers, self.counts)
     }
 }
