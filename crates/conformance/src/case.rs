@@ -1,6 +1,7 @@
 //! One recorded case and what came of playing it.
 
 use std::fmt::Display;
+use std::slice;
 
 use kubelet_release::Release;
 use serde_json::{Value, json};
@@ -145,6 +146,14 @@ impl Case {
         }
     }
 
+    /// What is recorded at a place of the result, such as `/steps/0/error`; `null` where nothing is.
+    pub(crate) fn recorded(&self, place: &str) -> &Value {
+        match &self.expected {
+            Expected::Result(result) => result.pointer(place).unwrap_or(&Value::Null),
+            Expected::Crash(_) | Expected::Hang => &Value::Null,
+        }
+    }
+
     /// Compares an answer of ours.
     pub(crate) fn compare(&self, got: Value) -> Outcome {
         match &self.expected {
@@ -155,6 +164,12 @@ impl Case {
     }
 }
 
+/// Of several errors of which the kubelet reports any: the one that it did report, or else the first.
+pub(crate) fn reported<'e>(errors: &'e [String], recorded: &Value) -> Option<&'e String> {
+    let alternatives = recorded["anyOf"].as_array().map_or(slice::from_ref(recorded), Vec::as_slice);
+    errors.iter().find(|error| alternatives.iter().any(|seen| seen == *error)).or(errors.first())
+}
+
 /// A list of numbers; absent is empty. Something else is a fault of the case file.
 pub(crate) fn numbers(value: &Value) -> Vec<i64> {
     value.as_array().into_iter().flatten().filter_map(Value::as_i64).collect()
@@ -163,4 +178,23 @@ pub(crate) fn numbers(value: &Value) -> Vec<i64> {
 /// A text; absent is empty.
 pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_errors_the_kubelets_own_is_ours() {
+        let errors = ["unknown option".to_owned(), "bad value".to_owned()];
+        for (recorded, own) in [
+            (json!("bad value"), "bad value"),
+            (json!({ "anyOf": ["no such policy", "bad value"] }), "bad value"),
+            (json!("no such policy"), "unknown option"),
+            (Value::Null, "unknown option"),
+        ] {
+            assert_eq!(reported(&errors, &recorded).map(String::as_str), Some(own), "{recorded}");
+        }
+        assert_eq!(reported(&[], &json!("bad value")), None);
+    }
 }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use topology_hint::{Affinity, Answer, Answers, ListedHint};
 use topology_model::{CpuRow, CpuTable, Nodes};
 
-use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
+use crate::case::{Case, Expected, Outcome, Runner, numbers, reported, text};
 use crate::corpus::Corpus;
 use crate::discovery::cadvisor::machine_info;
 use machine::Machine;
@@ -128,7 +128,7 @@ fn hints(corpus: &Corpus, case: &Case) -> Outcome {
         Err(fault) => return fault,
     };
     let pod = match pods::pod(&input["pod"]) {
-        Ok(pod) => pod,
+        Ok(pod) => pods::classified(pod, Setup::new(case).pod_rules()),
         Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
     };
     let mut held = match input["state"].as_object() {
@@ -187,7 +187,9 @@ impl Node {
             Fault::Unreadable(what) => unreadable(what),
             // The policy is made without the manager, which puts its own words before those of the policy.
             Fault::Refused(errors) => {
-                let error = errors.concat().replacen("new static policy error: ", "", 1);
+                let errors = errors.iter().map(|error| error.replacen("new static policy error: ", "", 1));
+                let errors: Vec<String> = errors.collect();
+                let error = reported(&errors, case.recorded("/error"));
                 case.compare(json!({ "error": error, "stage": "construct" }))
             }
         };

@@ -7,12 +7,13 @@ use cpu_manager::{AllocateError, Collected, Containers, Decision, Holdings};
 use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::ContainerIds;
 use kubelet_release::MetricPrefix;
-use pod_spec::{ContainerName, Pod, PodUid};
+use pod_spec::{ContainerName, Pod, PodRules, PodUid};
 use serde_json::Value;
 use topology_hint::Affinity;
 use topology_model::NodeId;
 
 use super::metrics::Metrics;
+use super::pods;
 use super::setup::{Made, Manager};
 use super::stored::File;
 use crate::case::numbers;
@@ -24,8 +25,9 @@ pub(super) struct Kubelet {
     pub(super) metrics: Metrics,
     metric_prefix: MetricPrefix,
     pub(super) file: File,
-    /// Every pod ever seen, by uid.
+    /// Every pod ever seen, by uid, as it was written.
     pub(super) known: BTreeMap<String, Pod>,
+    pod_rules: PodRules,
     /// The uids of those that are active, in order of admission.
     pub(super) active: Vec<String>,
     pub(super) containers: Containers,
@@ -43,7 +45,7 @@ pub(super) enum Sources {
 
 impl Kubelet {
     /// A new node.
-    pub(super) fn new(made: Made, forms: Forms, metric_prefix: MetricPrefix) -> Self {
+    pub(super) fn new(made: Made, forms: Forms, metric_prefix: MetricPrefix, pod_rules: PodRules) -> Self {
         let mut file = File::none(forms);
         // A new node is consistent with itself.
         let held = file.start(&made, &ContainerIds::new()).unwrap_or_default();
@@ -54,6 +56,7 @@ impl Kubelet {
             held,
             file,
             known: BTreeMap::new(),
+            pod_rules,
             active: Vec::new(),
             containers: Containers::default(),
             affinities: BTreeMap::new(),
@@ -62,7 +65,8 @@ impl Kubelet {
     }
 
     /// Starts again from the state file. Everything that was in memory alone is gone.
-    pub(super) fn restart(&mut self, made: Made, forms: Forms) -> Result<(), String> {
+    pub(super) fn restart(&mut self, made: Made, forms: Forms, pod_rules: PodRules) -> Result<(), String> {
+        self.pod_rules = pod_rules;
         self.file = self.file.reopen(forms);
         self.held = self.file.start(&made, &ContainerIds::new())?;
         self.metrics = Metrics::of(&made, &self.held, self.metric_prefix);
@@ -71,6 +75,11 @@ impl Kubelet {
         self.affinities.clear();
         self.sources = Sources::Ready;
         Ok(())
+    }
+
+    /// A pod that was seen, with its class.
+    pub(super) fn pod(&self, uid: &str) -> Option<Pod> {
+        self.known.get(uid).map(|pod| pods::classified(pod.clone(), self.pod_rules))
     }
 
     /// What is held from now on; a change is written.

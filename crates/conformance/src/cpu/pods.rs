@@ -2,7 +2,7 @@
 
 use k8s_quantity::{Format, ParseError, Quantity};
 use pod_spec::{
-    Container, ContainerName, Pod, PodResources, PodUid, QosClass, ResourceList, ResourceName, Role,
+    Container, ContainerName, Pod, PodResources, PodRules, PodUid, QosClass, ResourceList, ResourceName, Role,
 };
 use serde_json::Value;
 
@@ -50,6 +50,11 @@ pub(crate) fn pod(value: &Value) -> Result<Pod, ParseError> {
         _ => None,
     };
     Ok(Pod { resources, status_qos, ..empty(text(&value["uid"]), containers) })
+}
+
+/// The pod with its class, which managers do not work out.
+pub(crate) fn classified(pod: Pod, rules: PodRules) -> Pod {
+    Pod { status_qos: Some(pod.qos_class(rules)), ..pod }
 }
 
 fn empty(uid: &str, containers: Vec<Container>) -> Pod {

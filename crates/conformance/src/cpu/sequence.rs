@@ -11,7 +11,7 @@ use topology_hint::Answers;
 use super::kubelet::{Kubelet, Sources};
 use super::setup::{Fault, Made, Setup};
 use super::{insert_error, listed, pods, state};
-use crate::case::{Case, Expected, Outcome, text};
+use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
 /// Plays the steps and compares what each answers and leaves behind.
@@ -21,10 +21,12 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         Ok(made) => made,
         Err(Fault::Unreadable(what)) => return Outcome::Failed { got: json!({ "unreadable": what }) },
         Err(Fault::Refused(errors)) => {
-            return case.compare(json!({ "error": errors.first(), "stage": "construct" }));
+            let error = reported(&errors, case.recorded("/error"));
+            return case.compare(json!({ "error": error, "stage": "construct" }));
         }
     };
-    let Ok(mut kubelet) = setup.forms().map(|forms| Kubelet::new(made, forms, setup.rules.metric_prefix))
+    let Ok(mut kubelet) =
+        setup.forms().map(|forms| Kubelet::new(made, forms, setup.rules.metric_prefix, setup.pod_rules()))
     else {
         return Outcome::Failed { got: json!({ "unreadable": "gates" }) };
     };
@@ -35,8 +37,13 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         if text(&step["op"]) == "restart" {
             setup.change(step);
             let started = match setup.make(corpus).and_then(|made| Ok((made, setup.forms()?))) {
-                Ok((made, forms)) => kubelet.restart(made, forms).map_err(|error| (error, "start")),
-                Err(Fault::Refused(errors)) => Err((errors.concat(), "construct")),
+                Ok((made, forms)) => {
+                    kubelet.restart(made, forms, setup.pod_rules()).map_err(|error| (error, "start"))
+                }
+                Err(Fault::Refused(errors)) => {
+                    let error = reported(&errors, case.recorded(&format!("/steps/{}/error", steps.len())));
+                    Err((error.cloned().unwrap_or_default(), "construct"))
+                }
                 Err(Fault::Unreadable(what)) => {
                     return Outcome::Failed { got: json!({ "unreadable": what }) };
                 }
@@ -53,10 +60,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         }
         if !is_down {
             entry.insert("state".into(), state(&kubelet.held));
-            let expected = match &case.expected {
-                Expected::Result(result) => &result["steps"][steps.len()]["metrics"],
-                Expected::Crash(_) | Expected::Hang => &Value::Null,
-            };
+            let expected = case.recorded(&format!("/steps/{}/metrics", steps.len()));
             entry.insert("metrics".into(), kubelet.metrics.shown(expected));
         }
         steps.push(Value::Object(entry));
@@ -106,7 +110,7 @@ impl Kubelet {
                 uid
             }
         };
-        let Some(pod) = self.known.get(&uid).cloned() else {
+        let Some(pod) = self.pod(&uid) else {
             entry.insert("skipped".into(), json!(true));
             return Ok(());
         };
@@ -176,13 +180,13 @@ impl Kubelet {
             step["failUpdates"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let mut updates = Vec::new();
         for uid in &self.active {
-            let (Some(pod), Some(statuses)) = (self.known.get(uid), step["statuses"].get(uid)) else {
+            let (Some(pod), Some(statuses)) = (self.pod(uid), step["statuses"].get(uid)) else {
                 continue;
             };
             for container in &pod.containers {
                 let Some(status) = statuses.get(container.name.as_str()) else { continue };
                 let (containers, update) =
-                    self.containers.reconcile(&self.held, pod, &container.name, &read(status));
+                    self.containers.reconcile(&self.held, &pod, &container.name, &read(status));
                 self.containers = containers;
                 let Some(update) = update else { continue };
                 updates.push(json!({ "id": update.id.as_str(), "cpus": update.cpus.to_string() }));
@@ -195,7 +199,7 @@ impl Kubelet {
     }
 
     fn info(&self, uid: &str, entry: &mut Map<String, Value>) {
-        let Some(pod) = self.known.get(uid) else {
+        let Some(pod) = self.pod(uid) else {
             entry.insert("skipped".into(), json!(true));
             return;
         };
@@ -204,7 +208,7 @@ impl Kubelet {
             let own = self.held.assigned(&pod.uid, &container.name);
             let isolation = self
                 .manager()
-                .map_or(Isolation::Host, |manager| manager.policy.isolation(&self.held, pod, container));
+                .map_or(Isolation::Host, |manager| manager.policy.isolation(&self.held, &pod, container));
             let exclusive = own.map_or_else(String::new, CpuSet::to_string);
             let shown = json!({
                 "exclusive": exclusive,

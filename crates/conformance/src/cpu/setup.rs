@@ -11,8 +11,10 @@ use k8s_quantity::Quantity;
 use kubelet_checkpoint::Forms;
 use kubelet_release::{CheckpointForm, DefaultedBy, QosBy};
 use node_config::{
-    CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, Rules, TopologyPolicyName, cpu_options,
+    CpuFacts, CpuOption, CpuPolicyName, FeatureGates, Gate, KubeletConfiguration, Rules, TopologyPolicyName,
+    cpu_options,
 };
+use pod_spec::PodRules;
 use serde_json::Value;
 use topology_model::{CpuTable, Nodes};
 
@@ -142,7 +144,15 @@ impl<'a> Setup<'a> {
 
     /// The gates of a case: those that differ from the defaults.
     pub(super) fn feature_gates(&self) -> Result<FeatureGates, Fault> {
-        gates(self.gates, self.rules)
+        let changes = gates(self.gates, self.rules);
+        FeatureGates::check(self.rules.gates, &changes).map_err(|faults| Fault::Refused(texts(faults)))
+    }
+
+    /// How the node classifies pods, whose class the managers do not work out.
+    pub(super) fn pod_rules(&self) -> PodRules {
+        let feature_gates = gates(self.gates, self.rules);
+        let rules = self.rules;
+        topology_admission::pod_rules(&KubeletConfiguration { rules, feature_gates, ..Default::default() })
     }
 
     fn topology_policy(&self) -> Result<TopologyPolicyName, Fault> {
@@ -200,7 +210,7 @@ fn options(
 }
 
 /// Those that differ from the defaults.
-fn gates(changed: &Value, rules: Rules) -> Result<FeatureGates, Fault> {
+fn gates(changed: &Value, rules: Rules) -> BTreeMap<String, bool> {
     let each = changed.as_object().into_iter().flatten();
     let mut changes: BTreeMap<String, bool> =
         each.map(|(name, value)| (name.clone(), value.as_bool() == Some(true))).collect();
@@ -217,7 +227,7 @@ fn gates(changed: &Value, rules: Rules) -> Result<FeatureGates, Fault> {
             changes.insert(Gate::PodLevelResourcesFixKubeletQosClass.name().into(), false);
         }
     }
-    FeatureGates::check(rules.gates, &changes).map_err(|faults| Fault::Refused(texts(faults)))
+    changes
 }
 
 /// Whether the first CPUs of containers are remembered.

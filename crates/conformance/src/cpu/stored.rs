@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::metrics::Metrics;
 use super::setup::{Fault, Made, Setup};
 use super::state;
-use crate::case::{Case, Outcome, text};
+use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
 /// The file in the kubelet's root directory, as the cases write that.
@@ -101,7 +101,10 @@ pub(super) fn start(corpus: &Corpus, case: &Case) -> Outcome {
     let (made, forms) = match setup.make(corpus).and_then(|made| Ok((made, setup.forms()?))) {
         Ok(made) => made,
         Err(Fault::Unreadable(what)) => return unreadable(what),
-        Err(Fault::Refused(errors)) => return case.compare(json!({ "error": errors.concat() })),
+        Err(Fault::Refused(errors)) => {
+            let error = reported(&errors, case.recorded("/error"));
+            return case.compare(json!({ "error": error, "stage": "construct" }));
+        }
     };
     let mut file = File { text: case.input["file"].as_str().map(str::to_owned), forms };
     let running = case.input["containerMap"].as_array().into_iter().flatten().map(|known| {

@@ -14,7 +14,7 @@ use topology_hint::{Affinity, Answers, Grant, Held, Hint, Provider, Refusal};
 use topology_model::{NodeId, Nodes};
 
 use super::{config, nodes_of, push};
-use crate::case::{Case, Outcome, text};
+use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
 pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
@@ -22,7 +22,8 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
     let config = match config(case, text(&case.input["scope"]), &parts) {
         Ok(config) => config,
         Err(faults) => {
-            return case.compare(json!({ "error": faults.first().map(ToString::to_string) }));
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            return case.compare(json!({ "error": reported(&faults, case.recorded("/error")) }));
         }
     };
     parts.sort_by_key(|(id, _)| *id);
