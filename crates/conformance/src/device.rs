@@ -164,6 +164,10 @@ fn comparable(expected: &Value, got: &Value) -> Value {
             calls.filter(|call| call["call"] != "GetPreferredAllocation").cloned().collect();
         fields.insert("rpcs".into(), if own.is_empty() { Value::Null } else { Value::Array(own) });
     }
+    // A plugin may send once more before it notices that the kubelet has closed the connection: nobody hears it.
+    if got["not_delivered"] == json!(true) && fields.remove("not_settled").is_some() {
+        fields.insert("not_delivered".into(), json!(true));
+    }
     // A state file that the case has put in place is not shown by us.
     if got.get("checkpoint").is_none() {
         fields.remove("checkpoint");
