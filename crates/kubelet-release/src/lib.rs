@@ -1,8 +1,8 @@
 //! Releases of the kubelet, and the rules of its resource managers that differ between them.
 //!
-//! A [`Release`] is a value; [`Rules`] is the table of what it decides by, one field for each rule that some releases
-//! have otherwise. A crate that implements such a rule takes the field's value as an argument and never compares
-//! versions. [`Rule`] names the fields, so that [`Rules::with`] can take one rule of another release: whoever compares
+//! A [`Release`] is a value, and a [`Version`] one of its patch releases; [`Rules`] is the table of what it decides by,
+//! one field for each rule that some releases have otherwise. A crate that implements such a rule takes the field's
+//! value as an argument and never compares versions. [`Rule`] names the fields, so that [`Rules::with`] can take one rule of another release: whoever compares
 //! two releases finds out which rule is responsible.
 //!
 //! It does not know pods, machines or configurations, and implements none of the rules.
@@ -12,7 +12,7 @@ mod release;
 mod value;
 mod rules;
 
-pub use release::{Release, UnknownRelease};
+pub use release::{Release, UnknownRelease, Version};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,

@@ -1,21 +1,22 @@
-//! A release, and how it is written.
+//! A release, its patch releases that were asked, and how both are written.
 
 use core::fmt;
 use core::str::FromStr;
 
 use thiserror::Error;
 
-/// A minor release of the kubelet, at the patch release whose code was asked.
+/// A minor release of the kubelet. Its patch releases decide by the same rules, as far as their code was
+/// [asked](Self::asked).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Release {
-    /// 1.34, asked as 1.34.4.
+    /// 1.34.
     V1_34,
-    /// 1.35, asked as 1.35.6.
+    /// 1.35.
     V1_35,
-    /// 1.36, asked as 1.36.3: the release where no other is named.
+    /// 1.36: the release where no other is named.
     #[default]
     V1_36,
-    /// 1.37, asked as 1.37.1.
+    /// 1.37.
     V1_37,
 }
 
@@ -34,15 +35,29 @@ impl Release {
         }
     }
 
-    /// The patch release whose code the rules were compared with: `1.36.3`.
+    /// The patch numbers of the versions whose own code was asked, oldest first. The first is the one that recorded
+    /// answers are of; the others gave the same ones.
     #[must_use]
-    pub const fn verified(self) -> &'static str {
+    pub const fn asked(self) -> &'static [u32] {
         match self {
-            Self::V1_34 => "1.34.4",
-            Self::V1_35 => "1.35.6",
-            Self::V1_36 => "1.36.3",
-            Self::V1_37 => "1.37.1",
+            Self::V1_34 => &[4],
+            Self::V1_35 => &[6],
+            Self::V1_36 => &[3, 5],
+            Self::V1_37 => &[1, 2],
         }
+    }
+
+    /// The version that recorded answers are of: `1.36.3`.
+    #[must_use]
+    pub const fn verified(self) -> Version {
+        Version { release: self, patch: self.asked()[0] }
+    }
+
+    /// The version that answers for the one with this patch number: the newest that was asked and is not newer, else
+    /// the oldest.
+    fn at(self, patch: u32) -> Version {
+        let asked = self.asked().iter().copied().filter(|asked| *asked <= patch).max();
+        asked.map_or(self.verified(), |patch| Version { release: self, patch })
     }
 
     /// The release with this minor number of major version 1.
@@ -67,6 +82,35 @@ impl fmt::Display for Release {
     }
 }
 
+/// A version of the kubelet whose own code was asked.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Version {
+    release: Release,
+    patch: u32,
+}
+
+impl Version {
+    /// The release whose rules it decides by.
+    #[must_use]
+    pub const fn release(self) -> Release {
+        self.release
+    }
+}
+
+impl Default for Version {
+    /// That of the default release.
+    fn default() -> Self {
+        Release::default().verified()
+    }
+}
+
+impl fmt::Display for Version {
+    /// `1.36.5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.release, self.patch)
+    }
+}
+
 /// Why a text names no release whose rules are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum UnknownRelease {
@@ -88,8 +132,18 @@ pub enum UnknownRelease {
 impl FromStr for Release {
     type Err = UnknownRelease;
 
-    /// Reads `1.37`, `v1.37.1` and versions of distributions such as `v1.36.3+k3s1` or `v1.35.2-eks-1a2b3c4`; the
-    /// patch number is not looked at.
+    /// Reads what a [`Version`] is read of; the patch number is not looked at.
+    fn from_str(text: &str) -> Result<Self, UnknownRelease> {
+        text.parse().map(Version::release)
+    }
+}
+
+impl FromStr for Version {
+    type Err = UnknownRelease;
+
+    /// Reads `1.37`, `v1.37.1` and versions of distributions such as `v1.36.3+k3s1` or `v1.35.2-eks-1a2b3c4`. The newest
+    /// version that was asked and is not newer stands for one that was not: 1.36.3 for 1.36.4, and for 1.36.0 too, as
+    /// there is no older one. Without a patch number it is [the release's](Release::verified).
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
         let numbers = text.strip_prefix('v').unwrap_or(text);
         let numbers = numbers.split(['+', '-']).next().unwrap_or_default();
@@ -108,13 +162,13 @@ impl FromStr for Release {
             return Err(UnknownRelease::NotAVersion);
         }
         let nearest = match major {
-            0 => Self::OLDEST,
-            1 => match Self::of_minor(minor) {
-                Some(release) => return Ok(release),
-                None if minor < 34 => Self::OLDEST,
-                None => Self::NEWEST,
+            0 => Release::OLDEST,
+            1 => match Release::of_minor(minor) {
+                Some(release) => return Ok(patch.map_or(release.verified(), |patch| release.at(patch))),
+                None if minor < 34 => Release::OLDEST,
+                None => Release::NEWEST,
             },
-            _ => Self::NEWEST,
+            _ => Release::NEWEST,
         };
         Err(UnknownRelease::Unknown { major, minor, nearest })
     }
@@ -122,6 +176,10 @@ impl FromStr for Release {
 
 #[cfg(test)]
 mod tests {
+    extern crate alloc;
+
+    use alloc::format;
+
     use super::*;
 
     #[test]
@@ -155,10 +213,33 @@ mod tests {
     }
 
     #[test]
-    fn the_verified_version_is_of_the_release() {
+    fn a_version_that_was_asked_stands_for_itself_and_those_after_it() {
+        for (text, version) in [
+            ("1.36", "1.36.3"),
+            ("v1.36.0", "1.36.3"),
+            ("1.36.3", "1.36.3"),
+            ("v1.36.4", "1.36.3"),
+            ("v1.36.5+k3s1", "1.36.5"),
+            ("1.36.11", "1.36.5"),
+            ("v1.37.0-rc.1", "1.37.1"),
+            ("1.37.2", "1.37.2"),
+            ("1.35.12", "1.35.6"),
+        ] {
+            assert_eq!(text.parse().map(|read: Version| format!("{read}")).as_deref(), Ok(version), "{text}");
+        }
+    }
+
+    #[test]
+    fn versions_that_were_asked_are_of_their_release_and_oldest_first() {
         for release in Release::ALL {
-            assert_eq!(release.verified().parse(), Ok(release));
+            assert_eq!(format!("{}", release.verified()).parse(), Ok(release));
             assert_eq!(release.minor().parse(), Ok(release));
+            assert_eq!(release.minor().parse(), Ok(release.verified()));
+            assert!(release.asked().is_sorted_by(|older, newer| older < newer), "{release}");
+            for patch in release.asked() {
+                let text = format!("{release}.{patch}");
+                assert_eq!(text.parse().map(|read: Version| format!("{read}")), Ok(text));
+            }
         }
     }
 }

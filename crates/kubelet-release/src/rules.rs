@@ -1,6 +1,6 @@
 //! The table: what each release decides by.
 
-use crate::release::Release;
+use crate::release::{Release, Version};
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
     MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodResourcesTold, PodSysctls,
@@ -17,8 +17,8 @@ macro_rules! table {
         /// The default is [`Release::default`]'s.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct Rules {
-            /// The release that they are of, but for rules of another that [`with`](Self::with) put in.
-            pub release: Release,
+            /// The version that they are of, but for rules of another that [`with`](Self::with) put in.
+            pub version: Version,
             $(#[doc = $decides] pub $field: $value,)*
         }
 
@@ -32,11 +32,17 @@ macro_rules! table {
             /// The rules of a release.
             #[must_use]
             pub const fn of(release: Release) -> Self {
-                match release {
-                    Release::V1_34 => Self { release, $($field: $value::$v34,)* },
-                    Release::V1_35 => Self { release, $($field: $value::$v35,)* },
-                    Release::V1_36 => Self { release, $($field: $value::$v36,)* },
-                    Release::V1_37 => Self { release, $($field: $value::$v37,)* },
+                Self::at(release.verified())
+            }
+
+            /// The rules of a version: those of its release.
+            #[must_use]
+            pub const fn at(version: Version) -> Self {
+                match version.release() {
+                    Release::V1_34 => Self { version, $($field: $value::$v34,)* },
+                    Release::V1_35 => Self { version, $($field: $value::$v35,)* },
+                    Release::V1_36 => Self { version, $($field: $value::$v36,)* },
+                    Release::V1_37 => Self { version, $($field: $value::$v37,)* },
                 }
             }
 
@@ -147,7 +153,7 @@ mod tests {
             for to in Release::ALL {
                 let (old, new) = (Rules::of(from), Rules::of(to));
                 let taken = old.differences(&new).fold(old, |rules, rule| rules.with(rule, to));
-                assert_eq!(Rules { release: to, ..taken }, new);
+                assert_eq!(Rules { version: to.verified(), ..taken }, new);
                 assert_eq!(old.differences(&new).count() == 0, from == to);
             }
         }

@@ -38,7 +38,9 @@ pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};
 pub use go_float::go_float;
-pub use kubelet_release::{GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease};
+pub use kubelet_release::{
+    GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease, Version,
+};
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{
     CacheAlignment, CpuInterrupts, CpuPartition, Drift, Fit, MemoryNodes, MixUnit, OwnOptions, Placement,

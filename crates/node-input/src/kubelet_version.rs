@@ -4,14 +4,14 @@ use std::fmt;
 use std::str::FromStr;
 
 use admission_report::Notice;
-use node_config::{Release, Rules, UnknownRelease};
+use node_config::{Release, Rules, UnknownRelease, Version};
 use node_state::StateFolder;
 
-/// A version of the kubelet, and the release whose rules are taken for it.
+/// A version of the kubelet, and the one whose rules are taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KubeletVersion {
-    release: Release,
-    /// Why they are another release's.
+    version: Version,
+    /// Why it is of another release.
     unknown: Option<UnknownRelease>,
     named_by: NamedBy,
 }
@@ -31,18 +31,19 @@ pub enum NamedBy {
 
 impl KubeletVersion {
     /// The default release, which nothing has named.
-    pub const DEFAULT: Self = Self { release: Release::V1_36, unknown: None, named_by: NamedBy::Nobody };
+    pub const DEFAULT: Self =
+        Self { version: Release::V1_36.verified(), unknown: None, named_by: NamedBy::Nobody };
 
-    /// The release whose rules are taken.
+    /// The version whose rules are taken.
     #[must_use]
-    pub const fn release(self) -> Release {
-        self.release
+    pub const fn version(self) -> Version {
+        self.version
     }
 
     /// The rules of its release.
     #[must_use]
     pub const fn rules(self) -> Rules {
-        Rules::of(self.release)
+        Rules::at(self.version)
     }
 
     /// What named it.
@@ -62,7 +63,7 @@ impl KubeletVersion {
         let form = folder.form()?;
         let writes = |release: &Release| Rules::of(*release).checkpoints == form;
         let release = [Release::default()].into_iter().chain(Release::ALL).find(writes)?;
-        Some(Self { release, unknown: None, named_by: NamedBy::StateFiles })
+        Some(Self { version: release.verified(), unknown: None, named_by: NamedBy::StateFiles })
     }
 
     /// The version that a Node object has.
@@ -89,11 +90,11 @@ impl FromStr for KubeletVersion {
 
     /// Reads any version; of a release that is not known the nearest one's rules are taken.
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
-        let (release, unknown) = match text.parse() {
-            Ok(release) => (release, None),
-            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest, Some(unknown)),
+        let (version, unknown) = match text.parse() {
+            Ok(version) => (version, None),
+            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest.verified(), Some(unknown)),
             Err(error @ UnknownRelease::NotAVersion) => return Err(error),
         };
-        Ok(Self { release, unknown, named_by: NamedBy::Argument })
+        Ok(Self { version, unknown, named_by: NamedBy::Argument })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use node_config::Release;
+use node_config::Version;
 use node_output::manifest_error;
 use topology_manifest::{Source, read_node};
 
@@ -33,7 +33,7 @@ impl RulesSource {
             None => packed.and_then(|packed| packed.state.as_ref()).and_then(KubeletVersion::of_files),
         };
         // Of the default release it is all the same who names it.
-        let written = written.filter(|version| version.release() != Release::default());
+        let written = written.filter(|version| version.version() != Version::default());
         Ok(Self { kubelet: reported.or(written), ..self })
     }
 }

@@ -92,7 +92,7 @@ fn arguments(machine: &MachineSource, rules: &RulesSource, identity: &IdentitySo
     let options = [
         ("--memory", machine.memory.clone()),
         ("--hugepages", machine.hugepages.clone()),
-        ("--kubelet", rules.kubelet.map(|_| format!("v{}", rules.kubelet_rules().release.verified()))),
+        ("--kubelet", rules.kubelet.map(|kubelet| format!("v{}", kubelet.version()))),
         ("--node", identity.node.as_ref().map(|path| path.display().to_string())),
         ("--node-name", identity.node_name.clone()),
         ("--node-labels", labels),

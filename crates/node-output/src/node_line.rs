@@ -51,7 +51,7 @@ impl NodeLine {
                 .map(Strategy::name),
             cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
             memory_policy: if node.memory().is_some() { "Static" } else { "None" },
-            rules_of: format!("v{}", node.kubelet_rules().release.verified()),
+            rules_of: format!("v{}", node.kubelet_rules().version),
         }
     }
 

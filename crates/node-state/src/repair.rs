@@ -238,7 +238,7 @@ impl Work<'_> {
             let form = contents.and_then(form_of);
             let is_embedded = |form| form == CheckpointForm::Embedded;
             if form.is_some_and(|form| is_embedded(form) != is_embedded(rules.checkpoints)) {
-                self.add(file, Fault::OtherForm(rules.release), None, Remedy::Rewrite, &[]);
+                self.add(file, Fault::OtherForm(rules.version.release()), None, Remedy::Rewrite, &[]);
             }
         }
     }

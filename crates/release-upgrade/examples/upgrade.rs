@@ -29,6 +29,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         residents: &[],
         arrivals: &pods,
     };
-    print!("{}", Upgrade::check(&subject, Release::V1_36, Release::V1_37));
+    print!("{}", Upgrade::check(&subject, Release::V1_36.verified(), Release::V1_37.verified()));
     Ok(())
 }

@@ -2,11 +2,17 @@
 
 use std::fmt::Display;
 
+use kubelet_release::Version;
 use pod_spec::QosClass;
 use serde::Serializer;
 
 pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+pub(crate) fn release<S: Serializer>(version: &Version, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(version.release().minor())
 }
 
 #[expect(clippy::ref_option, reason = "serde passes fields so")]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kubelet_release::{Release, Rules};
+use kubelet_release::{Rules, Version};
 use pod_spec::Pod;
 use serde::Serialize;
 
@@ -19,13 +19,13 @@ use crate::subject::{Subject, Way};
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
     /// The release that runs there.
-    #[serde(serialize_with = "json::text")]
+    #[serde(serialize_with = "json::release")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub from: Release,
+    pub from: Version,
     /// The release in question.
-    #[serde(serialize_with = "json::text")]
+    #[serde(serialize_with = "json::release")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
-    pub to: Release,
+    pub to: Version,
     /// How the node comes up.
     pub way: Way,
     /// Why the old release does not start, in its words; absent if it does.
@@ -43,14 +43,15 @@ pub struct Upgrade {
 }
 
 impl Upgrade {
-    /// Compares what the two releases do with `subject`.
+    /// Compares what the releases of the two versions do with `subject`.
     #[must_use]
-    pub fn check(subject: &Subject<'_>, from: Release, to: Release) -> Self {
-        let old = subject.start(Rules::of(from));
-        let new = subject.start(Rules::of(to));
+    pub fn check(subject: &Subject<'_>, from: Version, to: Version) -> Self {
+        let old = subject.start(Rules::at(from));
+        let new = subject.start(Rules::at(to));
         let pods = subject.residents.iter().chain(subject.arrivals).enumerate();
-        let mut mixtures =
-            Mixtures::new(from, to, |rules| subject.start(rules).ok().map(|started| started.pods));
+        let mut mixtures = Mixtures::new(from.release(), to.release(), |rules| {
+            subject.start(rules).ok().map(|started| started.pods)
+        });
         let pods = pods.map(|(index, pod)| match (&old, &new) {
             (Ok(old), Ok(new)) => PodChange::new(pod, &old.pods[index], &new.pods[index], || {
                 let verdict = Some(&new.pods[index]);
@@ -75,7 +76,7 @@ impl Upgrade {
             way: subject.way(),
             from_stopped: old.err(),
             to_stopped: new.err(),
-            configuration: ConfigurationChange::all(subject, from, to),
+            configuration: ConfigurationChange::all(subject, from.release(), to.release()),
             files,
             pods,
         }
@@ -120,13 +121,9 @@ fn name(pod: &Pod) -> String {
 impl fmt::Display for Upgrade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, to, .. } = self;
-        writeln!(
-            f,
-            "from kubelet {from} (rules of v{}) to {to} (rules of v{})",
-            from.verified(),
-            to.verified()
-        )?;
-        for (release, stopped) in [(from, &self.from_stopped), (to, &self.to_stopped)] {
+        let [old, new] = [from, to].map(|version| version.release());
+        writeln!(f, "from kubelet {old} (rules of v{from}) to {new} (rules of v{to})")?;
+        for (release, stopped) in [(old, &self.from_stopped), (new, &self.to_stopped)] {
             if let Some(error) = stopped {
                 writeln!(f, "! kubelet {release} does not start: {error}")?;
             }

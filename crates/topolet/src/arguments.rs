@@ -148,7 +148,7 @@ pub(crate) struct RulesArguments {
     /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
-    /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it that of
+    /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of
     /// the Node object (--node), else one that writes state files as the node's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubelet: Option<KubeletVersion>,

@@ -39,7 +39,7 @@ pub(crate) struct ConfigCheckArguments {
     /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
-    /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.1. Without it one that
+    /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it one that
     /// writes state files as the machine's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubelet: Option<KubeletVersion>,
@@ -213,7 +213,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),
-        rules_of: format!("v{}", rules.release.verified()),
+        rules_of: format!("v{}", rules.version),
         beside: state.as_ref().map(|state| state.beside.clone()),
         target,
         findings,

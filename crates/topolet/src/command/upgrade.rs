@@ -127,7 +127,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         residents: &running.pods,
         arrivals: &asked.pods,
     };
-    let upgrade = Upgrade::check(&subject, from.release(), arguments.to.release());
+    let upgrade = Upgrade::check(&subject, from.version(), arguments.to.version());
     let outcome = match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
         Wholeness::Whole if upgrade.changes_anything() => Outcome::SomethingWrong,
@@ -140,7 +140,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         notes: running.notes,
         upgrade,
     };
-    let rules_of = format!("v{}", arguments.to.release().verified());
+    let rules_of = format!("v{}", arguments.to.version());
     let document = Document::new("UpgradeCheck", &checked).of(&rules_of);
     match document.text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
@@ -152,8 +152,10 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
 fn drawn(checked: &Checked<'_>, screen: Screen) -> String {
     let Checked { machine, configuration_name: configuration, from_named, notes, upgrade } = checked;
     let dot = screen.page.dot();
-    let mut text =
-        format!("{machine} {dot} configuration {configuration} {dot} {} {from_named}\n", upgrade.from);
+    let mut text = format!(
+        "{machine} {dot} configuration {configuration} {dot} {} {from_named}\n",
+        upgrade.from.release()
+    );
     text.extend(notes.iter().map(|note| format!("! {note}\n")));
     text.push_str(&upgrade.to_string());
     screen.page.filled(&text)
@@ -264,9 +266,8 @@ impl Running {
             );
         }
         let new_uids = pods.iter().filter(|pod| pod.constraints.origin == Origin::Static).count();
-        if new_uids > 0
-            && arguments.to.release() != rules.kubelet.unwrap_or(KubeletVersion::DEFAULT).release()
-        {
+        let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT).version();
+        if new_uids > 0 && arguments.to.version().release() != from.release() {
             notes.push(format!(
                 "not looked at: whether the manifests of the {new_uids} static pods have a metadata.uid; without one a \
                  static pod gets another by another release, which ends it and starts it anew, on what is free then"
