@@ -14,10 +14,11 @@ pub(crate) const RELEASE: &str = "1.36.3";
 /// Asks the kubelet's own code the committed cases again and lists those whose answer differs from the recorded one.
 ///
 /// `--kubelet VERSION` asks another release that has a folder in xtask/kubelet/releases; its recorded answers are
-/// fixtures/kubelet/VERSION.
+/// fixtures/kubelet/VERSION. A patch release that has none is compared with the recorded answers of its release.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KubeletVectors {
-    /// The release to ask: one of xtask/kubelet/releases, or the one that xtask/kubelet/go.mod requires.
+    /// The release to ask: one of xtask/kubelet/releases, the one that xtask/kubelet/go.mod requires, or another patch
+    /// release of these.
     #[arg(long, value_name = "VERSION", default_value = RELEASE)]
     kubelet: String,
     /// Only this domain.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use conformance::{Case, Corpus};
+use kubelet_release::Release;
 use serde_json::{Value, json};
 
 use crate::programs::{DOMAINS, Programs, complaint};
@@ -19,12 +20,12 @@ pub(super) struct Again {
     /// With --again: the Go module with its programs.
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// With --again: ask this release, whose answers are compared with those of the folder of its name in DIR, and
-    /// with DIR's own where it has none.
+    /// With --again: ask this version, whose answers are compared with those of the folder of its release in DIR, and
+    /// with DIR's own where there are none.
     #[arg(long, requires = "again", value_name = "VERSION")]
     kubelet: Option<String>,
     /// With --again: write the new answers over the old ones; with --kubelet, those that differ from DIR's own, up to
-    /// 200 of each file, to the folder of the release.
+    /// 200 of each file, to the folder of the release. A patch release is only compared.
     #[arg(long, requires = "again")]
     write: bool,
 }
@@ -55,15 +56,23 @@ impl Again {
     #[expect(clippy::print_stdout, reason = "the differences are what it is for")]
     pub(super) fn ask(&self, domain: Option<&str>) -> anyhow::Result<()> {
         let (Some(folder), Some(programs)) = (&self.cases, &self.programs) else { return Ok(()) };
+        let release = self.kubelet.as_deref().map(|kubelet| Answers::of(folder, kubelet));
+        if let Some(release) = release.as_ref().filter(|release| self.write && !release.is_own) {
+            bail!("the answers that are recorded in {} are another version's", release.folder.display());
+        }
         let wanted: Vec<_> =
             DOMAINS.iter().filter(|(own, _)| domain.is_none_or(|only| only == *own)).collect();
         let programs =
             Programs::build(programs, &Corpus::at(folder.clone())?, &wanted, self.kubelet.as_deref())?;
         let mut all = Compared::default();
         for (domain, program) in wanted {
-            for file in files(&folder.join(domain))? {
-                let overlay =
-                    self.kubelet.as_ref().map(|kubelet| Overlay::of(folder, kubelet, domain, &file));
+            let own = release.as_ref().map(|release| release.alone(domain)).transpose()?.unwrap_or_default();
+            let own = own.into_iter().map(|file| (file, None));
+            let others = files(&folder.join(domain))?.into_iter().map(|file| {
+                let overlay = release.as_ref().map(|release| Overlay::of(release, domain, &file));
+                (file, overlay)
+            });
+            for (file, overlay) in others.chain(own) {
                 let compared = ask_file(&programs, program, domain, &file, overlay.as_ref())?;
                 match &overlay {
                     Some(overlay) if self.write => overlay.write(&compared.changed)?,
@@ -86,19 +95,48 @@ impl Again {
     }
 }
 
+/// The recorded answers of the release of a version.
+struct Answers {
+    folder: PathBuf,
+    /// The version that gave them.
+    version: String,
+    /// Whether that is the one that is asked now.
+    is_own: bool,
+}
+
+impl Answers {
+    fn of(folder: &Path, kubelet: &str) -> Self {
+        // A release that is not known yet is recorded as itself.
+        let version = kubelet
+            .parse()
+            .map_or_else(|_| kubelet.to_owned(), |release: Release| release.verified().to_string());
+        Self { folder: folder.join(&version), is_own: version == kubelet, version }
+    }
+
+    /// The files of a domain with cases of this release alone. Those of `downgrade` hold the default release's answers.
+    fn alone(&self, domain: &str) -> anyhow::Result<Vec<PathBuf>> {
+        let folder = self.folder.join(domain);
+        if !folder.is_dir() {
+            return Ok(Vec::new());
+        }
+        let is_alone = |file: &PathBuf| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            !["changed-", "downgrade"].iter().any(|other| name.starts_with(other))
+        };
+        Ok(files(&folder)?.into_iter().filter(is_alone).collect())
+    }
+}
+
 /// What another release answers to the cases of a file otherwise.
-struct Overlay {
-    /// The folder of the release.
-    release: PathBuf,
-    kubelet: String,
+struct Overlay<'a> {
+    release: &'a Answers,
     file: PathBuf,
 }
 
-impl Overlay {
-    fn of(folder: &Path, kubelet: &str, domain: &str, file: &Path) -> Self {
-        let release = folder.join(kubelet);
+impl<'a> Overlay<'a> {
+    fn of(release: &'a Answers, domain: &str, file: &Path) -> Self {
         let name = format!("changed-{}", file.file_name().unwrap_or_default().to_string_lossy());
-        Self { file: release.join(domain).join(name), release, kubelet: kubelet.to_owned() }
+        Self { file: release.folder.join(domain).join(name), release }
     }
 
     /// Its recorded lines by id.
@@ -117,7 +155,7 @@ impl Overlay {
         if let Some(folder) = self.file.parent() {
             fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
         }
-        write(&self.release.join("RELEASE"), &format!("{}\n", self.kubelet))?;
+        write(&self.release.folder.join("RELEASE"), &format!("{}\n", self.release.version))?;
         // Evenly spaced, so that what stands at the end of a file has its part.
         let step = changed.len().div_ceil(MOST);
         write(&self.file, &changed.iter().step_by(step).map(|line| line.clone() + "\n").collect::<String>())
@@ -154,7 +192,7 @@ fn ask_file(
     program: &str,
     domain: &str,
     file: &Path,
-    overlay: Option<&Overlay>,
+    overlay: Option<&Overlay<'_>>,
 ) -> anyhow::Result<Compared> {
     let recorded = overlay.map(Overlay::lines).transpose()?.unwrap_or_default();
     let mut compared = Compared::default();

@@ -3,6 +3,7 @@
 mod again;
 mod live;
 mod asking;
+mod module;
 mod progress;
 mod programs;
 

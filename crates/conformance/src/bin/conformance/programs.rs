@@ -10,6 +10,8 @@ use anyhow::{Context as _, ensure};
 use conformance::Corpus;
 use serde_json::{Value, json};
 
+use crate::module;
+
 /// The domains that have a program; `quantity` is asked of that for memory.
 pub(super) const DOMAINS: &[(&str, &str)] = &[
     ("admission", "admission"),
@@ -88,12 +90,9 @@ impl Programs {
         let mut go = Command::new("go");
         go.args(["build", "-o", &format!("../{bin}/")]);
         if let Some(kubelet) = kubelet {
-            let module = format!("releases/{kubelet}/go.mod");
-            ensure!(source.join(&module).is_file(), "{} holds no {module}", source.display());
-            let minor = kubelet.rsplit_once('.').map_or(kubelet, |(minor, _)| minor);
-            go.args(["-modfile", &module, "-tags", &format!("kubelet_{}", minor.replace('.', "_"))]);
+            go.args(module::arguments(&own, kubelet)?);
         }
-        go.args(programs).current_dir(folder.join("src"));
+        go.args(programs).current_dir(&own);
         let status = go.status().context("failed to start Go, which has to be installed")?;
         ensure!(status.success(), "`go build` failed: {status}");
         Ok(Self { folder: folder.canonicalize()?, bin })
