@@ -7,6 +7,7 @@ mod reserved;
 mod plugins;
 mod show;
 mod choice;
+mod order;
 mod sequence;
 #[cfg(test)]
 mod simulation;

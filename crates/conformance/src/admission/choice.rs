@@ -1,15 +1,17 @@
 //! Which devices a plugin without preference gives: the kubelet walks an unordered map, so that any of those alike will
 //! do, and what comes later follows from which it was.
 //!
-//! A case is played with the devices as they are named, and if that is not what the kubelet did, with their names
-//! exchanged among each resource's: other devices are chosen then, but for those that a plugin prefers. If one of
-//! these gives its answer, the answer is one of several, which is a listed difference.
+//! A case is played with the devices as they are named, and if that is not what the kubelet did, with their resources in
+//! any other [order](Order), and with their names exchanged among each resource's: other devices are chosen then, but for
+//! those that a plugin prefers. If one of these gives its answer, the answer is one of several, which is a listed
+//! difference.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
+use super::order::Order;
 use crate::case::{Case, Listed, Outcome};
 
 /// So many other namings are tried.
@@ -26,7 +28,20 @@ pub(super) fn with_any_choice(case: &Case, play: impl Fn(&Case) -> Result<Value,
         Err(outcome) => outcome,
     };
     let as_named = compared(play(case));
-    if !matches!(as_named, Outcome::Failed { .. }) || !case.unstable.names_devices() {
+    if !matches!(as_named, Outcome::Failed { .. }) {
+        return as_named;
+    }
+    let is_in_order = |order: Order<'_>| {
+        let got = order.of(case).map(|other| play(&other)).and_then(|got| match got {
+            Ok(got) => order.named_back(&got).map(Ok),
+            Err(outcome) => Ok(Err(outcome)),
+        });
+        got.is_ok_and(|got| !matches!(compared(got), Outcome::Failed { .. }))
+    };
+    if Order::others(case).into_iter().any(is_in_order) {
+        return Outcome::Listed(Listed::Reproduced);
+    }
+    if !case.unstable.names_devices() {
         return as_named;
     }
     let agrees = (0..TRIES).any(|seed| {
