@@ -11,7 +11,7 @@ use alloc::collections::BTreeMap;
 use core::fmt;
 
 use cpuset::go_quote;
-use kubelet_release::Release;
+use kubelet_release::PodAllocationsForm;
 use pod_spec::{ContainerName, PodUid, ResourceList};
 use thiserror::Error;
 
@@ -82,11 +82,11 @@ pub enum PodsError {
 }
 
 impl PodsFile {
-    /// Reads a file as a kubelet of the release does.
+    /// Reads a file of this form as a kubelet does.
     ///
     /// # Errors
     /// The kubelet does not start from it.
-    pub fn read(file: &[u8], release: Release) -> Result<Self, PodsError> {
+    pub fn read(file: &[u8], form: PodAllocationsForm) -> Result<Self, PodsError> {
         let mut outer = File::default();
         let (read, oddities) = parse(file, &mut outer);
         read.map_err(FileError::from)?;
@@ -95,10 +95,10 @@ impl PodsFile {
             return Err(FileError::Corrupt { stored: outer.checksum, computed }.into());
         }
         let text = outer.data.as_bytes();
-        let pods = match release {
-            Release::V1_34 => of_text::<Data34>(text),
-            Release::V1_35 | Release::V1_36 => of_text::<Data35>(text),
-            Release::V1_37 => of_text::<Data37>(text),
+        let pods = match form {
+            PodAllocationsForm::Containers => of_text::<Data34>(text),
+            PodAllocationsForm::PodLevel => of_text::<Data35>(text),
+            PodAllocationsForm::Whole => of_text::<Data37>(text),
         };
         Ok(Self { pods: pods.map_err(PodsError::Data)?, oddities })
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use kubelet_checkpoint::pods::PodsFile;
-use kubelet_release::Release;
+use kubelet_release::{Release, Rules};
 use pod_spec::{ContainerName, PodUid};
 use serde_json::Value;
 
@@ -22,8 +22,9 @@ fn files_are_refused_and_read_as_each_release_does() {
     for vector in vectors() {
         let file = vector["file"].as_str().unwrap();
         for release in Release::ALL {
-            let answer = vector["answer"].get(release.verified()).unwrap_or(&vector["answer"]["all"]);
-            match PodsFile::read(file.as_bytes(), release) {
+            let answer =
+                vector["answer"].get(release.verified().to_string()).unwrap_or(&vector["answer"]["all"]);
+            match PodsFile::read(file.as_bytes(), Rules::of(release).pod_allocations) {
                 Ok(own) => {
                     assert_eq!(Some(own.pods.len() as u64), answer["pods"].as_u64(), "{release}: {file}");
                     read += 1;
@@ -44,7 +45,11 @@ fn what_a_pod_was_admitted_with_is_read() {
     let is_one =
         |vector: &Value| vector["file"].as_str().is_some_and(|file| file.contains("8000-000000000001"));
     let vector = vectors().into_iter().find(is_one).unwrap();
-    let read = PodsFile::read(vector["file"].as_str().unwrap().as_bytes(), Release::V1_36).unwrap();
+    let read = PodsFile::read(
+        vector["file"].as_str().unwrap().as_bytes(),
+        Rules::of(Release::V1_36).pod_allocations,
+    )
+    .unwrap();
     let pod = &read.pods[&PodUid::new("00000000-0000-4000-8000-000000000001")];
     let of = &pod.containers[&ContainerName::new("c")];
     assert_eq!(of.requests, of.limits);

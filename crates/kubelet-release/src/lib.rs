@@ -16,8 +16,8 @@ pub use release::{Release, UnknownRelease, Version};
 pub use rules::{Rule, Rules};
 pub use value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodResourcesTold, PodSysctls,
-    PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm, PodResourcesTold,
+    PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

@@ -3,8 +3,8 @@
 use crate::release::{Release, Version};
 use crate::value::{
     AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodResourcesTold, PodSysctls,
-    PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
+    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm, PodResourcesTold,
+    PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -118,6 +118,8 @@ table! {
         "what the memory manager does for containers without a memory request", "KEP-5526, containers without requests";
     checkpoints Checkpoints: CheckpointForm = [Single, Single, Plain, Embedded],
         "which forms of the state files of CPUs and memory are written and read", "kubernetes#134768, then checkpoints with data and dataChecksum";
+    pod_allocations PodAllocations: PodAllocationsForm = [Containers, PodLevel, PodLevel, Whole],
+        "which fields the state files of pods' allocations have", "KEP-2837, pod-level resources in the allocation manager";
     device_hint_nodes DeviceHintNodes: DeviceHintNodes = [OfMachine, OfMachine, WithDevices, WithDevices],
         "of which NUMA nodes hints for devices list the sets", "kubernetes#138244";
     running_instances RunningInstances: RunningInstances = [One, Any, Any, Any],

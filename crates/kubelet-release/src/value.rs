@@ -31,6 +31,18 @@ pub enum PodSysctls {
     Gated,
 }
 
+/// Which fields `allocated_pods_state` and `actuated_pods_state` have, and how a kubelet names the latter when it does not
+/// read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodAllocationsForm {
+    /// Containers' resources; both files are named alike in errors.
+    Containers,
+    /// Resources at pod level too; `actuated_pods_state` has an error of its own.
+    PodLevel,
+    /// The fields of 1.37.
+    Whole,
+}
+
 /// Who fills in what a pod requests as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultedBy {

@@ -11,7 +11,7 @@ use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::pods::{PodFile, PodsError, PodsFile};
 use kubelet_checkpoint::store::StateFile;
-use kubelet_release::Release;
+use kubelet_release::PodAllocationsForm;
 use pod_spec::{ContainerKey, PodUid, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, PodAllocations, RestoreError, RunningPods, StoredHoldings};
@@ -130,10 +130,10 @@ impl StateFolder {
         if node.pod_allocations() == PodAllocations::Forgotten {
             return Ok(None);
         }
-        let release = node.kubelet_rules().release;
-        let read = self.pods_file(file).map(|contents| PodsFile::read(contents, release)).transpose();
+        let form = node.kubelet_rules().pod_allocations;
+        let read = self.pods_file(file).map(|contents| PodsFile::read(contents, form)).transpose();
         read.map_err(|error| match file {
-            PodFile::Actuated if release > Release::V1_34 => StartError::Actuated(error),
+            PodFile::Actuated if form != PodAllocationsForm::Containers => StartError::Actuated(error),
             file => StartError::Pods(error, file),
         })
     }

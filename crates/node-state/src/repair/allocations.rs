@@ -16,7 +16,9 @@ impl Work<'_> {
         }
         for file in PodFile::ALL {
             let Some(contents) = self.found.pods_file(file) else { continue };
-            let Err(error) = PodsFile::read(contents, self.node.kubelet_rules().release) else { continue };
+            let Err(error) = PodsFile::read(contents, self.node.kubelet_rules().pod_allocations) else {
+                continue;
+            };
             let path = PathBuf::from(file.path());
             let fault = Fault::Damaged(Damage::of_pods(error, contents));
             self.result.aside.insert(path.clone());
