@@ -4,6 +4,7 @@
 //! and repeated fields only warn (the last one counts), and an empty string is an absent field.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use node_config::{
     Duration, KubeletConfiguration, NodeReporting, PodSysctls, RegisteredTaint, ReservedMemory, Rules,
@@ -11,7 +12,7 @@ use node_config::{
 
 use crate::kubelet_fields::{IGNORED, POD_SYSCTLS, READ};
 use crate::node::{Field, MapEntry, Node, Value};
-use crate::performance_profile;
+use crate::performance_profile::{self, Profile};
 use crate::quantity::any_resources;
 use crate::suggest::nearest;
 use crate::yaml::{RepeatedKey, documents};
@@ -22,6 +23,23 @@ use crate::{ManifestError, Problem, Source, Style};
 pub struct Warning(pub(crate) ManifestError);
 
 impl Warning {
+    /// A key at `span` of `source` that is none of `known`, in a format that others read; `expected` says of what it
+    /// should be a key.
+    #[must_use]
+    pub fn of_key(
+        source: &Source<'_>,
+        span: &Range<usize>,
+        known: &[&'static str],
+        expected: &'static str,
+    ) -> Self {
+        let found = source.text.get(span.clone()).unwrap_or_default().to_owned();
+        let problem = match nearest(&found, known) {
+            Some(meant) => Problem::MisspeltField { found, meant },
+            None => Problem::UnknownField { found, expected },
+        };
+        Self(ManifestError::at(source, "", span, problem))
+    }
+
     /// What and where it is, as an error.
     #[must_use]
     pub fn as_error(&self) -> &ManifestError {
@@ -46,6 +64,8 @@ pub struct KubeletConfigRead {
     pub kind: ConfigKind,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
+    /// What a `PerformanceProfile` says beside it.
+    pub profile: Option<Profile>,
 }
 
 /// Who makes the kubelet's own configuration of a file.
@@ -60,6 +80,8 @@ pub enum ConfigKind {
     PerformanceProfile,
     /// `NodeConfig`: `nodeadm` of Amazon EKS, which adds what it works out of the instance.
     Eks,
+    /// Settings of Bottlerocket, which others read.
+    Bottlerocket,
 }
 
 /// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
@@ -95,7 +117,8 @@ pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<Kubel
     let kind = kind_of(&document)?;
     if kind == ConfigKind::PerformanceProfile {
         let config = performance_profile::configuration(&document, rules, &mut warnings)?;
-        return Ok(KubeletConfigRead { config, static_pod_path: None, kind, warnings });
+        let profile = Some(Profile::of(&document)?);
+        return Ok(KubeletConfigRead { config, static_pod_path: None, kind, warnings, profile });
     }
     let body = body(source, first)?;
     warnings.extend(sized_by_the_node(&document)?);
@@ -103,7 +126,7 @@ pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<Kubel
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = decoded(body, rules, &mut warnings)?;
-    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings })
+    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings, profile: None })
 }
 
 /// The fields of a configuration.
@@ -251,8 +274,8 @@ impl Decoder<'_, '_> {
             eviction_hard: self.strings("evictionHard")?,
             merge_default_eviction_settings: self.boolean("mergeDefaultEvictionSettings")?,
             enforce_node_allocatable: self.list("enforceNodeAllocatable")?,
-            system_reserved_cgroup: self.text("systemReservedCgroup")?,
-            kube_reserved_cgroup: self.text("kubeReservedCgroup")?,
+            system_reserved_cgroup: self.text_or_empty("systemReservedCgroup")?,
+            kube_reserved_cgroup: self.text_or_empty("kubeReservedCgroup")?,
             system_cgroups: self.text("systemCgroups")?,
             cgroup_root: self.text("cgroupRoot")?,
             cgroups_per_qos: self.boolean("cgroupsPerQOS")?,
@@ -274,9 +297,12 @@ impl Decoder<'_, '_> {
     }
 
     fn text(&self, name: &str) -> Result<Option<String>, ManifestError> {
-        let Some(field) = self.body.get(name)? else { return Ok(None) };
-        let text = string(&field, name)?;
-        Ok(Some(text).filter(|text| !text.is_empty()))
+        Ok(self.text_or_empty(name)?.filter(|text| !text.is_empty()))
+    }
+
+    /// The same of a field in which an empty text takes away what a distribution sets.
+    fn text_or_empty(&self, name: &str) -> Result<Option<String>, ManifestError> {
+        self.body.get(name)?.map(|field| string(&field, name)).transpose()
     }
 
     fn duration(&self, name: &str) -> Result<Option<Duration>, ManifestError> {

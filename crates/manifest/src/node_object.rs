@@ -1,11 +1,14 @@
-//! A Node object: the name, the labels and the taints by which pods select nodes, and the kubelet's version.
+//! A Node object: the name, the labels and the taints by which pods select nodes, the kubelet's version, and how large the
+//! node is.
 
 use std::collections::BTreeMap;
 
+use k8s_quantity::Quantity;
 use pod_spec::Taint;
 
 use crate::constraints::{read_each, read_labels};
 use crate::node::Field;
+use crate::quantity::quantity;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
@@ -20,6 +23,10 @@ pub struct NodeObject {
     pub taints: Vec<Taint>,
     /// `status.nodeInfo.kubeletVersion`, such as `v1.37.1`; `None` where the kubelet has not reported yet.
     pub kubelet_version: Option<String>,
+    /// `status.capacity.cpu`; `None` as above.
+    pub cpus: Option<Quantity>,
+    /// `status.capacity.memory`; `None` as above.
+    pub memory: Option<Quantity>,
 }
 
 /// Reads one Node object, as `kubectl get node NAME -o yaml` prints it. All of its other fields are ignored.
@@ -58,7 +65,12 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
     let version = document.descend(&["status", "nodeInfo", "kubeletVersion"])?;
     let version = version.map(|version| version.text("a version such as v1.37.1")).transpose()?;
     let kubelet_version = version.filter(|version| !version.is_empty()).map(str::to_owned);
-    Ok(NodeObject { name, labels, taints, kubelet_version })
+    let capacity = |resource| {
+        let amount = document.descend(&["status", "capacity", resource]).ok().flatten();
+        amount.and_then(|amount| quantity(&amount).ok()).map(|(amount, _)| amount)
+    };
+    let (cpus, memory) = (capacity("cpu"), capacity("memory"));
+    Ok(NodeObject { name, labels, taints, kubelet_version, cpus, memory })
 }
 
 fn read_taint(field: &Field<'_>) -> Result<Taint, ManifestError> {
@@ -91,7 +103,9 @@ mod tests {
         let taint = Taint { key: "gpu".into(), value: "only".into(), effect: "NoExecute".into() };
         let labels = BTreeMap::from([("disk".to_owned(), "ssd".to_owned())]);
         let kubelet_version = Some("v1.37.1".to_owned());
-        let expected = NodeObject { name: "worker-1".into(), labels, taints: vec![taint], kubelet_version };
+        let cpus = "8".parse().ok();
+        let name = "worker-1".into();
+        let expected = NodeObject { name, labels, taints: vec![taint], kubelet_version, cpus, memory: None };
         assert_eq!(read(text), Ok(expected));
         let bare = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}"#;
         assert_eq!(read(bare), Ok(NodeObject { name: "n".into(), ..NodeObject::default() }));

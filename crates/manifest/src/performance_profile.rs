@@ -1,13 +1,16 @@
 //! OpenShift's `PerformanceProfile`: the kubelet's configuration that the node tuning operator makes of it.
 //!
-//! As `cluster-node-tuning-operator` does (`kubeletconfig.New`): CPU manager `static`, the profile's reserved CPUs and
-//! topology policy (`best-effort` where it names none), 500Mi of memory reserved for the kubelet and as much for the
+//! As `cluster-node-tuning-operator` does (`kubeletconfig.New`): CPU manager `static`, the profile's reserved CPUs, with
+//! those for a virtual switch and, under the hint `mixedCpus`, those that pods share, and topology policy (`best-effort`
+//! where it names none), 500Mi of memory reserved for the kubelet and as much for the
 //! system, the usual hard evictions. With `restricted` or `single-numa-node` the memory manager is `Static` and reserves on
 //! NUMA node 0 all that is reserved or evicted; with `single-numa-node` only whole cores are given. The annotation
-//! `kubeletconfig.experimental` comes first, and what it sets of memory and options stays.
+//! `kubeletconfig.experimental` comes first, and what it sets of memory and options stays. With the annotation for
+//! dynamic resource allocation no manager pins anything: drivers do.
 
 use std::collections::BTreeMap;
 
+use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
@@ -17,7 +20,35 @@ use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// The annotation with fields of a `KubeletConfiguration` as JSON.
-const SNIPPET: &str = "kubeletconfig.experimental";
+pub const SNIPPET: &str = "kubeletconfig.experimental";
+/// The annotation that leaves CPUs and memory to drivers.
+const DRA: &str = "performance.openshift.io/dra-resource-management";
+
+/// What a profile says beside the kubelet's configuration.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Profile {
+    /// Its lists of CPUs, as far as they are lists, with the line of each from 1, by their names below `spec.cpu`.
+    pub cpus: BTreeMap<&'static str, (CpuSet, usize)>,
+    /// The text of the annotation with fields of the kubelet, such as `{"maxPods": 50}`.
+    pub annotation: Option<String>,
+}
+
+impl Profile {
+    pub(crate) fn of(document: &Field<'_>) -> Result<Self, ManifestError> {
+        let mut profile = Self::default();
+        for name in ["reserved", "isolated", "shared", "ovsDpdk", "offlined"] {
+            let Some(field) = document.descend(&["spec", "cpu", name])? else { continue };
+            if let Ok(cpus) = field.text(CPUS)?.parse() {
+                profile.cpus.insert(name, (cpus, field.place().position.line));
+            }
+        }
+        let annotation = document.descend(&["metadata", "annotations", SNIPPET])?;
+        profile.annotation = annotation.and_then(|field| field.text("").ok()).map(str::to_owned);
+        Ok(profile)
+    }
+}
+
+const CPUS: &str = "a list of CPUs such as 0-3";
 /// What the kubelet and the system are given, each.
 const RESERVED: &str = "500Mi";
 const EVICTIONS: [(&str, &str); 4] = [
@@ -55,8 +86,26 @@ pub(crate) fn configuration(
     for reserved in [&mut config.kube_reserved, &mut config.system_reserved] {
         reserved.entry("memory".to_owned()).or_insert_with(|| RESERVED.to_owned());
     }
-    if let Some(reserved) = text(&["spec", "cpu", "reserved"], "a list of CPUs such as 0-3")? {
-        config.reserved_system_cpus = Some(reserved);
+    let is_true = |path: &[&str]| -> Result<bool, ManifestError> {
+        Ok(document.descend(path)?.is_some_and(|field| field.is_true()))
+    };
+    let mut reserved = text(&["spec", "cpu", "reserved"], CPUS)?;
+    let beside = [("shared", is_true(&["spec", "workloadHints", "mixedCpus"])?), ("ovsDpdk", true)];
+    for (name, _) in beside.iter().filter(|(_, counts)| *counts) {
+        if let Some(more) = text(&["spec", "cpu", name], CPUS)? {
+            reserved = Some(together(reserved.as_deref().unwrap_or_default(), &more));
+        }
+    }
+    config.reserved_system_cpus = reserved.or(config.reserved_system_cpus);
+    if text(&["metadata", "annotations", DRA], "true or false")?.as_deref() == Some("true") {
+        return Ok(KubeletConfiguration {
+            cpu_manager_policy: Some("none".to_owned()),
+            cpu_manager_policy_options: BTreeMap::new(),
+            memory_manager_policy: Some("None".to_owned()),
+            reserved_memory: Vec::new(),
+            topology_manager_policy: Some("none".to_owned()),
+            ..config
+        });
     }
     let policy = text(&["spec", "numa", "topologyPolicy"], "a topology manager policy")?;
     let policy = policy.unwrap_or_else(|| "best-effort".to_owned());
@@ -72,6 +121,14 @@ pub(crate) fn configuration(
     }
     config.topology_manager_policy = Some(policy);
     Ok(config)
+}
+
+/// Two lists of CPUs as one. One that is none is left for the kubelet to refuse.
+fn together(one: &str, other: &str) -> String {
+    match (one.parse::<CpuSet>(), other.parse::<CpuSet>()) {
+        (Ok(one), Ok(other)) => (&one | &other).to_string(),
+        _ => format!("{one},{other}"),
+    }
 }
 
 /// The fields of the annotation.

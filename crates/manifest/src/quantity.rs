@@ -47,7 +47,7 @@ fn amount(resource: &str, field: &Field<'_>) -> Result<Quantity, ManifestError> 
 }
 
 /// A quantity, bare or quoted, and its text.
-fn quantity<'a>(field: &Field<'a>) -> Result<(Quantity, &'a str), ManifestError> {
+pub(crate) fn quantity<'a>(field: &Field<'a>) -> Result<(Quantity, &'a str), ManifestError> {
     // Kubernetes reads `null` as zero.
     if field.is_null() {
         return Ok((Quantity::default(), "0"));

@@ -102,7 +102,8 @@ fn every_field_in_every_wrapping() {
             config: expected,
             static_pod_path: None,
             kind: ConfigKind::Kubelet,
-            warnings: Vec::new()
+            warnings: Vec::new(),
+            profile: None,
         }
     );
     let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
@@ -121,6 +122,7 @@ fn what_is_not_said() {
         static_pod_path: None,
         kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
+        profile: None,
     };
     assert_eq!(read(HEADER), nothing);
     assert_eq!(read(&format!("{HEADER}cpuManagerPolicy: \"\"\nevictionHard: null\nmaxPods:\n")), nothing);
@@ -386,6 +388,33 @@ fn a_performance_profile_is_what_the_operator_makes_of_it() {
     assert_eq!(annotated.cpu_manager_policy.as_deref(), Some("static"), "the operator's own");
     assert_eq!(annotated.cpu_manager_policy_options["full-pcpus-only"], "false");
     assert_eq!(annotated.reserved_memory[0].limits["memory"].to_string(), "1624Mi");
+}
+
+#[test]
+fn cpus_that_a_profile_keeps_from_pods_are_reserved() {
+    let profile = |cpu: &str, more: &str| {
+        read(&format!(
+            "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {{name: ran{more}}}\nspec:\n  \
+             cpu: {{isolated: 8-15, reserved: 0-3, {cpu}}}\n  numa: {{topologyPolicy: single-numa-node}}\n"
+        ))
+    };
+    let reserved = |read: &KubeletConfigRead| read.config.reserved_system_cpus.clone();
+    assert_eq!(reserved(&profile("ovsDpdk: 4-5", "")).as_deref(), Some("0-5"));
+    let shared = profile("shared: 6-7", "");
+    assert_eq!(reserved(&shared).as_deref(), Some("0-3"), "without its hint");
+    let hinted = "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {name: a}\nspec:\n  \
+                  cpu: {isolated: 8-15, reserved: 0-3, shared: 6-7}\n  workloadHints: {mixedCpus: true}\n";
+    assert_eq!(reserved(&read(hinted)).as_deref(), Some("0-3,6-7"));
+    let cpus = shared.profile.unwrap().cpus;
+    assert_eq!(cpus["isolated"], ("8-15".parse().unwrap(), 5));
+
+    let managed = profile("", r#", annotations: {performance.openshift.io/dra-resource-management: "true"}"#);
+    let config = managed.config;
+    assert_eq!(
+        (config.cpu_policy(), config.memory_policy(), config.topology_policy(), config.reserved_cpus()),
+        ("none", "None", "none", "0-3")
+    );
+    assert!(config.cpu_manager_policy_options.is_empty() && config.reserved_memory.is_empty());
 }
 
 #[test]
