@@ -1,13 +1,18 @@
 //! Bottlerocket's settings: the kubelet's configuration that the node makes of them when it boots.
 //!
 //! They are TOML in user data (`[settings.kubernetes]`) and JSON as `apiclient get settings.kubernetes` prints them. What
-//! they leave out is worked out as on Amazon EKS: `kubeReserved` by the number of CPUs and of pods.
+//! they leave out is worked out as on Amazon EKS: `kubeReserved` by the number of CPUs and of pods. Cgroups for what is
+//! reserved are set unless CPUs are listed, which the kubelet does not take beside them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use topology_manifest::{Source, Warning};
+
+use crate::distribution::{memory_for_pods, milli_cpus_of_kubelet};
 
 #[derive(Deserialize)]
 struct UserData {
@@ -29,6 +34,8 @@ struct Kubernetes {
     cpu_manager_reconcile_period: Option<String>,
     topology_manager_policy: Option<String>,
     topology_manager_scope: Option<String>,
+    topology_manager_policy_options: BTreeMap<String, Value>,
+    reserved_cpus: Option<String>,
     memory_manager_policy: Option<String>,
     /// By NUMA node.
     memory_manager_reserved_memory: BTreeMap<String, NodeMemory>,
@@ -67,7 +74,6 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupRoot": "/",
-        "kubeReservedCgroup": "/runtime",
         "staticPodPath": "/etc/kubernetes/static-pods/",
         "cpuManagerPolicy": settings.cpu_manager_policy.as_deref().unwrap_or("none"),
         "maxPods": settings.max_pods.unwrap_or(110),
@@ -86,7 +92,16 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
     set("topologyManagerPolicy", settings.topology_manager_policy.map(Value::from));
     set("topologyManagerScope", settings.topology_manager_scope.map(Value::from));
     set("systemReserved", map(&settings.system_reserved));
-    set("systemReservedCgroup", map(&settings.system_reserved).map(|_| "/system".into()));
+    if settings.reserved_cpus.is_none() {
+        set("kubeReservedCgroup", Some("/runtime".into()));
+        set("systemReservedCgroup", map(&settings.system_reserved).map(|_| "/system".into()));
+    }
+    set("reservedSystemCPUs", settings.reserved_cpus.map(Value::from));
+    // Booleans and numbers are written with quotes or without.
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let options = settings.topology_manager_policy_options.iter();
+    let options = options.map(|(option, value)| (option.clone(), text(value)));
+    set("topologyManagerPolicyOptions", map(&options.collect()));
     set("evictionHard", map(&settings.eviction_hard));
     let reserved: Vec<Value> = settings
         .memory_manager_reserved_memory
@@ -108,20 +123,112 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
     Ok(fields.to_string())
 }
 
-/// What is reserved for the kubelet: the settings, else 60m of the first CPU, 10m of the second, 5m of each of the next two
-/// and 2.5m of each further one; 255Mi and 11Mi for each pod where the number of pods is set; 1Gi of storage.
+/// The settings in a text that Bottlerocket does not have, each as a warning.
+pub(crate) fn unknown(source: &Source<'_>) -> Vec<Warning> {
+    let text = source.text;
+    let table: Option<toml::Table> =
+        toml::from_str(text).ok().or_else(|| serde_json::from_str::<toml::Table>(text).ok());
+    let settings = table.as_ref().and_then(|table| table.get("settings")?.get("kubernetes")?.as_table());
+    let keys = settings.into_iter().flat_map(toml::Table::keys);
+    let unknown = keys.filter(|key| !SETTINGS.contains(&key.as_str()));
+    unknown.map(|key| Warning::of_key(source, &place(text, key), SETTINGS, EXPECTED)).collect()
+}
+
+const EXPECTED: &str = "a setting of Bottlerocket below settings.kubernetes; this one has no effect";
+
+/// Where a text has this key, comments aside.
+fn place(text: &str, key: &str) -> Range<usize> {
+    let is_in_word =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    let bytes = text.as_bytes();
+    let is_key = |at: &usize| {
+        let line = text.get(..*at).unwrap_or_default().rsplit('\n').next().unwrap_or_default();
+        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+        !line.contains('#') && !is_in_word(before) && !is_in_word(bytes.get(at + key.len()))
+    };
+    let at = text.match_indices(key).map(|(at, _)| at).find(is_key).unwrap_or_default();
+    at..at + key.len()
+}
+
+/// What Bottlerocket has below `settings.kubernetes`.
+const SETTINGS: &[&str] = &[
+    "allowed-unsafe-sysctls",
+    "api-server",
+    "authentication-mode",
+    "bootstrap-token",
+    "cloud-provider",
+    "cluster-certificate",
+    "cluster-dns-ip",
+    "cluster-domain",
+    "cluster-name",
+    "container-log-max-files",
+    "container-log-max-size",
+    "container-log-max-workers",
+    "container-log-monitor-interval",
+    "cpu-cfs-quota-enforced",
+    "cpu-manager-policy",
+    "cpu-manager-policy-options",
+    "cpu-manager-reconcile-period",
+    "credential-providers",
+    "device-ownership-from-security-context",
+    "event-burst",
+    "event-qps",
+    "eviction-hard",
+    "eviction-max-pod-grace-period",
+    "eviction-soft",
+    "eviction-soft-grace-period",
+    "fail-cgroup-v1",
+    "fail-cgroupv1",
+    "hostname-override",
+    "hostname-override-source",
+    "ids-per-pod",
+    "image-gc-high-threshold-percent",
+    "image-gc-low-threshold-percent",
+    "image-maximum-gc-age",
+    "image-minimum-gc-age",
+    "kube-api-burst",
+    "kube-api-qps",
+    "kube-reserved",
+    "kubelet-extra-config",
+    "log-level",
+    "max-parallel-image-pulls",
+    "max-pods",
+    "memory-manager-policy",
+    "memory-manager-reserved-memory",
+    "memory-swap-behavior",
+    "node-ip",
+    "node-labels",
+    "node-taints",
+    "pod-infra-container-image",
+    "pod-pids-limit",
+    "provider-id",
+    "registry-burst",
+    "registry-qps",
+    "reserved-cpus",
+    "seccomp-default",
+    "server-certificate",
+    "server-key",
+    "server-tls-bootstrap",
+    "shutdown-grace-period",
+    "shutdown-grace-period-for-critical-pods",
+    "single-process-oom-kill",
+    "standalone-mode",
+    "static-pods",
+    "static-pods-enabled",
+    "system-reserved",
+    "topology-manager-policy",
+    "topology-manager-policy-options",
+    "topology-manager-scope",
+];
+
+/// What is reserved for the kubelet: the settings, else what Amazon does of CPUs, and of memory where the number of pods
+/// is set; 1Gi of storage.
 fn kube_reserved(settings: &Kubernetes, cpus: usize) -> BTreeMap<String, String> {
     let mut reserved = settings.kube_reserved.clone();
-    let of_cpus = match cpus {
-        0 => 0,
-        1 => 60,
-        2 => 70,
-        3 => 75,
-        more => 80 + (more - 4) * 5 / 2,
-    };
-    reserved.entry("cpu".to_owned()).or_insert_with(|| format!("{of_cpus}m"));
+    reserved.entry("cpu".to_owned()).or_insert_with(|| format!("{}m", milli_cpus_of_kubelet(cpus)));
     if let Some(pods) = settings.max_pods {
-        reserved.entry("memory".to_owned()).or_insert_with(|| format!("{}Mi", 255 + 11 * u64::from(pods)));
+        let memory = memory_for_pods(pods.into());
+        reserved.entry("memory".to_owned()).or_insert_with(|| format!("{memory}Mi"));
     }
     reserved.entry("ephemeral-storage".to_owned()).or_insert_with(|| "1Gi".to_owned());
     reserved
@@ -153,6 +260,35 @@ mod tests {
         check(text, 96, "reservedMemory", &json!([{"numaNode": 0, "limits": {"memory": "1Gi"}}]));
         let reserved = json!({"cpu": "310m", "memory": "893Mi", "ephemeral-storage": "1Gi"});
         check(text, 96, "kubeReserved", &reserved);
+    }
+
+    #[test]
+    fn options_of_the_topology_manager_and_listed_cpus_are_read() {
+        let text = "[settings.kubernetes]\nreserved-cpus = \"0-1\"\n\
+                    [settings.kubernetes.topology-manager-policy-options]\n\
+                    prefer-closest-numa-nodes = true\nmax-allowable-numa-nodes = \"34\"\n";
+        let options = json!({"prefer-closest-numa-nodes": "true", "max-allowable-numa-nodes": "34"});
+        check(text, 96, "topologyManagerPolicyOptions", &options);
+        check(text, 96, "reservedSystemCPUs", &json!("0-1"));
+        check(text, 96, "kubeReservedCgroup", &Value::Null);
+        check("[settings.kubernetes]\n", 96, "kubeReservedCgroup", &json!("/runtime"));
+    }
+
+    #[test]
+    fn settings_that_there_are_not_are_told_with_their_place() {
+        let text = "# topology-manager-polcy\n[settings.kubernetes]\ntopology-manager-polcy = \"none\"\n\
+                    max-pods = 110\nno-such-thing = 1\n";
+        let found = unknown(&Source { name: "user-data.toml", text });
+        let found: Vec<_> =
+            found.iter().map(Warning::as_error).map(|own| (own.line(), own.problem().to_string())).collect();
+        let expected = [
+            (5, "there is no field \"no-such-thing\"".to_owned()),
+            (3, "there is no field \"topology-manager-polcy\"".to_owned()),
+        ];
+        assert_eq!(found, expected);
+        assert!(unknown(&Source { name: "a", text: "[settings.kubernetes]\nnode-ip = \"::1\"" }).is_empty());
+        let json = r#"{"settings": {"kubernetes": {"max-pod": 3}}}"#;
+        assert_eq!(unknown(&Source { name: "a", text: json }).len(), 1);
     }
 
     #[test]

@@ -8,12 +8,13 @@ use config_advice::pinned;
 use node_config::{KubeletConfiguration, OwnOptions, Rules};
 use node_output::manifest_error;
 use topology_manifest::{
-    ConfigKind, KubeletConfigRead, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
+    ConfigKind, KubeletConfigRead, Profile, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
     read_own_options,
 };
 use topology_model::KubeletView;
 
 use crate::bottlerocket;
+use crate::distribution::Base;
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
@@ -32,19 +33,39 @@ pub struct ReadConfiguration {
     pub kind: ConfigKind,
     /// What in it has no effect.
     pub warnings: Vec<Warning>,
+    /// What a `PerformanceProfile` says beside it.
+    pub profile: Option<Profile>,
+    /// What of [`config`](Self::config) is its distribution's.
+    base: Base,
 }
 
 impl ReadConfiguration {
-    /// What the kubelet will be told that the file does not have.
+    /// What the kubelet will be told that the file does not have and nobody here knows.
     #[must_use]
     pub fn gap(&self) -> Option<Notice> {
-        (self.kind == ConfigKind::Eks && self.config.kube_reserved.is_empty()).then(|| {
+        if self.kind != ConfigKind::Eks {
+            return None;
+        }
+        let name = &self.name;
+        let told = "nodeadm reserves memory for the kubelet by the instance type, 255Mi and 11Mi for each of its pods";
+        if let Some(pods) = self.base.pods {
+            return Some(Notice::warning(format!(
+                "{name} is a NodeConfig: {told}; its reservedMemory is right where an instance has {pods} pods, and \
+                 decided as if it had"
+            )));
+        }
+        (!self.config.kube_reserved.contains_key("memory")).then(|| {
             Notice::warning(format!(
-                "{} is a NodeConfig: nodeadm adds kubeReserved by the instance type, which is not known here; decided as \
-                 if nothing were reserved for the kubelet",
-                self.name
+                "{name} is a NodeConfig: {told}, which is not known here; decided as if no memory were reserved for the \
+                 kubelet"
             ))
         })
+    }
+
+    /// A proposal for the kubelet's configuration, as it has to be written over what the distribution sets.
+    #[must_use]
+    pub fn written(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
+        self.base.over(proposal)
     }
 }
 
@@ -61,6 +82,8 @@ pub(crate) fn read(
         static_pods: None,
         kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
+        profile: None,
+        base: Base::default(),
     };
     match argument {
         PINNED => Ok(built_in(pinned(view))),
@@ -106,7 +129,7 @@ pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConf
         .collect::<Result<Vec<_>, _>>()
         .and_then(|sources| read_kubelet_drop_ins(&sources, rules))
         .map_err(manifest_error)?;
-    Ok(of_read(folder, read))
+    Ok(of_read(folder, read, 0))
 }
 
 /// Adds the drop-ins below a folder in the kubelet's order: by name, those of a folder where its name stands.
@@ -139,21 +162,22 @@ pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The configuration in a text that is called `name`, on a machine with so many CPUs.
-pub(crate) fn from_text(
-    name: &str,
-    text: &[u8],
-    cpus: usize,
-    rules: Rules,
-) -> anyhow::Result<ReadConfiguration> {
+///
+/// # Errors
+/// It is none.
+pub fn from_text(name: &str, text: &[u8], cpus: usize, rules: Rules) -> anyhow::Result<ReadConfiguration> {
     if let Some(settings) = settings(text) {
         let made = bottlerocket::configuration(name, settings, cpus)?;
         let source = Source { name, text: &made };
-        return Ok(of_read(name, read_kubelet_config_of(&source, rules).map_err(manifest_error)?));
+        let read = read_kubelet_config_of(&source, rules).map_err(manifest_error)?;
+        let warnings = bottlerocket::unknown(&Source { name, text: settings });
+        let kind = ConfigKind::Bottlerocket;
+        return Ok(ReadConfiguration { kind, warnings, ..of_read(name, read, cpus) });
     }
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config_of(&source, rules))
         .map_err(manifest_error)?;
-    Ok(of_read(name, read))
+    Ok(of_read(name, read, cpus))
 }
 
 /// Settings of Bottlerocket, if the text is such.
@@ -166,12 +190,16 @@ pub(crate) fn is_settings(text: &[u8]) -> bool {
     settings(text).is_some()
 }
 
-fn of_read(name: &str, read: KubeletConfigRead) -> ReadConfiguration {
+/// On a machine with so many CPUs.
+fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadConfiguration {
+    let base = Base::of(read.kind, &read.config, cpus);
     ReadConfiguration {
         name: name.to_owned(),
-        config: read.config,
+        config: base.under(read.config),
         static_pods: read.static_pod_path.map(PathBuf::from),
         kind: read.kind,
         warnings: read.warnings,
+        profile: read.profile,
+        base,
     }
 }

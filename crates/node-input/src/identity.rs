@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use admission_report::Notice;
+use k8s_quantity::{Amount, Quantity};
 use node_output::manifest_error;
 use pod_spec::{Container, Pod};
 use topology_admission::Identity;
 use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
-use crate::node::LoadedNode;
+use crate::node::{InputWarning, LoadedNode};
 use crate::sources::IdentitySource;
 
 impl IdentitySource {
@@ -16,12 +18,7 @@ impl IdentitySource {
     /// # Errors
     /// The file cannot be read, or a name or label is wrong.
     fn read(&self) -> anyhow::Result<Option<Identity>> {
-        if let Some(path) = &self.node {
-            let text = crate::files::read(path)?;
-            let node = Source::from_bytes(&path.display().to_string(), &text)
-                .and_then(|source| read_node(&source))
-                .map_err(manifest_error)?;
-            let NodeObject { name, labels, taints, .. } = node;
+        if let Some(NodeObject { name, labels, taints, .. }) = self.object()? {
             return Ok(Some(Identity { name, labels, taints }));
         }
         let Some(name) = self.node_name.clone() else { return Ok(None) };
@@ -30,6 +27,16 @@ impl IdentitySource {
         let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let labels = own.into_iter().chain(self.labels()?).collect();
         Ok(Some(Identity { name, labels, taints: Vec::new() }))
+    }
+
+    /// The Node object that is given; `None`: none is.
+    fn object(&self) -> anyhow::Result<Option<NodeObject>> {
+        let Some(path) = &self.node else { return Ok(None) };
+        let text = crate::files::read(path)?;
+        let node = Source::from_bytes(&path.display().to_string(), &text)
+            .and_then(|source| read_node(&source))
+            .map_err(manifest_error)?;
+        Ok(Some(node))
     }
 
     /// The labels that are given beside those that a kubelet gives itself.
@@ -58,10 +65,34 @@ impl LoadedNode {
     /// # Errors
     /// It cannot be read.
     pub fn with_identity(mut self, given: &IdentitySource) -> anyhow::Result<Self> {
+        if let Some(object) = given.object()? {
+            self.warnings.extend(self.other_machine(&object).map(InputWarning::Notice));
+        }
         if let Some(identity) = given.read()? {
             self.node = self.node.as_ref().clone().with_identity(identity).into();
         }
         Ok(self)
+    }
+
+    /// That a Node object has not the size of the machine.
+    fn other_machine(&self, object: &NodeObject) -> Option<Notice> {
+        let (name, machine) = (&object.name, &self.line.machine);
+        let own = i64::try_from(self.cpus.num_cpus()).unwrap_or(i64::MAX);
+        if let Some(cpus) = object.cpus.as_ref().map(Quantity::value).filter(|cpus| *cpus != own) {
+            return Some(Notice::warning(format!(
+                "Node {name} has {cpus} CPUs, and machine {machine} {own}: they are not the same node"
+            )));
+        }
+        let own = self.view().memory_capacity();
+        let theirs = u64::try_from(object.memory.as_ref()?.value()).ok()?;
+        // A kernel may keep a little more or less for itself after each boot.
+        let is_other = own > 0 && theirs.abs_diff(own) > own / 20;
+        is_other.then(|| {
+            let (theirs, own) = (Amount::Bytes(theirs), Amount::Bytes(own));
+            Notice::warning(format!(
+                "Node {name} has {theirs} of memory, and machine {machine} {own}: they are not the same node"
+            ))
+        })
     }
 
     /// What these pods demand and nobody knows of the node, as text to be shown.

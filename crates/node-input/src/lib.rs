@@ -10,6 +10,7 @@ mod memory;
 mod hugepages;
 mod view;
 mod change;
+mod distribution;
 mod bottlerocket;
 mod configuration;
 mod devices;
@@ -39,7 +40,7 @@ mod pods;
 mod files;
 
 pub use change::{changed_problems, changes};
-pub use configuration::{PINNED, ReadConfiguration};
+pub use configuration::{PINNED, ReadConfiguration, from_text as configuration_of_text};
 pub use devices::DeviceText;
 pub use files::{name as shown_name, read};
 pub use folder::{any_state_of, must_be_folder, state_of};
