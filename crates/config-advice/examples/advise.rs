@@ -21,7 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             println!("  expected {field}: {value}");
         }
     }
-    for note in held_back(&config, &proposal, &view, target).into_iter().chain(notes(&proposal, &view)) {
+    for note in
+        held_back(&config, &proposal, &view, target).into_iter().chain(notes(&proposal, &view, target))
+    {
         println!("note: {note}");
     }
     println!("{}", serde_json::to_string_pretty(&proposal)?);

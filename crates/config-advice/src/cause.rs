@@ -3,13 +3,16 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
+use core::mem::discriminant;
 
 use cpuset::CpuSet;
 use node_config::{CpuConfigError, Invalid, InvalidField, ReservationError, ReservedFor};
 use serde::Serialize;
 use topology_admission::StartFault;
 
+use crate::amount::SmallAmount;
 use crate::hazard::Hazard;
+use crate::idle::Idle;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -18,7 +21,7 @@ use crate::hazard::Hazard;
 pub enum Severity {
     /// The kubelet does not start.
     Refused,
-    /// The kubelet starts and ignores the field. Readers of files find this, [`check`](crate::check) does not.
+    /// The kubelet starts and ignores the field, or a part of it.
     WithoutEffect,
     /// The kubelet starts, and pods cannot be admitted or harm each other.
     Harmful,
@@ -56,6 +59,17 @@ pub enum Doubt {
     },
     /// Memory is reserved by NUMA node, and memory is not managed.
     ReservedMemoryUnused,
+    /// Huge pages of the machine are bound to no NUMA node, because memory is not managed, while CPUs are aligned.
+    HugePagesUnbound,
+    /// Settings of one field that have no effect; at least one.
+    Idle(Vec<Idle>),
+    /// Amounts of one field that are next to nothing; at least one.
+    SmallAmounts {
+        /// The field.
+        field: &'static str,
+        /// The amounts.
+        amounts: Vec<SmallAmount>,
+    },
 }
 
 impl Cause {
@@ -64,12 +78,25 @@ impl Cause {
         match self {
             Self::Invalid(_) | Self::Start(_) => Severity::Refused,
             Self::Hazard(_) => Severity::Harmful,
+            Self::Doubt(Doubt::Idle(_) | Doubt::ReservedMemoryUnused) => Severity::WithoutEffect,
             Self::Doubt(_) => Severity::Doubtful,
         }
     }
 
+    /// Whether the other is of the same kind, whatever its values, in the same field.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let is_same_kind = match (self, other) {
+            (Self::Invalid(one), Self::Invalid(other)) => one == other,
+            (Self::Start(one), Self::Start(other)) => one == other,
+            (Self::Hazard(one), Self::Hazard(other)) => discriminant(one) == discriminant(other),
+            (Self::Doubt(one), Self::Doubt(other)) => discriminant(one) == discriminant(other),
+            _ => false,
+        };
+        is_same_kind && self.field() == other.field()
+    }
+
     /// The field that has to change.
-    pub(crate) const fn field(&self) -> &'static str {
+    pub(crate) fn field(&self) -> &'static str {
         match self {
             Self::Invalid(invalid) => invalid_field(invalid.field()),
             Self::Start(fault) => fault_field(fault),
@@ -77,6 +104,9 @@ impl Cause {
             Self::Doubt(Doubt::SplitCores { .. }) => "reservedSystemCPUs",
             Self::Doubt(Doubt::AlignsDevicesAlone { .. }) => "topologyManagerPolicy",
             Self::Doubt(Doubt::ReservedMemoryUnused) => "reservedMemory",
+            Self::Doubt(Doubt::HugePagesUnbound) => "memoryManagerPolicy",
+            Self::Doubt(Doubt::Idle(idle)) => idle.first().map_or("", |idle| idle.field),
+            Self::Doubt(Doubt::SmallAmounts { field, .. }) => field,
         }
     }
 }
@@ -107,9 +137,21 @@ impl fmt::Display for Doubt {
                 f,
                 "{policy} aligns devices alone: cpuManagerPolicy is none, and memoryManagerPolicy None"
             ),
-            Self::ReservedMemoryUnused => f.write_str("without effect: memoryManagerPolicy is None"),
+            Self::ReservedMemoryUnused => f.write_str("memoryManagerPolicy is None"),
+            Self::HugePagesUnbound => f.write_str(
+                "with None nothing binds the huge pages of this machine to a NUMA node: those of a pod may be on another one than its CPUs",
+            ),
+            Self::Idle(idle) => list(f, idle),
+            Self::SmallAmounts { amounts, .. } => list(f, amounts),
         }
     }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, items: &[impl fmt::Display]) -> fmt::Result {
+    for (at, item) in items.iter().enumerate() {
+        write!(f, "{}{item}", if at == 0 { "" } else { "; " })?;
+    }
+    Ok(())
 }
 
 const fn invalid_field(wrong: &InvalidField) -> &'static str {

@@ -11,9 +11,11 @@ use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
 use crate::Target;
+use crate::amount::too_small;
 use crate::cause::{Cause, Doubt};
 use crate::changes::copy;
-use crate::hazard::hazards;
+use crate::hazard::{hazards, hazards_in};
+use crate::idle::idle;
 use crate::remedy::{group, remedy};
 
 /// A field that is wrong.
@@ -36,12 +38,16 @@ pub fn check(
     view: &KubeletView,
     target: Target,
 ) -> Vec<Finding> {
+    let unavoidable = faults(proposal, proposal, view, target);
+    let is_avoidable = |cause: &Cause| !unavoidable.iter().any(|own| own.is_like(cause));
     let finding = |cause: Cause| {
         let field = cause.field();
         let is_there = |config: &KubeletConfiguration| {
-            faults(config, proposal, view, target).iter().any(|cause| cause.field() == field)
+            let own = faults_in(field, config, proposal, view, target);
+            own.iter().any(|own| own.field() == field && is_avoidable(own))
         };
-        let remedy = remedy(config, proposal, field, is_there);
+        let is_known = !is_avoidable(&cause);
+        let remedy = if is_known { BTreeMap::new() } else { remedy(config, proposal, field, is_there) };
         Finding { field, cause, remedy }
     };
     faults(config, proposal, view, target).into_iter().map(finding).collect()
@@ -53,7 +59,37 @@ fn faults(
     view: &KubeletView,
     target: Target,
 ) -> Vec<Cause> {
-    // The kubelet stops at the first fault; the next one shows when that is repaired.
+    let mut found = all_start_faults(config, proposal, view);
+    let harmful = hazards(config, view, target).into_iter().map(Cause::Hazard);
+    let doubtful = doubts(config, proposal, view).into_iter().map(Cause::Doubt);
+    for cause in harmful.chain(doubtful) {
+        if found.iter().all(|known| known.field() != cause.field()) {
+            found.push(cause);
+        }
+    }
+    found
+}
+
+/// The same without pods tried where that cannot tell about this field; of a field there may be several faults.
+fn faults_in(
+    field: &str,
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<Cause> {
+    let mut found = all_start_faults(config, proposal, view);
+    found.extend(doubts(config, proposal, view).into_iter().map(Cause::Doubt));
+    found.extend(hazards_in(field, config, view, target).into_iter().map(Cause::Hazard));
+    found
+}
+
+/// The kubelet stops at the first fault; the next one shows when that is repaired as the proposal has it.
+fn all_start_faults(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+) -> Vec<Cause> {
     let mut found: Vec<Cause> = Vec::new();
     let mut repaired = config.clone();
     loop {
@@ -66,13 +102,6 @@ fn faults(
             for field in group(cause.field()) {
                 copy(&mut repaired, proposal, field);
             }
-            found.push(cause);
-        }
-    }
-    let harmful = hazards(config, view, target).into_iter().map(Cause::Hazard);
-    let doubtful = doubts(config, view).into_iter().map(Cause::Doubt);
-    for cause in harmful.chain(doubtful) {
-        if found.iter().all(|known| known.field() != cause.field()) {
             found.push(cause);
         }
     }
@@ -91,7 +120,7 @@ fn start_faults(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Cause>
     }
 }
 
-fn doubts(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Doubt> {
+fn doubts(config: &KubeletConfiguration, proposal: &KubeletConfiguration, view: &KubeletView) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let reserved: CpuSet = config.reserved_cpus().parse().unwrap_or_default();
     let split = view
@@ -100,15 +129,35 @@ fn doubts(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Doubt> {
         .filter(|(_, core)| !core.is_disjoint(&reserved) && !core.is_subset(&reserved))
         .map(|(_, core)| core.clone());
     let cores: Vec<CpuSet> = split.collect();
-    if !cores.is_empty() && config.cpu_policy() == "static" {
+    // The only core that there is has to be split.
+    if !cores.is_empty() && config.cpu_policy() == "static" && view.cpus().cores().len() > 1 {
         doubts.push(Doubt::SplitCores { reserved, cores });
     }
     let policy = config.topology_policy();
-    if policy != "none" && config.cpu_policy() != "static" && config.memory_policy() != "Static" {
+    let no_memory = config.memory_policy() != "Static";
+    if policy != "none" && config.cpu_policy() != "static" && no_memory {
         doubts.push(Doubt::AlignsDevicesAlone { policy: policy.into() });
     }
-    if config.memory_policy() != "Static" && !config.reserved_memory.is_empty() {
+    if config.memory_policy() == "None" && !config.reserved_memory.is_empty() {
         doubts.push(Doubt::ReservedMemoryUnused);
+    }
+    let has_pages = view.node_memory().iter().flat_map(|node| &node.hugepages).any(|size| size.num_pages > 0);
+    if no_memory && policy != "none" && has_pages && proposal.memory_policy() == "Static" {
+        doubts.push(Doubt::HugePagesUnbound);
+    }
+    let mut idle = idle(config, view);
+    while let Some(field) = idle.first().map(|first| first.field) {
+        let (of_field, others) = idle.into_iter().partition(|own| own.field == field);
+        doubts.push(Doubt::Idle(of_field));
+        idle = others;
+    }
+    for (field, amounts) in
+        [("systemReserved", &config.system_reserved), ("kubeReserved", &config.kube_reserved)]
+    {
+        let amounts = too_small(amounts);
+        if !amounts.is_empty() {
+            doubts.push(Doubt::SmallAmounts { field, amounts });
+        }
     }
     doubts
 }

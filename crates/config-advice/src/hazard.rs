@@ -4,18 +4,23 @@
 //! - Node ids that do not fit a mask of 64 bits, and ids with gaps where distances are looked up by id: the kubelet
 //!   crashes at the first pod.
 //! - More reserved on a NUMA node than it has: the kubelet's free memory wraps.
+//! - Reserved CPUs that the kubelet can give to a pod, after which it does not start again (see `given_out.rs`).
 //! - Rules under which no ordinary pod is ever admitted (see `trial.rs`).
+//! - A full node on which the kubelet does not start again, or refuses pods that run (see `full_node.rs`).
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::KubeletConfiguration;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::Target;
 use crate::cost::{Cost, Walked, cost, in_words};
+use crate::full_node::{NotAgain, not_again};
+use crate::given_out::{TakenWhole, Unit, reserved_by, taken_whole};
 use crate::trial;
 
 /// A way in which a kubelet that has started cannot work.
@@ -77,10 +82,37 @@ pub enum Hazard {
         /// The program that would reserve it.
         target: Target,
     },
+    /// The kubelet can give reserved CPUs to a pod, and does not start again then.
+    ReservedGivenOut {
+        /// The CPUs of a core or socket that is taken as a whole.
+        unit: CpuSet,
+        /// Those of them that are reserved.
+        reserved: CpuSet,
+        /// What it is.
+        kind: Unit,
+    },
     /// No ordinary pod is admitted, even on an empty node.
     AdmitsNothing {
         /// The kubelet's reason, such as `TopologyAffinityError`.
         reason: String,
+        /// What each pod asks for beside CPUs.
+        memory: Quantity,
+        /// The field that has to change.
+        field: &'static str,
+    },
+    /// Where pods hold all CPUs that are not reserved, the kubelet does not start again.
+    NoRestart {
+        /// Its words.
+        error: String,
+        /// The field that has to change.
+        field: &'static str,
+    },
+    /// Where pods hold all CPUs that are not reserved, the kubelet starts again and refuses pods that run.
+    RefusedAtRestart {
+        /// Its reason.
+        reason: String,
+        /// The field that has to change.
+        field: &'static str,
     },
 }
 
@@ -101,11 +133,13 @@ impl Hazard {
             | Self::SlowMerge { .. }
             | Self::SlowMergeOfHugePages { .. }
             | Self::NodeIdOutOfRange { user: HintUser::Memory, .. } => MEMORY,
-            Self::SlowCpuHints { .. }
-            | Self::NodeIdOutOfRange { user: HintUser::Topology(_), .. }
-            | Self::AdmitsNothing { .. } => POLICY,
+            Self::SlowCpuHints { .. } | Self::NodeIdOutOfRange { user: HintUser::Topology(_), .. } => POLICY,
+            Self::AdmitsNothing { field, .. }
+            | Self::NoRestart { field, .. }
+            | Self::RefusedAtRestart { field, .. } => field,
             Self::DistancesById => "topologyManagerPolicyOptions",
             Self::ReservedTooMuch { .. } => "reservedMemory",
+            Self::ReservedGivenOut { .. } => "reservedSystemCPUs",
         }
     }
 }
@@ -160,10 +194,47 @@ impl fmt::Display for Hazard {
                     Target::Topolet => ": nothing is free there",
                 })
             }
-            Self::AdmitsNothing { reason } => write!(
+            Self::ReservedGivenOut { unit, reserved, kind } => {
+                let (unit_is, differ) = match kind {
+                    Unit::Core => ("core", "cores of this machine differ in their number of threads"),
+                    Unit::Socket => ("socket", "sockets of this machine differ in their number of CPUs"),
+                };
+                let part = if reserved.len() == 1 { "is" } else { "are" };
+                write!(
+                    f,
+                    "{reserved} {part} a part of {unit_is} {unit}, and the {differ}: the kubelet can give all of {unit} to a pod, reserved CPUs among them, and does not start again then"
+                )
+            }
+            Self::AdmitsNothing { reason, memory, .. } => write!(
                 f,
-                "no Guaranteed pod of 1 to 8 CPUs and 1Gi is ever admitted, even on an empty node: {reason}"
+                "no Guaranteed pod of 1 to 8 CPUs and {memory} is ever admitted, even on an empty node: {reason}"
             ),
+            Self::NoRestart { error, field } => {
+                write!(
+                    f,
+                    "where Guaranteed pods hold all CPUs that are not reserved, the kubelet does not start again: {error}"
+                )?;
+                if *field == CPU_OPTIONS {
+                    write!(
+                        f,
+                        ". {STRICT} keeps reserved CPUs out of the shared pool, which must not run empty: leave it out, or keep a pod on the node that requests CPUs and shares them"
+                    )?;
+                }
+                Ok(())
+            }
+            Self::RefusedAtRestart { reason, field } => {
+                write!(
+                    f,
+                    "where Guaranteed pods hold all CPUs that are not reserved, the kubelet refuses running pods when it starts again: {reason}"
+                )?;
+                if *field == CPU_OPTIONS {
+                    write!(
+                        f,
+                        ". Up to kubelet 1.36 {WHOLE_CORES} looks for as many free cores as a running pod holds already: drain the node before its kubelet restarts, or leave the option out"
+                    )?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -179,9 +250,62 @@ pub(crate) const CLOSEST: &str = "prefer-closest-numa-nodes";
 pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
     let mut found = untried_hazards(config, view, target);
     if found.is_empty() {
-        found.extend(trial::admits_nothing(config, view).map(|reason| Hazard::AdmitsNothing { reason }));
+        found.extend(trial::admits_nothing(config, view).map(|(reason, memory)| {
+            let field = field_of(&reason, config);
+            Hazard::AdmitsNothing { reason, memory, field }
+        }));
+    }
+    if found.is_empty() && target == Target::Kubelet {
+        found.extend(full_node(config, view));
     }
     found
+}
+
+/// The hazards as far as they can be about this field: pods are tried only where they can tell.
+pub(crate) fn hazards_in(
+    field: &str,
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: Target,
+) -> Vec<Hazard> {
+    const TRIED: [&str; 5] = [POLICY, CPU_OPTIONS, "reservedSystemCPUs", "systemReserved", "maxPods"];
+    if TRIED.contains(&field) { hazards(config, view, target) } else { untried_hazards(config, view, target) }
+}
+
+/// The field by which a node has no room for any pod, or no policy that admits one.
+fn field_of(reason: &str, config: &KubeletConfiguration) -> &'static str {
+    match reason {
+        "OutOfcpu" if !config.reserved_cpus().is_empty() => "reservedSystemCPUs",
+        "OutOfcpu" | "OutOfmemory" => "systemReserved",
+        "OutOfpods" => "maxPods",
+        "SMTAlignmentError" => CPU_OPTIONS,
+        _ => POLICY,
+    }
+}
+
+/// What becomes of a full node when its kubelet starts again, where that is not the same.
+pub(crate) fn full_node(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
+    let is_on = |option: &str| {
+        let value = config.cpu_manager_policy_options.get(option);
+        value.and_then(|value| node_config::parse_bool(value)).unwrap_or(false)
+    };
+    Some(match not_again(config, view)? {
+        NotAgain::NoStart(error) => {
+            let field = if is_on(STRICT) { CPU_OPTIONS } else { "reservedSystemCPUs" };
+            Hazard::NoRestart { error, field }
+        }
+        NotAgain::Refused(reason) => {
+            let field =
+                if is_on(WHOLE_CORES) && reason == "SMTAlignmentError" { CPU_OPTIONS } else { POLICY };
+            Hazard::RefusedAtRestart { reason, field }
+        }
+    })
+}
+
+/// Reserved CPUs that pods can be given.
+fn given_out(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
+    let TakenWhole { unit, reserved, kind } = taken_whole(view, &reserved_by(config, view)?)?;
+    Some(Hazard::ReservedGivenOut { unit, reserved, kind })
 }
 
 /// What a kubelet with this configuration suffers on this machine and topolet does not, without a trial of pods.
@@ -197,12 +321,18 @@ pub(crate) fn untried_hazards(
 ) -> Vec<Hazard> {
     let mut found = excessive_reservations(config, view, target);
     if target == Target::Kubelet {
+        found.extend(given_out(config, view));
         found.extend(crashes(config, view));
         found.extend(slow_admissions(config, view));
     }
     found
 }
 
+/// Option of the CPU manager.
+pub(crate) const STRICT: &str = "strict-cpu-reservation";
+/// Option of the CPU manager.
+pub(crate) const WHOLE_CORES: &str = "full-pcpus-only";
+const CPU_OPTIONS: &str = "cpuManagerPolicyOptions";
 const POLICY: &str = "topologyManagerPolicy";
 const MEMORY: &str = "memoryManagerPolicy";
 

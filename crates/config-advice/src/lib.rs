@@ -3,8 +3,10 @@
 //! # What counts as wrong
 //!
 //! A configuration is wrong if the kubelet does not start with it, or if it starts and then cannot admit ordinary pods,
-//! never ends the admission of one, or crashes ([`Hazard`]). A proposal is checked and tried in the same way, so a
-//! proposal that can be made has no findings.
+//! never ends the admission of one, crashes, or does not start again as it was on a full node ([`Hazard`]); and if a part
+//! of it has no effect or is probably a mistake. A proposal is checked and tried in the same way, so a proposal that can
+//! be made has no findings, but for one: `full-pcpus-only` that was asked for stays, although kubelets before 1.37 refuse
+//! running pods when they restart on a full node.
 #![no_std]
 
 extern crate alloc;
@@ -14,24 +16,35 @@ mod cause;
 mod hazard;
 mod cost;
 mod trial;
+mod full_node;
+mod given_out;
 mod note;
 mod remedy;
 mod changes;
 mod proposal;
 mod pinned;
 mod reserve;
+mod share;
 mod options;
+mod idle;
+mod amount;
+mod spelling;
+mod profile;
 
 use serde::Serialize;
 
+pub use amount::SmallAmount;
 pub use cause::{Cause, Doubt, Severity};
 pub use changes::{Change, changes, merge_patch};
 pub use check::{Finding, check};
+pub use given_out::Unit;
 pub use hazard::{Hazard, HintUser, hazards_of_kubelet};
+pub use idle::{Idle, Why};
 pub use note::{Note, StartProblem};
 pub use pinned::pinned;
+pub use profile::{ProfileCpus, ProfileFault};
 pub use proposal::{held_back, propose};
-pub use trial::notes;
+pub use trial::{Trial, notes};
 
 /// The program that a configuration is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]

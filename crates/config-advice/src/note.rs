@@ -4,6 +4,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use k8s_quantity::Quantity;
+
 use crate::hazard::Hazard;
 
 /// What the user of a proposal has to know beside its changes.
@@ -24,6 +26,8 @@ pub enum Note {
         reason: String,
         /// How many CPUs the refused pods ask for.
         cpus: Vec<u8>,
+        /// What each asks for beside CPUs.
+        memory: Quantity,
     },
     /// A kubelet does not start with the proposal.
     NoStart {
@@ -38,7 +42,13 @@ pub enum Note {
         reason: String,
         /// How many CPUs they ask for.
         cpus: Vec<u8>,
+        /// What each asks for beside CPUs.
+        memory: Quantity,
     },
+    /// A kubelet that restarts on a full node refuses pods that run; what was asked for is kept nevertheless.
+    AtRestart(Hazard),
+    /// Cores of the machine have different numbers of threads, and the kubelet can give a CPU to two pods.
+    CoresDiffer,
 }
 
 /// Why there is no proposal that a kubelet starts with.
@@ -56,9 +66,9 @@ impl fmt::Display for Note {
             Self::NotProposed { field, value, hazard } => {
                 write!(f, "{field} {value} is not proposed: {hazard}")
             }
-            Self::MemoryNotProposed { reason, cpus } => write!(
+            Self::MemoryNotProposed { reason, cpus, memory } => write!(
                 f,
-                "memoryManagerPolicy Static is not proposed: Guaranteed pods of {} CPUs and 1Gi would be refused on an empty node ({reason})",
+                "memoryManagerPolicy Static is not proposed: Guaranteed pods of {} CPUs and {memory} would be refused on an empty node ({reason})",
                 list(cpus)
             ),
             Self::NoStart { problem, fault } => {
@@ -70,9 +80,13 @@ impl fmt::Display for Note {
                 };
                 write!(f, "a kubelet does not start with this proposal, {why}: {fault}")
             }
-            Self::NeverAdmitted { reason, cpus } => write!(
+            Self::AtRestart(hazard) => write!(f, "with what is proposed: {hazard}"),
+            Self::CoresDiffer => f.write_str(
+                "cores of this machine differ in their number of threads: the kubelet's static CPU manager can give a CPU that a pod holds to a second one",
+            ),
+            Self::NeverAdmitted { reason, cpus, memory } => write!(
                 f,
-                "Guaranteed pods of {} CPUs and 1Gi never run here, even on an empty node: {reason}",
+                "Guaranteed pods of {} CPUs and {memory} never run here, even on an empty node: {reason}",
                 list(cpus)
             ),
         }

@@ -1,17 +1,25 @@
 //! Options of a proposal: those given that a kubelet accepts together, and those that suit the machine.
 //!
 //! `full-pcpus-only` is kept and never added: with it pods of an odd number of CPUs are refused on every machine with two
-//! threads a core, and nothing but their manifest can change that.
+//! threads a core, and nothing but their manifest can change that. It is left out where cores count as one thread, so that
+//! it promises nothing, if the kubelet refuses running pods for it, and on a machine with one core, which the system needs.
+//!
+//! `strict-cpu-reservation` is for `topolet serve` alone: no kubelet starts again when pods hold all CPUs that are not
+//! reserved (see `full_node.rs`).
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::mem;
 
-use node_config::KubeletConfiguration;
+use node_config::{KubeletConfiguration, WholeCoreCheck};
 use topology_model::KubeletView;
 
-use crate::hazard::{CLOSEST, has_gaps};
+use crate::Target;
+use crate::full_node::{NotAgain, not_again};
+use crate::hazard::{CLOSEST, STRICT, WHOLE_CORES, has_gaps};
+use crate::idle::has_effect;
 use crate::proposal::starts;
 
 /// The most NUMA nodes that a kubelet accepts by default.
@@ -25,8 +33,13 @@ pub(crate) fn topology_options(config: &mut KubeletConfiguration, view: &Kubelet
     if nodes > USUAL_NODES && config.topology_policy() != "none" {
         config.topology_manager_policy_options.insert(MOST.to_owned(), nodes.to_string());
     }
+    if config.topology_policy() == "none" {
+        // Nothing of it is looked at.
+        config.topology_manager_scope = None;
+        return;
+    }
     for (name, value) in given {
-        if name != CLOSEST || !has_gaps(view) {
+        if (name != CLOSEST || !has_gaps(view)) && has_effect(config, view, &name) {
             add_option(config, view, Options::Topology, &name, &value);
         }
     }
@@ -37,13 +50,20 @@ pub(crate) fn topology_options(config: &mut KubeletConfiguration, view: &Kubelet
 }
 
 /// Options of the CPU manager.
-pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView) {
+pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView, target: Target) {
     let table = view.cpus();
     let given = mem::take(&mut config.cpu_manager_policy_options);
     for (name, value) in given {
         // All of them are booleans, as Kubernetes writes them.
         let value = if is_meant_as_true(&value) { "true" } else { &value };
-        add_option(config, view, Options::Cpu, &name, value);
+        // Where every core is one thread it promises nothing, and harms the restart of a full node nevertheless.
+        let is_harmful =
+            target == Target::Kubelet && config.rules.whole_core_check == WholeCoreCheck::Everyone;
+        let only_harms =
+            name == WHOLE_CORES && (table.cores().len() == 1 || (table.cpus_per_core() == 1 && is_harmful));
+        if has_effect(config, view, &name) && !only_harms {
+            add_option(config, view, Options::Cpu, &name, value);
+        }
     }
     if config.cpu_policy() != "static" {
         return;
@@ -51,8 +71,36 @@ pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView)
     if table.caches().len() > table.nodes().len() {
         add_option(config, view, Options::Cpu, "prefer-align-cpus-by-uncorecache", "true");
     }
-    if !config.reserved_cpus().is_empty() {
-        add_option(config, view, Options::Cpu, "strict-cpu-reservation", "true");
+    match target {
+        Target::Kubelet => {
+            config.cpu_manager_policy_options.remove(STRICT);
+        }
+        Target::Topolet if !config.reserved_cpus().is_empty() => {
+            add_option(config, view, Options::Cpu, STRICT, "true");
+        }
+        Target::Topolet => {}
+    }
+    if target == Target::Kubelet {
+        leave_out_what_refuses_again(config, view);
+    }
+}
+
+/// Leaves out an option for which the kubelet refuses running pods when it starts again on a full node, such as
+/// `align-by-socket` under `restricted`, which puts containers on other NUMA nodes than their hint had.
+fn leave_out_what_refuses_again(config: &mut KubeletConfiguration, view: &KubeletView) {
+    let is_wide = |name: &&String| name.as_str() != WHOLE_CORES;
+    let names: Vec<String> = config.cpu_manager_policy_options.keys().filter(is_wide).cloned().collect();
+    let refuses = |config: &KubeletConfiguration| matches!(not_again(config, view), Some(NotAgain::Refused(reason)) if reason != "SMTAlignmentError");
+    if names.is_empty() || !refuses(config) {
+        return;
+    }
+    for name in names {
+        let mut without = config.clone();
+        without.cpu_manager_policy_options.remove(&name);
+        if !refuses(&without) {
+            *config = without;
+            return;
+        }
     }
 }
 

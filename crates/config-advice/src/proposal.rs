@@ -15,15 +15,21 @@ use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
 use crate::Target;
+use crate::amount::too_small;
 use crate::hazard::{Hazard, untried_hazards};
 use crate::note::Note;
 use crate::options::{cpu_options, topology_options};
 use crate::pinned::pinned;
 use crate::reserve::{reserve_cpus, reserve_memory};
-use crate::trial::{admits_nothing, refused};
+use crate::spelling::spelled_as;
+use crate::trial::{admits_nothing, memory_of_pod, refused};
 
 /// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
 pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
+    spelled_as(config, completed(config, view, target))
+}
+
+fn completed(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
     let kept = readable(config, view);
     if let Some(proposal) = best(&kept, view, target) {
         return proposal;
@@ -66,7 +72,7 @@ fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Opti
         };
         let is_otherwise = given_policy.is_some_and(|given| given != policy)
             || given_memory.is_some_and(|given| given != memory);
-        candidates.push((is_otherwise, pinning(with, view)));
+        candidates.push((is_otherwise, pinning(with, view, target)));
     }
     // A policy that would align devices alone is for those who ask for it.
     let aligns = |candidate: &KubeletConfiguration| {
@@ -129,7 +135,7 @@ pub fn held_back(
         memory_manager_policy: or(&kept.memory_manager_policy, "Static"),
         ..kept
     };
-    let most = pinning(most, view);
+    let most = pinning(most, view, target);
     let is_other = |field: &str| match field {
         "memoryManagerPolicy" => {
             config.memory_manager_policy.is_none() && most.memory_policy() != proposal.memory_policy()
@@ -142,7 +148,9 @@ pub fn held_back(
     let hazards = untried_hazards(&most, view, target);
     if hazards.is_empty() && is_other("memoryManagerPolicy") {
         let refused = refused(&most, view).into_iter();
-        return refused.map(|(reason, cpus)| Note::MemoryNotProposed { reason, cpus }).collect();
+        let memory = memory_of_pod(view);
+        let note = |(reason, cpus)| Note::MemoryNotProposed { reason, cpus, memory: memory.clone() };
+        return refused.map(note).collect();
     }
     let value = |field| if field == "memoryManagerPolicy" { "Static" } else { most.topology_policy() };
     let note = |hazard: Hazard| {
@@ -178,6 +186,11 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
             Reservation::check(&single, view.cpus().all()).is_ok()
         }
     };
+    for amounts in [&mut kept.kube_reserved, &mut kept.system_reserved] {
+        for small in too_small(amounts) {
+            amounts.insert(small.resource, small.meant);
+        }
+    }
     kept.kube_reserved.retain(alone(|config| &mut config.kube_reserved));
     kept.system_reserved.retain(alone(|config| &mut config.system_reserved));
     let (policies, scopes) =
@@ -217,13 +230,18 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
 }
 
 /// The configuration with everything else that pins.
-fn pinning(mut config: KubeletConfiguration, view: &KubeletView) -> KubeletConfiguration {
-    if !matches!(config.cpu_policy(), "static") && config.cpu_manager_policy.as_deref() != Some("none") {
+fn pinning(mut config: KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
+    let is_static = config.cpu_policy() == "static";
+    // Of a single CPU nothing can be given to a pod alone.
+    if !is_static && config.cpu_manager_policy.as_deref() != Some("none") && view.cpus().all().len() > 1 {
         config.cpu_manager_policy = Some("static".to_owned());
+    }
+    if config.cpu_policy() != "static" {
+        config.cpu_manager_reconcile_period = None;
     }
     reserve_cpus(&mut config, view);
     reserve_memory(&mut config, view);
     topology_options(&mut config, view);
-    cpu_options(&mut config, view);
+    cpu_options(&mut config, view, target);
     config
 }

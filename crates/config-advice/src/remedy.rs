@@ -20,7 +20,13 @@ pub(crate) fn group(field: &'static str) -> Vec<&'static str> {
     let others: &[&'static str] = match field {
         "topologyManagerPolicyOptions" => &["topologyManagerPolicy"],
         // A list of CPUs and cgroups exclude each other.
-        "reservedSystemCPUs" => &["systemReserved", "kubeReserved"],
+        "reservedSystemCPUs" => &[
+            "systemReservedCgroup",
+            "kubeReservedCgroup",
+            "enforceNodeAllocatable",
+            "systemReserved",
+            "kubeReserved",
+        ],
         own if MEMORY.contains(&own) => &MEMORY,
         own if ENFORCED.contains(&own) => &ENFORCED,
         _ => &[],

@@ -1,92 +1,133 @@
-//! What a proposal reserves for the system.
+//! What a proposal reserves for the system: what is asked for where a kubelet accepts it, else the shares of `share.rs`.
 //!
-//! *Reserved CPUs* are whole cores, as many as were asked for by any field, taken in turn from the NUMA nodes of each
-//! package. *Reserved memory* adds up to what the node keeps in all (`systemReserved`, `kubeReserved` and the hard
-//! eviction threshold), as the memory manager demands, on nodes with room for it.
+//! *Reserved CPUs* are whole cores, as many as were asked for by any field. *Reserved memory* adds up to what the node
+//! keeps in all (`systemReserved`, `kubeReserved` and the hard eviction threshold), as the memory manager demands, on nodes
+//! with room for it.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
-use node_config::{CapacityFacts, KubeletConfiguration, Reservation, ReservedMemory, capacity};
-use topology_model::{KubeletView, NodeId, NodeMemory};
+use node_config::{CapacityFacts, KubeletConfiguration, Reservation, capacity};
+use topology_model::KubeletView;
 
 use crate::Target;
-use crate::hazard::excessive_reservations;
-use crate::pinned::{RESERVED_PER_PACKAGE, first_cores, nodes_to_reserve_memory_on};
+use crate::given_out::{reserved_by, taken_whole};
+use crate::hazard::{WHOLE_CORES, excessive_reservations};
+use crate::idle::idle_amounts;
 use crate::proposal::starts;
+use crate::share::{cpus, nodes_to_reserve_memory_on, room, split, usual_cpus, usual_memory};
 
 pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
-    let is_set = |cgroup: &Option<String>| cgroup.as_ref().is_some_and(|path| !path.is_empty());
+    list_cpus(config, view);
+    // A list takes the place of amounts.
+    for idle in idle_amounts(config) {
+        let is_of_kubelet = idle.field == "kubeReserved";
+        let of = if is_of_kubelet { &mut config.kube_reserved } else { &mut config.system_reserved };
+        of.remove("cpu");
+    }
+}
+
+fn list_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
     let online = view.cpus().all();
-    let listed: Option<CpuSet> = config.reserved_cpus().parse().ok();
-    let mut listed = listed.unwrap_or_default();
-    listed &= online;
-    let wanted = cpus_of(&config.kube_reserved) + cpus_of(&config.system_reserved);
-    let default = first_cores(view).len();
-    if is_set(&config.system_reserved_cgroup) || is_set(&config.kube_reserved_cgroup) {
-        // The kubelet refuses a list then, so only a number can be reserved.
+    let given: Option<CpuSet> = config.reserved_cpus().parse().ok();
+    let listed = &given.clone().unwrap_or_default() & online;
+    if listed.is_empty() {
         config.reserved_system_cpus = None;
-        if config.cpu_policy() == "static" && !(1..online.len()).contains(&wanted) {
-            config.kube_reserved.remove("cpu");
-            config.system_reserved.insert("cpu".to_owned(), default.to_string());
-        }
+        count_cpus(config, view);
         return;
     }
-    let is_whole =
-        |cpus: &CpuSet| view.cpus().cores().all(|(_, core)| core.is_disjoint(cpus) || core.is_subset(cpus));
-    let is_right = !listed.is_empty() && listed.len() < online.len() && is_whole(&listed);
-    if config.cpu_policy() != "static" && config.reserved_cpus().is_empty() {
-        return;
+    // The kubelet takes a list or cgroups. Who lists CPUs wants these.
+    for cgroup in [&mut config.system_reserved_cgroup, &mut config.kube_reserved_cgroup] {
+        *cgroup = cgroup.take().filter(String::is_empty);
     }
-    let reserved = if is_right {
-        listed
-    } else {
-        let count = listed.len().max(wanted);
+    if let Some(enforced) = &mut config.enforce_node_allocatable {
+        enforced.retain(|what| !what.starts_with("system-reserved") && !what.starts_with("kube-reserved"));
+    }
+    let is_right = given.as_ref() == Some(&listed)
+        && listed.len() < online.len()
+        && (config.cpu_policy() != "static"
+            || (is_whole(&listed, view) && taken_whole(view, &listed).is_none()));
+    if !is_right {
         // More than half is hardly what is meant.
-        let count = if (1..=online.len() / 2).contains(&count) { count.max(default) } else { default };
-        spread(view, count)
-    };
-    config.reserved_system_cpus = Some(reserved.to_string());
+        let is_sensible = listed.len() <= online.len() / 2;
+        let cpus = if is_sensible { cpus(view, listed.len()) } else { usual_cpus(view) };
+        config.reserved_system_cpus = Some(cpus.to_string());
+    }
 }
 
-/// CPUs in a map of reserved amounts, rounded up.
-fn cpus_of(amounts: &BTreeMap<String, String>) -> usize {
-    let amount = amounts.get("cpu").and_then(|cpus| cpus.parse::<Quantity>().ok());
-    amount.and_then(|cpus| usize::try_from(cpus.value()).ok()).unwrap_or_default()
+/// Reserves CPUs where none are listed: the amounts that are given where they keep the kubelet's system on whole cores,
+/// else a list; an amount where cgroups exclude a list.
+fn count_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
+    if config.cpu_policy() != "static" {
+        leave_one_cpu(config, view);
+        return;
+    }
+    let is_set = |cgroup: &Option<String>| cgroup.as_ref().is_some_and(|path| !path.is_empty());
+    let has_cgroups = is_set(&config.system_reserved_cgroup) || is_set(&config.kube_reserved_cgroup);
+    let online = view.cpus().all().len();
+    let counted = |config: &KubeletConfiguration| {
+        let without = KubeletConfiguration { cpu_manager_policy_options: BTreeMap::new(), ..config.clone() };
+        reserved_by(config, view).or_else(|| reserved_by(&without, view))
+    };
+    let needs_cores = config.cpu_manager_policy_options.contains_key(WHOLE_CORES);
+    let is_right = |reserved: &CpuSet| {
+        let is_whole_left = view.cpus().cores().any(|(_, core)| core.is_disjoint(reserved));
+        reserved.len() < online
+            && (is_whole_left || !needs_cores)
+            && taken_whole(view, reserved).is_none()
+            && (has_cgroups || is_whole(reserved, view))
+    };
+    if counted(config).is_some_and(|reserved| is_right(&reserved)) {
+        return;
+    }
+    let wanted = Some(counted_cpus(config)).filter(|count| (1..=online / 2).contains(count));
+    let chosen = wanted.map_or_else(|| usual_cpus(view), |count| cpus(view, count));
+    if !has_cgroups {
+        config.reserved_system_cpus = Some(chosen.to_string());
+        return;
+    }
+    let of_system = |config: &KubeletConfiguration, count: usize| {
+        let mut config = config.clone();
+        config.kube_reserved.remove("cpu");
+        config.system_reserved.insert("cpu".to_owned(), count.to_string());
+        config
+    };
+    // The kubelet chooses the CPUs itself then.
+    let counts = chosen.len()..=online / 2;
+    let right = counts.map(|count| of_system(config, count));
+    let right = right.into_iter().find(|config| counted(config).is_some_and(|reserved| is_right(&reserved)));
+    *config = right.unwrap_or_else(|| of_system(config, chosen.len()));
 }
 
-/// At least `count` CPUs in whole cores: the next core of each NUMA node in turn, and the nodes of the packages in
-/// turn too, so that no package and no node gives much more than another.
-fn spread(view: &KubeletView, count: usize) -> CpuSet {
-    let table = view.cpus();
-    let cores_of = |node: &CpuSet| -> Vec<CpuSet> {
-        table.cores().filter(|(_, core)| core.is_subset(node)).map(|(_, core)| core.clone()).collect()
-    };
-    // Place among the nodes of its package, then the package: first nodes of all packages come first.
-    let mut nodes: Vec<(usize, usize, Vec<CpuSet>)> = Vec::new();
-    for (package, (_, in_package)) in table.sockets().enumerate() {
-        let own = table.nodes().filter(|(_, cpus)| !cpus.is_disjoint(in_package));
-        for (place, (_, cpus)) in own.enumerate() {
-            let mut own = cpus.clone();
-            own &= in_package;
-            nodes.push((place, package, cores_of(&own)));
-        }
+/// Reserves a quarter of the CPUs where amounts leave less than one to pods.
+fn leave_one_cpu(config: &mut KubeletConfiguration, view: &KubeletView) {
+    let online = i64::try_from(view.cpus().all().len()).unwrap_or(i64::MAX);
+    if online > 1 && online.saturating_mul(1000) - milli_cpus(config) < 1000 {
+        config.kube_reserved.remove("cpu");
+        let quarter = Quantity::from_milli(online.saturating_mul(250), Format::DecimalSi);
+        config.system_reserved.insert("cpu".to_owned(), quarter.to_string());
     }
-    nodes.sort_by_key(|(place, package, _)| (*place, *package));
-    let deepest = nodes.iter().map(|(_, _, cores)| cores.len()).max().unwrap_or(0);
-    let in_turn = (0..deepest).flat_map(|at| nodes.iter().filter_map(move |(_, _, cores)| cores.get(at)));
-    let mut reserved = CpuSet::new();
-    for core in in_turn {
-        if reserved.len() >= count {
-            break;
-        }
-        reserved |= core;
-    }
-    reserved
+}
+
+/// Whether CPUs are whole cores, or a part of the only core that there is.
+fn is_whole(cpus: &CpuSet, view: &KubeletView) -> bool {
+    let mut cores = view.cpus().cores();
+    cores.len() == 1 || cores.all(|(_, core)| core.is_disjoint(cpus) || core.is_subset(cpus))
+}
+
+/// CPUs that are reserved by amounts, added up and rounded up.
+fn counted_cpus(config: &KubeletConfiguration) -> usize {
+    usize::try_from(milli_cpus(config)).unwrap_or_default().div_ceil(1000)
+}
+
+/// The same in thousandths.
+fn milli_cpus(config: &KubeletConfiguration) -> i64 {
+    let amounts = [&config.kube_reserved, &config.system_reserved].into_iter().filter_map(|of| of.get("cpu"));
+    let milli = amounts.filter_map(|text| text.parse::<Quantity>().ok()).map(|amount| amount.milli_value());
+    milli.fold(0, |sum: i64, milli| sum.saturating_add(milli))
 }
 
 /// What is kept of memory in all; `None` if that is no whole number of bytes.
@@ -126,9 +167,7 @@ pub(crate) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
         config.reserved_memory.clear();
         return;
     }
-    let bytes = |node: &NodeMemory| i64::try_from(node.beside_hugepages()).unwrap_or(i64::MAX);
-    let room: BTreeMap<NodeId, i64> = view.node_memory().iter().map(|node| (node.id, bytes(node))).collect();
-    let half = room.values().fold(0, |sum: i64, room| sum.saturating_add(*room)) / 2;
+    let half = room(view).values().fold(0, |sum: i64, room| sum.saturating_add(*room)) / 2;
     // An eviction threshold alone keeps nothing for the system.
     let asked =
         [&config.kube_reserved, &config.system_reserved].iter().any(|kept| kept.contains_key("memory"));
@@ -139,49 +178,15 @@ pub(crate) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
         if kept_memory(config, view).is_none_or(|bytes| bytes > half) {
             config.eviction_hard = None;
         }
-        let usual = i64::try_from(nodes.len()).unwrap_or(1).saturating_mul(RESERVED_PER_PACKAGE);
         let evicted = kept_memory(config, view).unwrap_or_default();
-        let system = (usual - evicted).max(0);
-        if system > 0 {
-            config
-                .system_reserved
-                .insert("memory".to_owned(), Quantity::from_units(system, Format::BinarySi).to_string());
+        let kept = (usual_memory(view) - evicted).max(0);
+        if kept > 0 {
+            // Beside what else is reserved for the kubelet, if anything is.
+            let is_for_kubelet = !config.kube_reserved.is_empty();
+            let of = if is_for_kubelet { &mut config.kube_reserved } else { &mut config.system_reserved };
+            of.insert("memory".to_owned(), Quantity::from_units(kept, Format::BinarySi).to_string());
         }
-        evicted + system
+        evicted + kept
     });
-    config.reserved_memory = split(total, &nodes, &room);
-}
-
-/// `total` on the nodes of the packages, in equal parts of whole mebibytes as far as each has room for; the first has
-/// what does not divide, and other nodes what is left.
-fn split(total: i64, nodes: &[i32], room: &BTreeMap<NodeId, i64>) -> Vec<ReservedMemory> {
-    const MEBI: i64 = 1 << 20;
-    let mut on: BTreeMap<i32, i64> = BTreeMap::new();
-    let share = total / i64::try_from(nodes.len()).unwrap_or(1) / MEBI * MEBI;
-    // Of each node half is left to pods.
-    let most = |node: i32| room.get(&NodeId(i64::from(node))).map_or(0, |room| room / 2 / MEBI * MEBI);
-    let mut left = total;
-    for node in nodes {
-        let part = share.min(most(*node) - on.get(node).copied().unwrap_or_default()).max(0);
-        *on.entry(*node).or_default() += part;
-        left -= part;
-    }
-    let others = room.keys().filter_map(|id| i32::try_from(id.0).ok());
-    for node in nodes.iter().copied().chain(others) {
-        let part = left.min((most(node) - on.get(&node).copied().unwrap_or_default()).max(0));
-        *on.entry(node).or_default() += part;
-        left -= part;
-    }
-    // Rounding may leave some bytes; they are small beside what the first node has.
-    if let Some(first) = nodes.first() {
-        *on.entry(*first).or_default() += left;
-    }
-    on.retain(|_, bytes| *bytes > 0);
-    let amount = |bytes: i64| Quantity::from_units(bytes, Format::BinarySi);
-    on.into_iter()
-        .map(|(numa_node, bytes)| ReservedMemory {
-            numa_node,
-            limits: [("memory".to_owned(), amount(bytes))].into(),
-        })
-        .collect()
+    config.reserved_memory = split(total, &nodes, view);
 }

@@ -1,27 +1,65 @@
-//! Ordinary pods, tried on an empty node: which of them a configuration refuses although the node has room.
+//! Ordinary pods, tried on an empty node: which of them a configuration admits, and which it refuses although the node has
+//! room.
+//!
+//! An ordinary pod is Guaranteed, has one container, and asks for 1 to 8 CPUs and for 1Gi of memory, or for an eighth of
+//! the machine's memory where that is less.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use k8s_quantity::{Format, Quantity};
 use node_config::KubeletConfiguration;
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use topology_admission::{Compat, Node, Verdict};
-use topology_model::KubeletView;
+use topology_model::{KubeletView, NodeMemory};
 
+use crate::Target;
+use crate::given_out::cores_differ;
+use crate::hazard::full_node;
 use crate::note::{Note, StartProblem};
 
-/// Numbers of CPUs that an ordinary pod asks for, beside 1Gi of memory.
+/// Numbers of CPUs that an ordinary pod asks for.
 const CPUS: core::ops::RangeInclusive<u8> = 1..=8;
+const MEBI: i64 = 1 << 20;
+/// Bytes that an ordinary pod asks for on a large machine.
+const MEMORY: i64 = 1 << 30;
 
 /// Ordinary pods that the node has room for in sum and refuses, as their numbers of CPUs by reason.
 pub(crate) type Refused = BTreeMap<String, Vec<u8>>;
+
+/// What became of ordinary pods on an empty node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trial {
+    /// How many CPUs the admitted pods ask for.
+    pub admitted: Vec<u8>,
+    /// How many the refused ones do, by the kubelet's reason.
+    pub refused: BTreeMap<String, Vec<u8>>,
+    /// What each asks for beside CPUs.
+    pub memory: Quantity,
+}
+
+impl Trial {
+    /// The trial of a configuration; `None`: a kubelet does not start with it.
+    pub fn of(config: &KubeletConfiguration, view: &KubeletView) -> Option<Self> {
+        let nodes = Nodes::start(config, view)?;
+        let (mut admitted, mut refused) = (Vec::new(), Refused::new());
+        for cpus in CPUS {
+            match nodes.answer(&nodes.pinning, cpus) {
+                Ok(()) => admitted.push(cpus),
+                Err(reason) => refused.entry(reason).or_default().push(cpus),
+            }
+        }
+        Some(Self { admitted, refused, memory: nodes.memory })
+    }
+}
 
 /// A node, and the same node if it pinned nothing.
 struct Nodes {
     pinning: Node,
     unpinned: Node,
+    memory: Quantity,
 }
 
 impl Nodes {
@@ -36,14 +74,31 @@ impl Nodes {
             ..config.clone()
         };
         let start = |config| Node::start(view, config, None, Compat::KUBELET).ok();
-        Some(Self { pinning: start(config)?, unpinned: start(&unpinned)? })
+        Some(Self { pinning: start(config)?, unpinned: start(&unpinned)?, memory: memory_of_pod(view) })
     }
 
     /// The answer to each ordinary pod that fits in sum, one after the other.
     fn answers(&self) -> impl Iterator<Item = (u8, Result<(), String>)> {
-        CPUS.filter(|cpus| answer(&self.unpinned, *cpus).is_ok())
-            .map(|cpus| (cpus, answer(&self.pinning, cpus)))
+        CPUS.filter(|cpus| self.answer(&self.unpinned, *cpus).is_ok())
+            .map(|cpus| (cpus, self.answer(&self.pinning, cpus)))
     }
+
+    /// Whether an empty node admits the ordinary pod of so many CPUs, or why not.
+    fn answer(&self, node: &Node, cpus: u8) -> Result<(), String> {
+        let attempt = node.admission(&node.empty_ledger(), &pod("ordinary", cpus, &self.memory)).attempt();
+        match attempt.verdict {
+            Verdict::Refused(refused) => Err(refused.reason.to_string()),
+            Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),
+        }
+    }
+}
+
+/// What an ordinary pod asks for beside CPUs: 1Gi, or an eighth of what the machine has beside huge pages.
+pub(crate) fn memory_of_pod(view: &KubeletView) -> Quantity {
+    let all = view.node_memory().iter().map(NodeMemory::beside_hugepages);
+    let all = all.fold(0, u64::saturating_add).min(view.memory_capacity());
+    let eighth = i64::try_from(all / 8).unwrap_or(i64::MAX) / MEBI * MEBI;
+    Quantity::from_units(eighth.clamp(MEBI, MEMORY), Format::BinarySi)
 }
 
 /// Tries pods under `config`; nothing is refused where a kubelet does not start with it.
@@ -58,18 +113,24 @@ pub(crate) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refu
     refused
 }
 
-/// Why no ordinary pod is admitted, if none is and the node has room for some: the reason of the first refusal.
-pub(crate) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) -> Option<String> {
+/// Why no ordinary pod is admitted, and what each asks for beside CPUs: the reason of the first refusal, of the policies
+/// or, where there is no room, of the node as a whole. `None`: one is admitted, or a kubelet does not start.
+pub(crate) fn admits_nothing(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+) -> Option<(String, Quantity)> {
+    let nodes = Nodes::start(config, view)?;
     let mut first = None;
-    for (_, answer) in Nodes::start(config, view)?.answers() {
+    for (_, answer) in nodes.answers() {
         // One that is admitted is enough.
         first = first.or(Some(answer.err()?));
     }
-    first
+    let first = first.or_else(|| nodes.answer(&nodes.unpinned, *CPUS.start()).err())?;
+    Some((first, nodes.memory))
 }
 
 /// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
-pub fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Note> {
+pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Note> {
     let fault = config.validate().first().map(ToString::to_string).or_else(|| {
         let started = Node::start(view, config, None, Compat::KUBELET);
         started.err().map(|error| error.to_string())
@@ -85,28 +146,32 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Note> {
     let mut never = Refused::new();
     let Some(nodes) = Nodes::start(config, view) else { return Vec::new() };
     for cpus in CPUS {
-        let reason = answer(&nodes.unpinned, cpus).and_then(|()| answer(&nodes.pinning, cpus)).err();
+        let answer = |node| nodes.answer(node, cpus);
+        let reason = answer(&nodes.unpinned).and_then(|()| answer(&nodes.pinning)).err();
         // A machine with too few CPUs needs no note.
         if let Some(reason) = reason.filter(|reason| reason != "OutOfcpu") {
             never.entry(reason).or_default().push(cpus);
         }
     }
-    never.into_iter().map(|(reason, cpus)| Note::NeverAdmitted { reason, cpus }).collect()
-}
-
-/// Whether an empty node admits the ordinary pod of so many CPUs, or why not.
-fn answer(node: &Node, cpus: u8) -> Result<(), String> {
-    let Some(pod) = pod(cpus) else { return Ok(()) };
-    let attempt = node.admission(&node.empty_ledger(), &pod).attempt();
-    match attempt.verdict {
-        Verdict::Refused(refused) => Err(refused.reason.to_string()),
-        Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),
+    let memory = &nodes.memory;
+    let note = |(reason, cpus)| Note::NeverAdmitted { reason, cpus, memory: memory.clone() };
+    let mut notes: Vec<Note> = never.into_iter().map(note).collect();
+    if target == Target::Kubelet {
+        notes.extend(full_node(config, view).map(Note::AtRestart));
+        if config.cpu_policy() == "static" && cores_differ(view) {
+            notes.push(Note::CoresDiffer);
+        }
     }
+    notes
 }
 
-fn pod(cpus: u8) -> Option<Pod> {
-    let limits: ResourceList =
-        [("cpu".into(), cpus.to_string().parse().ok()?), ("memory".into(), "1Gi".parse().ok()?)].into();
+/// A Guaranteed pod of one container.
+pub(crate) fn pod(name: &str, cpus: impl Into<i64>, memory: &Quantity) -> Pod {
+    let limits: ResourceList = [
+        ("cpu".into(), Quantity::from_units(cpus.into(), Format::DecimalSi)),
+        ("memory".into(), memory.clone()),
+    ]
+    .into();
     let container = Container { name: "main".into(), role: Role::App, requests: limits.clone(), limits };
-    Some(Pod::new("default", "ordinary", vec![container]).with_defaults(PodLevelResources::Count))
+    Pod::new("default", name, vec![container]).with_defaults(PodLevelResources::Count)
 }

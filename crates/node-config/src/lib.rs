@@ -39,7 +39,7 @@ pub use eviction::{Eviction, EvictionError};
 pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};
 pub use go_float::go_float;
 pub use kubelet_release::{
-    GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease, Version,
+    GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease, Version, WholeCoreCheck,
 };
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{

@@ -1,16 +1,16 @@
 //! Advice on configurations as it is written: findings with their lines, and proposals as files.
 
+pub(crate) mod profile;
+pub(crate) mod settings;
+
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
-use config_advice::{Change, Severity, Target, merge_patch};
+use config_advice::{Change, Severity, Target, Trial, merge_patch};
 use node_config::KubeletConfiguration;
-use node_output::manifest_style;
 use serde::Serialize;
 use serde_json::Value;
-use topology_manifest::{
-    ConfigKind, FieldChange, Source, Warning, patch_kubelet_config, read_kubelet_config,
-};
+use topology_manifest::{ConfigKind, FieldChange, Source, Warning, patch_kubelet_config};
 
 /// A check, as it is written.
 #[derive(Debug, Serialize)]
@@ -33,6 +33,9 @@ pub(crate) struct Checked {
     pub(crate) changes: Vec<Change>,
     /// What else has to be known of the proposal.
     pub(crate) notes: Vec<String>,
+    /// What became of ordinary pods under the configuration that is checked; `None`: a kubelet does not start with it.
+    #[serde(skip)]
+    pub(crate) trial: Option<Trial>,
     /// A `KubeletConfiguration` of all fields that decide on resources.
     pub(crate) proposal: Value,
 }
@@ -124,11 +127,13 @@ impl Given<'_> {
     }
 }
 
-/// The given text with `changes` made in place; of one that is built in, all that decides.
+/// The given text with `changes` made in place, which is then `read` as the proposal; of one that is built in, all that
+/// decides.
 pub(crate) fn whole_file(
     given: Given<'_>,
     proposal: &KubeletConfiguration,
     changes: &[Change],
+    read: impl Fn(&str) -> anyhow::Result<KubeletConfiguration>,
 ) -> anyhow::Result<String> {
     if given.text.is_empty() {
         return Ok(serde_saphyr::to_string(proposal)?);
@@ -139,10 +144,8 @@ pub(crate) fn whole_file(
         .with_context(|| {
             format!("failed to write the proposal into {}; {}", given.name, given.otherwise())
         })?;
-    let again = read_kubelet_config(&Source { name: given.name, text: &patched })
-        .map_err(|error| anyhow::anyhow!(error.render(manifest_style())))?;
     ensure!(
-        serde_json::to_value(&again.config)? == serde_json::to_value(proposal)?,
+        serde_json::to_value(read(&patched)?)? == serde_json::to_value(proposal)?,
         "failed to write the proposal into {}: it would be read otherwise; {}",
         given.name,
         given.otherwise()

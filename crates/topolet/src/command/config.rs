@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use config_advice::{Change, Severity, Target, changes, check as find_faults, held_back, notes, propose};
+use config_advice::{
+    Change, Note, Severity, Target, Trial, changes, check as find_faults, held_back, notes, propose,
+};
 use node_config::KubeletConfiguration;
 use node_input::{
     IdentitySource, KubeletVersion, LoadedMachine, LoadedNode, Residents, ResidentsSource, RulesSource,
@@ -169,7 +171,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.warn(gap);
     }
     let target = Target::from(arguments.target);
-    let proposal = propose(&read.config, &view, target);
+    let proposal = read.written(propose(&read.config, &view, target));
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
     let faults = find_faults(&read.config, &proposal, &view, target).into_iter();
     let mut findings: Vec<Finding> = faults.map(|fault| Finding::new(fault, &text)).collect();
@@ -177,6 +179,9 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let refused = findings.iter().filter(|finding| finding.severity == Severity::Refused).count();
     let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
     findings.splice(refused..refused, without_effect);
+    if let Some(profile) = &read.profile {
+        findings.extend(advice::profile::findings(profile, &proposal, view.cpus().all()));
+    }
     let state = StateBeside::look(&machine, &source, &read.config, &proposal)?;
     let is_wrong = !findings.is_empty() || state.as_ref().is_some_and(|state| state.refused.is_some());
     let changes = changes(&read.config, &proposal);
@@ -184,16 +189,21 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if arguments.propose {
         ensure!(
             read.kind != ConfigKind::PerformanceProfile,
-            "--propose: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: change spec.cpu.reserved and spec.numa.topologyPolicy in it",
+            "--propose: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: without --propose its fields and its annotation are listed as they should be",
             read.name
         );
-        screen.print(&advice::whole_file(given, &proposal, &changes)?)?;
+        let again = |text: &str| {
+            let read =
+                node_input::configuration_of_text(given.name, text.as_bytes(), view.cpus().num_cpus(), rules);
+            Ok(read?.config)
+        };
+        screen.print(&advice::whole_file(given, &proposal, &changes, again)?)?;
         return Ok(outcome(is_wrong));
     }
     if arguments.drop_in {
         ensure!(
             read.kind != ConfigKind::PerformanceProfile,
-            "--drop-in: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: change spec.cpu.reserved and spec.numa.topologyPolicy in it",
+            "--drop-in: {} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: without --drop-in its fields and its annotation are listed as they should be",
             read.name
         );
         ensure!(
@@ -204,11 +214,23 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&advice::drop_in(&changes)?)?;
         return Ok(outcome(is_wrong));
     }
-    let snippet =
-        if text.is_empty() { serde_saphyr::to_string(&proposal)? } else { advice::drop_in(&changes)? };
+    let snippet = match (read.kind, &read.profile) {
+        (ConfigKind::Bottlerocket, _) => advice::settings::settings(&changes),
+        (_, Some(profile)) => serde_saphyr::to_string(&advice::profile::fields(
+            profile,
+            &proposal,
+            &changes,
+            view.cpus().all(),
+        ))?,
+        _ if text.is_empty() => serde_saphyr::to_string(&proposal)?,
+        _ => advice::drop_in(&changes)?,
+    };
     let held_back = held_back(&read.config, &proposal, &view, target);
-    let mut notes: Vec<String> =
-        held_back.iter().chain(&notes(&proposal, &view)).map(ToString::to_string).collect();
+    // What a finding says of the configuration needs not be said of the proposal again.
+    let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
+    let of_proposal = notes(&proposal, &view, target);
+    let of_proposal = of_proposal.iter().filter(|note| !is_said(note));
+    let mut notes: Vec<String> = held_back.iter().chain(of_proposal).map(ToString::to_string).collect();
     notes.extend(state.as_ref().and_then(|state| state.note(&changes)));
     let checked = Checked {
         machine: machine.name.clone(),
@@ -219,6 +241,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         findings,
         changes,
         notes,
+        trial: Trial::of(&read.config, &view),
         proposal: serde_json::to_value(&proposal)?,
     };
     let format = arguments.output.output;

@@ -11,14 +11,12 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueEnum, ValueHint};
-use config_advice::{Target, changes, propose};
+use config_advice::{Target, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
 use node_input::{IdentitySource, LoadedMachine};
-use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
-use crate::advice::{self, Given};
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::cluster_arguments::PodSourceArguments;
 use crate::outcome::Outcome;
@@ -215,8 +213,7 @@ fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> 
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
     let proposal = propose(&defaults, &view, Target::Topolet);
-    let given = Given { name: "", text: "", kind: ConfigKind::Kubelet };
-    advice::whole_file(given, &proposal, &changes(&defaults, &proposal))
+    Ok(serde_saphyr::to_string(&proposal)?)
 }
 
 fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {

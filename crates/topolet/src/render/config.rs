@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and what is proposed.
 
-use config_advice::{Severity, Target};
+use config_advice::{Severity, Target, Trial};
 use serde_json::Value;
 use topology_manifest::ConfigKind;
 
@@ -20,7 +20,7 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
             Severity::Refused => (page.no(), "the kubelet does not start"),
             Severity::WithoutEffect => ("!", "without effect"),
             Severity::Harmful => (page.no(), "harmful"),
-            Severity::Doubtful => ("!", "hardly meant"),
+            Severity::Doubtful => ("!", "probably a mistake"),
         };
         let file = finding.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
         let line = finding.line.map_or_else(String::new, |line| format!(" ({file}line {line})"));
@@ -30,8 +30,11 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
     }
     if findings.is_empty() {
         let whom = match checked.target {
-            Target::Kubelet => "a kubelet starts with it on this machine, and admits ordinary pods",
-            Target::Topolet => "topolet starts with it on this machine",
+            Target::Kubelet => format!(
+                "a kubelet starts with it on this machine, admits {}, and restarts with the node full",
+                admitted(checked.trial.as_ref())
+            ),
+            Target::Topolet => "topolet starts with it on this machine".to_owned(),
         };
         text.push_str(&format!("{} {whom}\n", page.yes()));
     }
@@ -46,21 +49,38 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
     });
     text.push_str(&page.columns(rows, "  "));
     text.push_str(&notes(&checked.notes));
-    if given.kind == ConfigKind::PerformanceProfile {
-        text.push_str("\nOpenShift's node tuning operator makes the kubelet's configuration of the profile: spec.cpu.reserved and spec.numa.topologyPolicy are what can be changed there\n");
-        return page.filled(&text);
-    }
-    if given.kind == ConfigKind::OpenShift {
-        text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
-        return page.filled(&text);
-    }
-    text.push_str(if given.text.is_empty() {
-        "\nas a file (--propose prints nothing else):\n\n"
-    } else {
-        "\nas a drop-in for --config-dir (--drop-in prints nothing else; --propose prints the whole file with it):\n\n"
+    text.push_str(match given.kind {
+        ConfigKind::PerformanceProfile => {
+            "\nOpenShift's node tuning operator makes the kubelet's configuration of the profile, in which these are:\n\n"
+        }
+        ConfigKind::OpenShift => {
+            text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
+            return page.filled(&text);
+        }
+        ConfigKind::Bottlerocket => {
+            "\nas settings of Bottlerocket (--propose prints the kubelet's configuration that they make):\n\n"
+        }
+        ConfigKind::Kubelet | ConfigKind::Eks if given.text.is_empty() => {
+            "\nas a file (--propose prints nothing else):\n\n"
+        }
+        ConfigKind::Kubelet | ConfigKind::Eks => {
+            "\nas a drop-in for --config-dir (--drop-in prints nothing else; --propose prints the whole file with it):\n\n"
+        }
     });
     // The file stays as it is: it is copied.
     page.filled(&text) + snippet
+}
+
+/// The ordinary pods that an empty node admits.
+fn admitted(trial: Option<&Trial>) -> String {
+    match trial {
+        Some(Trial { admitted, refused, memory }) if !refused.is_empty() => {
+            let cpus: Vec<String> = admitted.iter().map(ToString::to_string).collect();
+            let unit = if cpus == ["1"] { "CPU" } else { "CPUs" };
+            format!("Guaranteed pods of {} {unit} and {memory}", cpus.join(", "))
+        }
+        _ => "ordinary pods".to_owned(),
+    }
 }
 
 /// What makes a finding go away: each field as it is to be written.
@@ -96,7 +116,9 @@ fn flow(value: &Value) -> String {
         }
         Value::Array(items) => format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", ")),
         // What would be read as something else is in quotes.
-        Value::String(text) if text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok() => {
+        Value::String(text)
+            if text.is_empty() || text.parse::<f64>().is_ok() || text.parse::<bool>().is_ok() =>
+        {
             format!("{text:?}")
         }
         Value::String(text) => text.clone(),
