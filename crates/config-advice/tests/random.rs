@@ -193,7 +193,7 @@ fn is_asked_for(finding: &Finding, config: &KubeletConfiguration) -> bool {
 }
 
 fn shown(config: &KubeletConfiguration) -> String {
-    format!("{} {}", config.rules.release, serde_json::to_string(config).unwrap())
+    format!("{} {}", config.rules.version, serde_json::to_string(config).unwrap())
 }
 
 fn try_one(
