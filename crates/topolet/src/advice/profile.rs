@@ -10,6 +10,9 @@ use topology_manifest::{PROFILE_ANNOTATION, Profile};
 
 use super::{Expected, Finding};
 
+/// An option that the operator adds under `single-numa-node`.
+const WHOLE_CORES: &str = "full-pcpus-only";
+
 /// The lists of CPUs of a profile.
 fn cpus(profile: &Profile) -> ProfileCpus {
     let of = |name: &str| profile.cpus.get(name).map(|(cpus, _)| cpus.clone()).unwrap_or_default();
@@ -85,8 +88,7 @@ pub(crate) fn fields(
             }
         }
     }
-    // The operator adds the option to single-numa-node unless it is written.
-    const WHOLE_CORES: &str = "full-pcpus-only";
+    // Unless it is written.
     if proposal.topology_policy() == "single-numa-node"
         && !proposal.cpu_manager_policy_options.contains_key(WHOLE_CORES)
     {

@@ -7,7 +7,8 @@ use config_advice::{
 };
 use node_config::KubeletConfiguration;
 use node_input::{
-    IdentitySource, KubeletVersion, LoadedMachine, LoadedNode, Residents, ResidentsSource, RulesSource,
+    IdentitySource, KubeletVersion, LoadedMachine, LoadedNode, ReadConfiguration, Residents, ResidentsSource,
+    RulesSource,
 };
 use node_output::{Document, Format};
 use topology_admission::Compat;
@@ -214,17 +215,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&advice::drop_in(&changes)?)?;
         return Ok(outcome(is_wrong));
     }
-    let snippet = match (read.kind, &read.profile) {
-        (ConfigKind::Bottlerocket, _) => advice::settings::settings(&changes),
-        (_, Some(profile)) => serde_saphyr::to_string(&advice::profile::fields(
-            profile,
-            &proposal,
-            &changes,
-            view.cpus().all(),
-        ))?,
-        _ if text.is_empty() => serde_saphyr::to_string(&proposal)?,
-        _ => advice::drop_in(&changes)?,
-    };
+    let snippet = snippet(&read, given, &proposal, &changes, &view)?;
     let held_back = held_back(&read.config, &proposal, &view, target);
     // What a finding says of the configuration needs not be said of the proposal again.
     let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
@@ -251,4 +242,23 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))
+}
+
+/// What is proposed as its users write it.
+fn snippet(
+    read: &ReadConfiguration,
+    given: Given<'_>,
+    proposal: &KubeletConfiguration,
+    changes: &[Change],
+    view: &KubeletView,
+) -> anyhow::Result<String> {
+    Ok(match (read.kind, &read.profile) {
+        (ConfigKind::Bottlerocket, _) => advice::settings::settings(changes),
+        (_, Some(profile)) => {
+            let fields = advice::profile::fields(profile, proposal, changes, view.cpus().all());
+            serde_saphyr::to_string(&fields)?
+        }
+        _ if given.text.is_empty() => serde_saphyr::to_string(proposal)?,
+        _ => advice::drop_in(changes)?,
+    })
 }
