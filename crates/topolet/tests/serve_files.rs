@@ -61,6 +61,14 @@ fn refused(root: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn a_folder_that_is_watched_has_to_be_there() {
+    let folder = Folder::new();
+    let (none, socket) = (folder.path().join("none"), folder.path().join("s.sock"));
+    let said = refused(&none, &["--observe", "--socket", socket.to_str().unwrap()]);
+    assert_eq!(said, format!("error: state folder {} does not exist\n", none.display()));
+}
+
+#[test]
 fn a_node_starts_whatever_is_in_the_place_of_its_state() {
     for (kind, make) in KINDS {
         let root = Folder::new();
