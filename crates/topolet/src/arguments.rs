@@ -145,7 +145,8 @@ pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, settings of
     /// Bottlerocket, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir);
     /// `pinned` for the built-in one that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin
-    /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
+    /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`, but for
+    /// `state` and `status`, which guess none.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
     /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of
