@@ -177,7 +177,9 @@ fn built(folder: &Path, arguments: &[&str]) -> anyhow::Result<Cost> {
         fs::remove_dir_all(folder).with_context(|| format!("failed to remove {}", folder.display()))?;
     }
     let (before, start) = (children()?, Instant::now());
-    run(cargo(&["build", "--locked", "--quiet", "--timings"]).args(arguments).env("CARGO_TARGET_DIR", folder))?;
+    run(cargo(&["build", "--locked", "--quiet", "--timings"])
+        .args(arguments)
+        .env("CARGO_TARGET_DIR", folder))?;
     let (after, wall) = (children()?, start.elapsed());
     Ok(Cost { wall, cpu: after.0.saturating_sub(before.0), largest: after.1 >> 10 })
 }
