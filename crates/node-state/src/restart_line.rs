@@ -156,7 +156,7 @@ fn told(refused: &Refused, node: &Node) -> (String, String) {
             format!(
                 "full-pcpus-only is on, and a kubelet of {} looks for free whole cores before it looks at what the pod holds \
                  (docs/upstream/smt-after-restart.md)",
-                node.kubelet_rules().version
+                node.kubelet_rules().version.release()
             ),
             "turn full-pcpus-only off, leave as many CPUs free as the largest pod holds, or run kubelet 1.37"
                 .to_owned(),

@@ -139,7 +139,7 @@ fn newer_releases_classify_each_container() {
     }
     let opposed = pod(&["app:cpu=1 memory=1Gi|cpu=2 memory=1Gi", "app:cpu=3 memory=1Gi|cpu=2 memory=1Gi"]);
     let obstacle = opposed.not_guaranteed(NEW).map(|obstacle| obstacle.to_string());
-    assert_eq!(obstacle.as_deref(), Some("container app requests 1 of its limit of 2 cpu"));
+    assert!(obstacle.is_some_and(|obstacle| obstacle.ends_with(" requests 1 of its limit of 2 cpu")));
 }
 
 #[test]

@@ -169,19 +169,23 @@ fn every_other_command_is_about_the_node_as_well() {
 fn a_configuration_is_checked_with_the_state_of_the_node() {
     let root = Root::node("check");
     let machine = root.0.display().to_string();
-    let check = |config: &str| {
+    let check_for = |program: &str, config: &str| {
         root.write("other.yaml", config);
-        let output = run(&["config", "check", "-m", &machine, "--config", &root.path("other.yaml")]);
+        let other = root.path("other.yaml");
+        let output = run(&["config", "check", "-m", &machine, "--config", &other, "--for", program]);
         (String::from_utf8(output.stdout).unwrap(), output.status.code())
     };
+    let check = |config: &str| check_for("kubelet", config);
     // Pods hold what this reserves.
     let (text, status) = check(&CONFIG.replace("0,24,48,72", "0-3,48-51"));
     assert!(text.contains("! the kubelet would not start from this state: "), "{text}");
     assert!(text.contains("`topolet state check` says more") && status == Some(2), "{text}");
     let (text, status) = check(&CONFIG.replace("static", "none"));
     assert!(text.contains("would not start from this state") && status == Some(2), "{text}");
-    // Strict reservation is proposed, and the state has reserved CPUs among the shared ones.
     let (text, status) = check(CONFIG);
+    assert!(!text.contains("would not start") && status == Some(0), "{text}");
+    // Strict reservation is proposed, and the state has reserved CPUs among the shared ones.
+    let (text, status) = check_for("topolet", CONFIG);
     assert!(!text.contains("! the kubelet would not start") && status == Some(0), "{text}");
     assert!(text.contains("! with what is proposed the kubelet would not start from this state: "), "{text}");
     assert!(text.contains("drain the node first"), "{text}");
