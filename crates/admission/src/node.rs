@@ -56,7 +56,7 @@ pub struct NodeSetup {
     pub options: OwnOptions,
 }
 
-/// Whether a kubelet keeps the requests and limits with which it has admitted each pod, in files of its own.
+/// Whether a kubelet keeps the requests and limits with which it has admitted each pod, in separate files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PodAllocations {
     /// It does, and starts from nothing else.

@@ -30,7 +30,7 @@ pub struct Idle {
     pub field: &'static str,
     /// The setting: an option, or an amount; empty: the field itself.
     pub setting: String,
-    /// Why nothing comes of it.
+    /// Why it has no effect.
     pub why: Why,
 }
 

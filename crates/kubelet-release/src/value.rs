@@ -37,7 +37,7 @@ pub enum PodSysctls {
 pub enum PodAllocationsForm {
     /// Containers' resources; both files are named alike in errors.
     Containers,
-    /// Resources at pod level too; `actuated_pods_state` has an error of its own.
+    /// Resources at pod level too; errors name `actuated_pods_state` separately.
     PodLevel,
     /// The fields of 1.37.
     Whole,

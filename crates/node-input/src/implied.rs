@@ -1,4 +1,4 @@
-//! What state files say of the configuration under which they were written, for folders of which nobody has said it.
+//! A configuration under which state files can have been written, for folders without one.
 //!
 //! Judged by this configuration, a folder has no fault that another configuration would not show: the policies are those
 //! of the files, and the reservation is one that explains them. CPUs that are neither shared nor held may be reserved for

@@ -25,7 +25,7 @@ pub struct JudgedNode {
     pub node: LoadedNode,
     /// What is known of it.
     pub by: JudgedBy,
-    /// What is not known and has to be said.
+    /// What is not known, for the reader.
     pub notices: Vec<Notice>,
 }
 
@@ -36,7 +36,7 @@ pub const STRICT: Compat = Compat { node_limit: node_config::NodeCountCheck::Ski
 pub const NO_CONFIGURATION: &str = "no configuration of the kubelet was given or found; --config names it";
 
 impl JudgedNode {
-    /// What has to be said before anything else, as text to be shown.
+    /// Warnings that come before everything else, as text.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
         let configured = self.node.warnings.iter().filter(|_| self.by.is_configured());
         self.notices.iter().map(ToString::to_string).chain(configured.map(ToString::to_string))
@@ -61,7 +61,7 @@ impl LoadedMachine {
         rules.config.is_some() || self.packed.as_deref().is_some_and(|packed| packed.config.is_some())
     }
 
-    /// Why a folder that was named is evidently not of this machine, which nobody has named; `None`: it may be.
+    /// Why a folder that was named is evidently not of this machine, where no machine was named; `None`: it may be.
     ///
     /// # Errors
     /// The kubelet could not use the machine.
@@ -81,7 +81,7 @@ impl LoadedMachine {
     }
 
     /// The node by which `resident` is judged: with the configuration that is given or found, else with what the files say
-    /// themselves; on this machine, or, where it is evidently another's and nobody has named a machine, on one that has
+    /// themselves; on this machine, or, where it is evidently another's and no machine was named, on one that has
     /// what the files name.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use crate::judged::{JudgedNode, NO_CONFIGURATION};
 use crate::resume::{Requests, running};
 use crate::source::Resident;
 
-/// What is said where not all pods that run are known, or not all that they request.
+/// The note where not all pods that run are known, or not all that they request.
 const NO_PODS: &str = "the pods that run, or what they request, are not known; --pods takes them from `kubectl get pods -A \
     --field-selector spec.nodeName=NODE -o yaml`";
 

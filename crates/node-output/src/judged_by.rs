@@ -20,7 +20,7 @@ pub enum JudgedBy {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BareNode {
-    /// What the machine is called; absent: nobody has named the machine of these files.
+    /// What the machine is called; absent: the machine of these files is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The kubelet release whose answers these are; documents name it themselves.

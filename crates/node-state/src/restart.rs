@@ -1,7 +1,7 @@
 //! The next restart of a kubelet: it starts from the folder, and admits every pod that runs again.
 //!
 //! A kubelet that starts reads what pods were admitted with, then starts its managers from their files, and then admits
-//! every pod that it is told of: static pods first, the others in the order of their creation. A pod is admitted with the
+//! every known pod: static pods first, the others in the order of their creation. A pod is admitted with the
 //! requests of `allocated_pods_state` where that has some, and keeps what the files say it holds; nothing is released
 //! meanwhile, and no device plugin is back yet. A pod that is refused now fails for good, although its containers ran.
 //!
@@ -22,11 +22,11 @@ use crate::start::StartError;
 pub struct Readmitted {
     /// The pod, with what it is admitted with.
     pub pod: Arc<Pod>,
-    /// What becomes of it.
+    /// Whether the kubelet admits it again.
     pub fate: PodFate,
 }
 
-/// What becomes of a pod that runs.
+/// Whether the kubelet admits a running pod again.
 #[derive(Clone, Debug)]
 pub enum PodFate {
     /// It is admitted again.

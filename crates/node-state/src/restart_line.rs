@@ -1,4 +1,4 @@
-//! The next restart of a kubelet, as it is told: lines of a document.
+//! The next restart of a kubelet as lines of a document.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ fn refused_again(Readmitted { pod, fate }: &Readmitted, node: &Node) -> Option<R
     let (reason, message, cause, help) = match fate {
         PodFate::Admitted | PodFate::NotDecided => return None,
         PodFate::Refused(refused) => {
-            let (cause, help) = told(refused, node);
+            let (cause, help) = cause_and_help(refused, node);
             (refused.reason.to_string(), refused.message.clone(), cause, help)
         }
         PodFate::Preempted(by) => (
@@ -145,7 +145,7 @@ const NO_ROOM: &str = "reserve less, or delete pods before the kubelet restarts"
 const DELETE: &str = "delete the pod before the kubelet restarts, so that it is placed anew";
 
 /// What is behind a refusal, and what helps.
-fn told(refused: &Refused, node: &Node) -> (String, String) {
+fn cause_and_help(refused: &Refused, node: &Node) -> (String, String) {
     let policy = node.policy().name();
     match (&refused.cause, &refused.reason) {
         (Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotMultiple { .. })), _) => (
