@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use device_plugin::{Folders, Setup, StartError};
 use support::{Folder, Node};
@@ -119,6 +120,8 @@ fn a_stop_leaves_the_socket_of_another_process() {
     let folder = Folder::new();
     let node = Node::start(&folder);
     let sockets = [folder.kubelet_socket(), folder.pod_resources_socket()];
+    // The next file may have the same number: its times are of a later tick of the kernel's clock.
+    std::thread::sleep(Duration::from_millis(20));
     let others: Vec<UnixListener> = sockets
         .iter()
         .map(|path| {

@@ -91,8 +91,9 @@ fn the_agent_of_the_daemon_set_has_all_rights_that_it_needs() {
     let arguments = template["spec"]["containers"][0]["args"].as_array().unwrap().iter();
     let arguments = arguments.map(|argument| match argument.as_str().unwrap() {
         "serve" | "--observe" => String::new(),
-        argument if argument.starts_with("--root=") => String::new(),
-        argument if argument.starts_with("--cgroup-root=") => "--cgroup-root=off".to_owned(),
+        argument if argument.starts_with("--root=") || argument.starts_with("--cgroup-root=") => {
+            String::new()
+        }
         argument if argument.starts_with("--socket=") => format!("--socket={}", socket.display()),
         argument if argument.starts_with("--tcp=") => "--tcp=127.0.0.1:0".to_owned(),
         argument if argument.starts_with("--metrics-address=") => "--metrics-address=127.0.0.1:0".to_owned(),

@@ -246,12 +246,12 @@ fn the_agent_of_the_node_is_asked_through_the_api_server() {
             "FREE",
             "NUMA 0",
             "default/web-0",
-            "nothing is wrong",
+            "nothing else is wrong",
         ],
     );
     assert_eq!(status, Some(0));
     let (text, ..) = desk.plugin(&["node", "worker-1", "--color", "always"]);
-    has(&text, &["\x1b[32m✔\x1b[0m nothing is wrong"]);
+    has(&text, &["\x1b[31m✘\x1b[0m 1 pod TopologyAffinityError"]);
 
     // People who forward a port themselves name the address, or the socket.
     let url = format!("http://{}", node.tcp);
