@@ -1,6 +1,6 @@
 //! Prints what is wrong with a configuration and what is proposed: `cargo run -p config-advice --example advise`.
 
-use config_advice::{Target, check, held_back, notes, propose};
+use config_advice::{DecidedBy, check, held_back, notes, propose};
 use node_config::KubeletConfiguration;
 use topology_model::{KubeletView, MachineInfo};
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         reserved_system_cpus: Some("0".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let target = Target::Kubelet;
+    let target = DecidedBy::Kubelet;
     let proposal = propose(&config, &view, target);
     for finding in check(&config, &proposal, &view, target) {
         println!("{}: {}", finding.field, finding.cause);

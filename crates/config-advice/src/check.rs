@@ -10,7 +10,7 @@ use serde_json::Value;
 use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::amount::too_small;
 use crate::cause::{Cause, Doubt};
 use crate::changes::copy;
@@ -36,7 +36,7 @@ pub fn check(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Finding> {
     let unavoidable = faults(proposal, proposal, view, target);
     let is_avoidable = |cause: &Cause| !unavoidable.iter().any(|own| own.is_like(cause));
@@ -57,7 +57,7 @@ fn faults(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Cause> {
     let mut found = all_start_faults(config, proposal, view);
     let harmful = hazards(config, view, target).into_iter().map(Cause::Hazard);
@@ -76,7 +76,7 @@ fn faults_in(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Cause> {
     let mut found = all_start_faults(config, proposal, view);
     found.extend(doubts(config, proposal, view).into_iter().map(Cause::Doubt));

@@ -17,7 +17,7 @@ use k8s_quantity::Quantity;
 use node_config::KubeletConfiguration;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::cost::{Cost, Walked, cost, in_words};
 use crate::full_node::{NotAgain, not_again};
 use crate::given_out::{TakenWhole, Unit, reserved_by, taken_whole};
@@ -80,7 +80,7 @@ pub enum Hazard {
         /// Bytes that the node has of it, beside its huge pages.
         available: u64,
         /// The program that would reserve it.
-        target: Target,
+        target: DecidedBy,
     },
     /// The kubelet can give reserved CPUs to a pod, and does not start again then.
     ReservedGivenOut {
@@ -188,10 +188,10 @@ impl fmt::Display for Hazard {
                     bytes => write!(f, "{bytes} bytes beside its huge pages"),
                 }?;
                 f.write_str(match target {
-                    Target::Kubelet => {
+                    DecidedBy::Kubelet => {
                         ": the kubelet's free memory there wraps to about 2^64 bytes, and it prefers that node for every pod"
                     }
-                    Target::Topolet => ": nothing is free there",
+                    DecidedBy::Topolet => ": nothing is free there",
                 })
             }
             Self::ReservedGivenOut { unit, reserved, kind } => {
@@ -247,7 +247,7 @@ const AFFORDABLE_WITH_HUGE_PAGES: f64 = 10.0;
 pub(crate) const CLOSEST: &str = "prefer-closest-numa-nodes";
 
 /// All hazards of a configuration, the worst first.
-pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Hazard> {
+pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Vec<Hazard> {
     let mut found = untried_hazards(config, view, target);
     if found.is_empty() {
         found.extend(trial::admits_nothing(config, view).map(|(reason, memory)| {
@@ -255,7 +255,7 @@ pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target:
             Hazard::AdmitsNothing { reason, memory, field }
         }));
     }
-    if found.is_empty() && target == Target::Kubelet {
+    if found.is_empty() && target == DecidedBy::Kubelet {
         found.extend(full_node(config, view));
     }
     found
@@ -266,7 +266,7 @@ pub(crate) fn hazards_in(
     field: &str,
     config: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Hazard> {
     const TRIED: [&str; 5] = [POLICY, CPU_OPTIONS, "reservedSystemCPUs", "systemReserved", "maxPods"];
     if TRIED.contains(&field) { hazards(config, view, target) } else { untried_hazards(config, view, target) }
@@ -310,17 +310,17 @@ fn given_out(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard
 
 /// What a kubelet with this configuration suffers on this machine and topolet does not, without a trial of pods.
 pub fn hazards_of_kubelet(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
-    untried_hazards(config, view, Target::Kubelet)
+    untried_hazards(config, view, DecidedBy::Kubelet)
 }
 
 /// The hazards that show without a trial of pods.
 pub(crate) fn untried_hazards(
     config: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Hazard> {
     let mut found = excessive_reservations(config, view, target);
-    if target == Target::Kubelet {
+    if target == DecidedBy::Kubelet {
         found.extend(given_out(config, view));
         found.extend(crashes(config, view));
         found.extend(slow_admissions(config, view));
@@ -384,7 +384,7 @@ pub(crate) fn has_gaps(view: &KubeletView) -> bool {
 pub(crate) fn excessive_reservations(
     config: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Hazard> {
     if config.memory_policy() != "Static" {
         return Vec::new();
@@ -469,14 +469,14 @@ mod tests {
     #[track_caller]
     fn check(view: &KubeletView, fields: &str, expected: &[(&str, &str)]) {
         let config = configuration(&format!("{STATIC}{fields}"));
-        let found = hazards(&config, view, Target::Kubelet);
+        let found = hazards(&config, view, DecidedBy::Kubelet);
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for (own, (field, words)) in found.iter().zip(expected) {
             assert_eq!(own.field(), *field, "{found:?}");
             assert!(own.to_string().contains(words), "{words}: {found:?}");
         }
-        let proposal = propose(&config, view, Target::Kubelet);
-        assert!(hazards(&proposal, view, Target::Kubelet).is_empty(), "{proposal:?}");
+        let proposal = propose(&config, view, DecidedBy::Kubelet);
+        assert!(hazards(&proposal, view, DecidedBy::Kubelet).is_empty(), "{proposal:?}");
         let changed = changes(&config, &proposal);
         let is_at_fault = |field: &str| changed.iter().any(|change| change.field == field);
         let at_fault = [POLICY, MEMORY, "reservedMemory"].into_iter().any(is_at_fault);
@@ -531,7 +531,7 @@ mod tests {
         let found = hazards(
             &configuration(&format!("{STATIC}{}{closest}", apart("best-effort"))),
             &cpus_apart(&[1, 8]),
-            Target::Kubelet,
+            DecidedBy::Kubelet,
         );
         assert_eq!(found.first().map(Hazard::field), Some("topologyManagerPolicyOptions"), "{found:?}");
     }
@@ -547,7 +547,7 @@ mod tests {
         check(&cpus_apart(&[1, 2]), &fields("restricted"), &[(POLICY, nothing)]);
         check(&cpus_apart(&[1, 2]), &fields("best-effort"), &[]);
         // Where nothing is given, nothing of the kind is proposed either.
-        let proposal = propose(&KubeletConfiguration::default(), &cpus_apart(&[1, 2]), Target::Kubelet);
+        let proposal = propose(&KubeletConfiguration::default(), &cpus_apart(&[1, 2]), DecidedBy::Kubelet);
         assert_eq!((proposal.topology_policy(), proposal.memory_policy()), ("restricted", "None"));
     }
 }

@@ -31,8 +31,6 @@ mod amount;
 mod spelling;
 mod profile;
 
-use serde::Serialize;
-
 pub use amount::SmallAmount;
 pub use cause::{Cause, Doubt, Severity};
 pub use changes::{Change, changes, merge_patch};
@@ -40,20 +38,9 @@ pub use check::{Finding, check};
 pub use given_out::Unit;
 pub use hazard::{Hazard, HintUser, hazards_of_kubelet};
 pub use idle::{Idle, Why};
+pub use node_config::DecidedBy;
 pub use note::{Note, StartProblem};
 pub use pinned::pinned;
 pub use profile::{ProfileCpus, ProfileFault};
 pub use proposal::{held_back, propose};
 pub use trial::{Trial, notes};
-
-/// The program that a configuration is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum Target {
-    /// A kubelet, which walks all sets of NUMA nodes.
-    #[default]
-    Kubelet,
-    /// `topolet serve`, which takes any number of NUMA nodes.
-    Topolet,
-}

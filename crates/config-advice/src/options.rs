@@ -16,7 +16,7 @@ use core::mem;
 use node_config::{KubeletConfiguration, WholeCoreCheck};
 use topology_model::KubeletView;
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::full_node::{NotAgain, not_again};
 use crate::hazard::{CLOSEST, STRICT, WHOLE_CORES, has_gaps};
 use crate::idle::has_effect;
@@ -50,7 +50,7 @@ pub(crate) fn topology_options(config: &mut KubeletConfiguration, view: &Kubelet
 }
 
 /// Options of the CPU manager.
-pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView, target: Target) {
+pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView, target: DecidedBy) {
     let table = view.cpus();
     let given = mem::take(&mut config.cpu_manager_policy_options);
     for (name, value) in given {
@@ -58,7 +58,7 @@ pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView,
         let value = if is_meant_as_true(&value) { "true" } else { &value };
         // Where every core is one thread it promises nothing, and harms the restart of a full node nevertheless.
         let is_harmful =
-            target == Target::Kubelet && config.rules.whole_core_check == WholeCoreCheck::Everyone;
+            target == DecidedBy::Kubelet && config.rules.whole_core_check == WholeCoreCheck::Everyone;
         let only_harms =
             name == WHOLE_CORES && (table.cores().len() == 1 || (table.cpus_per_core() == 1 && is_harmful));
         if has_effect(config, view, &name) && !only_harms {
@@ -72,15 +72,15 @@ pub(crate) fn cpu_options(config: &mut KubeletConfiguration, view: &KubeletView,
         add_option(config, view, Options::Cpu, "prefer-align-cpus-by-uncorecache", "true");
     }
     match target {
-        Target::Kubelet => {
+        DecidedBy::Kubelet => {
             config.cpu_manager_policy_options.remove(STRICT);
         }
-        Target::Topolet if !config.reserved_cpus().is_empty() => {
+        DecidedBy::Topolet if !config.reserved_cpus().is_empty() => {
             add_option(config, view, Options::Cpu, STRICT, "true");
         }
-        Target::Topolet => {}
+        DecidedBy::Topolet => {}
     }
-    if target == Target::Kubelet {
+    if target == DecidedBy::Kubelet {
         leave_out_what_refuses_again(config, view);
     }
 }

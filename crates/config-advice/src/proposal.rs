@@ -14,7 +14,7 @@ use node_config::{Eviction, FeatureGates, KubeletConfiguration, Reservation, Sco
 use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::amount::too_small;
 use crate::hazard::{Hazard, untried_hazards};
 use crate::note::Note;
@@ -25,11 +25,11 @@ use crate::spelling::spelled_as;
 use crate::trial::{admits_nothing, memory_of_pod, refused};
 
 /// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
-pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
+pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
     spelled_as(config, completed(config, view, target))
 }
 
-fn completed(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
+fn completed(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
     let kept = readable(config, view);
     if let Some(proposal) = best(&kept, view, target) {
         return proposal;
@@ -54,7 +54,7 @@ const POLICIES: [(&str, &str); 4] =
 
 /// The completion of `kept` that pins most among those that start and work: one that keeps the given policies rather
 /// than another, then the one that refuses the fewest ordinary pods.
-fn best(kept: &KubeletConfiguration, view: &KubeletView, target: Target) -> Option<KubeletConfiguration> {
+fn best(kept: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Option<KubeletConfiguration> {
     let given_policy = kept.topology_manager_policy.as_deref();
     let given_memory =
         kept.memory_manager_policy.as_deref().filter(|name| matches!(*name, "Static" | "None"));
@@ -126,7 +126,7 @@ pub fn held_back(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-    target: Target,
+    target: DecidedBy,
 ) -> Vec<Note> {
     let or = |given: &Option<String>, most: &str| given.clone().or_else(|| Some(most.to_owned()));
     let kept = readable(config, view);
@@ -230,7 +230,7 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
 }
 
 /// The configuration with everything else that pins.
-fn pinning(mut config: KubeletConfiguration, view: &KubeletView, target: Target) -> KubeletConfiguration {
+fn pinning(mut config: KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
     let is_static = config.cpu_policy() == "static";
     // Of a single CPU nothing can be given to a pod alone.
     if !is_static && config.cpu_manager_policy.as_deref() != Some("none") && view.cpus().all().len() > 1 {

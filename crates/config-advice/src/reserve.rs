@@ -13,7 +13,7 @@ use k8s_quantity::{Format, Quantity};
 use node_config::{CapacityFacts, KubeletConfiguration, Reservation, capacity};
 use topology_model::KubeletView;
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::given_out::{reserved_by, taken_whole};
 use crate::hazard::{WHOLE_CORES, excessive_reservations};
 use crate::idle::idle_amounts;
@@ -156,7 +156,7 @@ pub(crate) fn reserve_memory(config: &mut KubeletConfiguration, view: &KubeletVi
             topology_manager_policy_options: BTreeMap::new(),
             ..alone
         };
-        starts(&alone, view) && excessive_reservations(config, view, Target::Kubelet).is_empty()
+        starts(&alone, view) && excessive_reservations(config, view, DecidedBy::Kubelet).is_empty()
     };
     if is_right {
         return;

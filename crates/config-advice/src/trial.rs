@@ -15,7 +15,7 @@ use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use topology_admission::{Compat, Node, Verdict};
 use topology_model::{KubeletView, NodeMemory};
 
-use crate::Target;
+use crate::DecidedBy;
 use crate::given_out::cores_differ;
 use crate::hazard::full_node;
 use crate::note::{Note, StartProblem};
@@ -130,7 +130,7 @@ pub(crate) fn admits_nothing(
 }
 
 /// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
-pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: Target) -> Vec<Note> {
+pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Vec<Note> {
     let fault = config.validate().first().map(ToString::to_string).or_else(|| {
         let started = Node::start(view, config, None, Compat::KUBELET);
         started.err().map(|error| error.to_string())
@@ -156,7 +156,7 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: Target) 
     let memory = &nodes.memory;
     let note = |(reason, cpus)| Note::NeverAdmitted { reason, cpus, memory: memory.clone() };
     let mut notes: Vec<Note> = never.into_iter().map(note).collect();
-    if target == Target::Kubelet {
+    if target == DecidedBy::Kubelet {
         notes.extend(full_node(config, view).map(Note::AtRestart));
         if config.cpu_policy() == "static" && cores_differ(view) {
             notes.push(Note::CoresDiffer);

@@ -2,7 +2,7 @@
 //! proposed for the field.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use config_advice::{Severity, Target, changes, check, propose};
+use config_advice::{DecidedBy, Severity, changes, check, propose};
 use node_config::KubeletConfiguration;
 use serde_json::{Value, json};
 use topology_manifest::{Source, read_kubelet_config};
@@ -41,8 +41,8 @@ fn configuration(fields: &str) -> KubeletConfiguration {
 fn found(view: &KubeletView, fields: &str, expected: (&str, Severity, &str), proposed: &Value) {
     let (field, severity, words) = expected;
     let config = configuration(fields);
-    let proposal = propose(&config, view, Target::Kubelet);
-    let findings = check(&config, &proposal, view, Target::Kubelet);
+    let proposal = propose(&config, view, DecidedBy::Kubelet);
+    let findings = check(&config, &proposal, view, DecidedBy::Kubelet);
     let Some(finding) = findings.iter().find(|own| own.field == field) else {
         panic!("{fields}: nothing is said of {field}: {findings:?}");
     };
@@ -79,11 +79,11 @@ fn listed_cpus_beside_cgroups_leave_the_cgroups_out() {
     let fields = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\nkubeReservedCgroup: /runtime\nsystemReservedCgroup: /system";
     let expected = ("reservedSystemCPUs", Severity::Refused, "can't use reservedSystemCPUs");
     found(&server(SERVER), fields, expected, &json!("0-1"));
-    let proposal = propose(&configuration(fields), &server(SERVER), Target::Kubelet);
+    let proposal = propose(&configuration(fields), &server(SERVER), DecidedBy::Kubelet);
     assert_eq!((proposal.kube_reserved_cgroup, proposal.system_reserved_cgroup), (None, None));
     // Who lists none keeps the cgroups, and the amount.
     let counted = "cpuManagerPolicy: static\nkubeReserved: {cpu: 310m}\nkubeReservedCgroup: /runtime";
-    let proposal = propose(&configuration(counted), &server(SERVER), Target::Kubelet);
+    let proposal = propose(&configuration(counted), &server(SERVER), DecidedBy::Kubelet);
     assert_eq!(proposal.reserved_cpus(), "");
     assert_eq!(proposal.kube_reserved["cpu"], "310m");
 }
@@ -95,9 +95,10 @@ fn a_virtual_machine_keeps_most_of_its_cpus_and_memory() {
         ("[numa(memory=16GiB)] pack:8 core:1 pu:1", "0"),
         ("[numa(memory=64GiB)] pack:32 core:1 pu:1", "0-3"),
     ] {
-        let proposal = propose(&configuration("cpuManagerPolicy: static"), &server(machine), Target::Kubelet);
+        let proposal =
+            propose(&configuration("cpuManagerPolicy: static"), &server(machine), DecidedBy::Kubelet);
         assert_eq!(proposal.reserved_cpus(), reserved, "{machine}");
-        let findings = check(&proposal, &proposal, &server(machine), Target::Kubelet);
+        let findings = check(&proposal, &proposal, &server(machine), DecidedBy::Kubelet);
         assert!(findings.is_empty(), "{machine}: {findings:?}");
     }
     let all = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-3";
@@ -120,6 +121,6 @@ fn amounts_and_options_that_do_nothing_are_told() {
 fn what_is_right_is_not_written_anew() {
     let fields = "cpuManagerPolicy: static\nreservedSystemCPUs: '1,0'\nmemoryManagerPolicy: None\ntopologyManagerPolicy: best-effort";
     let config = configuration(fields);
-    let proposal = propose(&config, &server(SERVER), Target::Kubelet);
+    let proposal = propose(&config, &server(SERVER), DecidedBy::Kubelet);
     assert!(changes(&config, &proposal).is_empty(), "{proposal:?}");
 }

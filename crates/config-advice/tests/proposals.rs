@@ -1,7 +1,7 @@
 //! Broken configurations on every built-in machine: each fault is found, each remedy repairs, each proposal is accepted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use config_advice::{Cause, Finding, Hazard, Severity, Target, changes, check, propose};
+use config_advice::{Cause, DecidedBy, Finding, Hazard, Severity, changes, check, propose};
 use cpuset::CpuSet;
 use node_config::KubeletConfiguration;
 use rayon::prelude::*;
@@ -70,7 +70,7 @@ fn text(fields: &str) -> String {
 }
 
 fn checked(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Finding> {
-    check(config, &propose(config, view, Target::Kubelet), view, Target::Kubelet)
+    check(config, &propose(config, view, DecidedBy::Kubelet), view, DecidedBy::Kubelet)
 }
 
 /// Whether a kubelet refuses running pods for `full-pcpus-only`, which is kept where it is asked for.
@@ -83,7 +83,7 @@ fn what_is_proposed_is_accepted_on_every_machine() {
     views().into_par_iter().for_each(|(name, view)| {
         for (fields, faults) in CONFIGS {
             let config = configuration(&text(fields));
-            let proposal = propose(&config, &view, Target::Kubelet);
+            let proposal = propose(&config, &view, DecidedBy::Kubelet);
             let found = checked(&config, &view);
             for fault in faults {
                 let own = found.iter().find(|finding| finding.field == *fault);
@@ -98,7 +98,7 @@ fn what_is_proposed_is_accepted_on_every_machine() {
                 left.retain(|finding| !is_of_whole_cores(finding));
             }
             assert!(left.is_empty(), "{name}: {fields}: {proposal:?} has {left:?}");
-            let more = changes(&again, &propose(&again, &view, Target::Kubelet));
+            let more = changes(&again, &propose(&again, &view, DecidedBy::Kubelet));
             assert!(more.is_empty(), "{name}: {fields}: {proposal:?} is not the last word: {more:?}");
             let cores = view.cpus().cores();
             let reserved: CpuSet = again.reserved_cpus().parse().unwrap();
@@ -152,7 +152,7 @@ fn a_name_that_is_mistyped_becomes_the_one_that_is_meant() {
         ("-", "?", ("restricted", "container")),
     ] {
         let given = text(&format!("topologyManagerPolicy: {policy:?}\ntopologyManagerScope: {scope:?}"));
-        let proposal = propose(&configuration(&given), &view, Target::default());
+        let proposal = propose(&configuration(&given), &view, DecidedBy::default());
         assert_eq!((proposal.topology_policy(), proposal.topology_scope()), meant, "{policy}, {scope}");
     }
 }

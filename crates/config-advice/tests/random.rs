@@ -4,7 +4,7 @@
 //! The node is filled here in another way than the advice fills it: by pods of random sizes, until none of one CPU fits.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use config_advice::{Cause, Doubt, Finding, Hazard, Target, check, propose};
+use config_advice::{Cause, DecidedBy, Doubt, Finding, Hazard, check, propose};
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{KubeletConfiguration, Release, Rules};
@@ -201,13 +201,13 @@ fn try_one(
     config: &KubeletConfiguration,
     sizes: &[usize],
 ) -> Result<bool, TestCaseError> {
-    let proposal = propose(config, view, Target::Kubelet);
-    let found = check(config, &proposal, view, Target::Kubelet);
+    let proposal = propose(config, view, DecidedBy::Kubelet);
+    let found = check(config, &proposal, view, DecidedBy::Kubelet);
     if found.is_empty() {
         let kept = good(config, view, sizes);
         prop_assert!(kept.is_ok(), "called good: {}: {kept:?}", shown(config));
     }
-    let left = check(&proposal, &proposal, view, Target::Kubelet);
+    let left = check(&proposal, &proposal, view, DecidedBy::Kubelet);
     let is_good = left.is_empty();
     if is_good {
         let kept = good(&proposal, view, sizes);

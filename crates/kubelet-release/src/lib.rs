@@ -5,13 +5,17 @@
 //! value as an argument and never compares versions. [`Rule`] names the fields, so that [`Rules::with`] can take one rule of another release: whoever compares
 //! two releases finds out which rule is responsible.
 //!
+//! A [`Fault`] is what releases do wrong: which have it, what comes of it and what avoids it.
+//!
 //! It does not know pods, machines or configurations, and implements none of the rules.
 #![no_std]
 
 mod release;
 mod value;
 mod rules;
+mod fault;
 
+pub use fault::{Fault, Page, Standing};
 pub use release::{Release, UnknownRelease, Version};
 pub use rules::{Rule, Rules};
 pub use value::{

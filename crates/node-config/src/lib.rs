@@ -14,6 +14,7 @@ mod topology;
 mod cpu;
 mod memory;
 mod own;
+mod decided_by;
 mod pod_policy;
 mod device_links;
 mod reserved_memory;
@@ -33,6 +34,7 @@ pub use allocatable::{
 pub use boolean::parse_bool;
 pub use configuration::{DEFAULT_EVICTIONS, KubeletConfiguration};
 pub use cpu::{CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, cpu_options};
+pub use decided_by::DecidedBy;
 pub use device_links::{DeviceLinks, LinkRule};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use node_config::{Release, Rules};
+use node_config::{DecidedBy, Release, Rules};
 use node_state::{PodNames, StateFolder};
 use pod_spec::PodUid;
 use topology_model::KubeletView;
@@ -83,7 +83,11 @@ impl Gathering<'_> {
         let holders = state.as_ref().and_then(StateFolder::holders);
         let pods = self.pods(given.pods, holders.as_ref())?;
         let devices = self.devices(given.devices)?;
-        let contents = Contents { config, own_config, state, pods, devices };
+        let decided_by = match (&own_config, self.packed) {
+            (Some(_), _) => DecidedBy::Topolet,
+            (None, packed) => packed.map(|packed| packed.decided_by).unwrap_or_default(),
+        };
+        let contents = Contents { config, own_config, decided_by, state, pods, devices };
         Ok(Gathered { contents, told: self.told })
     }
 

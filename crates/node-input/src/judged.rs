@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use admission_report::Notice;
+use node_config::DecidedBy;
 use node_output::JudgedBy;
 use node_state::{FindingLine, Quarantine, StateFolder};
 use topology_admission::Compat;
@@ -12,7 +13,7 @@ use crate::configuration::DEFAULTS;
 use crate::devices::DeviceText;
 use crate::implied::Written;
 use crate::machine::{LIVE, LoadedMachine};
-use crate::node::LoadedNode;
+use crate::node::{LoadedNode, decided_by};
 use crate::other_machine;
 use crate::pod_names::OWN;
 use crate::source::Resident;
@@ -29,8 +30,13 @@ pub struct JudgedNode {
     pub notices: Vec<Notice>,
 }
 
-/// As the kubelet looks at state files, but for its limit on nodes, which is no matter of these.
-pub const STRICT: Compat = Compat { node_limit: node_config::NodeCountCheck::Skip, ..Compat::KUBELET };
+/// As a program that starts looks at state files, but for the kubelet's limit on nodes, which is no matter of these.
+fn strict(program: DecidedBy) -> Compat {
+    match program {
+        DecidedBy::Kubelet => Compat { node_limit: node_config::NodeCountCheck::Skip, ..Compat::KUBELET },
+        DecidedBy::Topolet => Compat::default(),
+    }
+}
 
 /// What names a configuration, in a sentence.
 pub const NO_CONFIGURATION: &str = "no configuration of the kubelet was given or found; --config names it";
@@ -51,6 +57,17 @@ impl JudgedNode {
         } else {
             folder.check_files(&self.node.node, names, quarantine)
         }
+    }
+}
+
+impl LoadedNode {
+    /// A node that looks at state files as strictly as a kubelet that starts, whichever program decides: what this takes both
+    /// take.
+    ///
+    /// # Errors
+    /// Something cannot be read, or the program does not start with the configuration.
+    pub fn strictest(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<Self> {
+        Self::with(machine, rules, None, strict(DecidedBy::Kubelet), |_| ())
     }
 }
 
@@ -104,7 +121,7 @@ impl LoadedMachine {
             return Ok(JudgedNode { node, by, notices: vec![Notice::warning(text)] });
         }
         if self.has_configuration(rules) {
-            let node = LoadedNode::with(self, rules, devices, STRICT)?;
+            let node = LoadedNode::with(self, rules, devices, strict(decided_by(self, rules)?), |_| ())?;
             let by = JudgedBy::Configured(node.line.clone());
             return Ok(JudgedNode { node, by, notices: Vec::new() });
         }
@@ -123,6 +140,7 @@ fn implied(machine: &LoadedMachine, written: &Written, rules: &RulesSource) -> a
     let config = written.configuration(view.cpus().all(), rules.kubelet_rules());
     let plain =
         RulesSource { config: Some(DEFAULTS.to_owned()), kubelet: rules.kubelet, ..RulesSource::default() };
-    let node = LoadedNode::changed(machine, &plain, None, STRICT, |own| *own = config);
-    node.or_else(|_| LoadedNode::with(machine, &plain, None, STRICT))
+    let compat = strict(decided_by(machine, rules)?);
+    let node = LoadedNode::with(machine, &plain, None, compat, |own| *own = config);
+    node.or_else(|_| LoadedNode::with(machine, &plain, None, compat, |_| ()))
 }

@@ -45,7 +45,7 @@ pub use devices::DeviceText;
 pub use files::{name as shown_name, read};
 pub use folder::{any_state_of, must_be_folder, state_of};
 pub use gather::{Elsewhere, Gathered, Given};
-pub use judged::{JudgedNode, NO_CONFIGURATION, STRICT};
+pub use judged::{JudgedNode, NO_CONFIGURATION};
 pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission_report::Notice;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::{Inventory, Links, Moment};
 use node_config::{
-    Amounts, CapacityFacts, Gate, KubeletConfiguration, OwnOptions, Placement, Rules, capacity,
+    Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, Rules, capacity,
 };
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
@@ -60,12 +60,13 @@ pub(crate) struct DecidesBy {
     pub(crate) view: KubeletView,
     pub(crate) config: KubeletConfiguration,
     pub(crate) options: OwnOptions,
+    pub(crate) decided_by: DecidedBy,
     pub(crate) links: Option<Links>,
 }
 
 /// A kubelet does not start on a machine with a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the kubelet would not start with configuration {config} on {machine}: {error}")]
+#[error("the kubelet would not start with configuration {config} on {machine}: {error}{way_out}")]
 pub struct StartFailed {
     /// What the configuration is called.
     pub config: String,
@@ -73,6 +74,8 @@ pub struct StartFailed {
     pub machine: String,
     /// The kubelet's error.
     pub error: String,
+    /// What can be asked instead, as the end of the sentence.
+    pub way_out: &'static str,
 }
 
 /// A kubelet refuses a configuration before it looks at the machine.
@@ -158,6 +161,12 @@ impl LoadedNode {
         self.rules.options.clone()
     }
 
+    /// The program that decides.
+    #[must_use]
+    pub fn decided_by(&self) -> DecidedBy {
+        self.rules.decided_by
+    }
+
     /// What the node has in all, devices left out. Its disk is not known.
     pub fn capacity(&self) -> Amounts {
         let DecidesBy { view, config, .. } = &*self.rules;
@@ -212,17 +221,7 @@ impl LoadedNode {
         rules: &RulesSource,
         devices: Option<DeviceText>,
     ) -> anyhow::Result<Self> {
-        Self::with(machine, rules, devices, Compat::default())
-    }
-
-    /// The same, as much the kubelet as `compat` says.
-    pub fn with(
-        machine: &LoadedMachine,
-        rules: &RulesSource,
-        devices: Option<DeviceText>,
-        compat: Compat,
-    ) -> anyhow::Result<Self> {
-        Self::changed(machine, rules, devices, compat, |_| ())
+        Self::changed(machine, rules, devices, |_| ())
     }
 
     /// The same with a configuration in which something has been changed.
@@ -230,9 +229,21 @@ impl LoadedNode {
         machine: &LoadedMachine,
         rules: &RulesSource,
         devices: Option<DeviceText>,
+        change: impl FnOnce(&mut KubeletConfiguration),
+    ) -> anyhow::Result<Self> {
+        let compat = Compat::from(decided_by(machine, rules)?);
+        Self::with(machine, rules, devices, compat, change)
+    }
+
+    /// The same, as much the kubelet as `compat` says.
+    pub(crate) fn with(
+        machine: &LoadedMachine,
+        rules: &RulesSource,
+        devices: Option<DeviceText>,
         compat: Compat,
         change: impl FnOnce(&mut KubeletConfiguration),
     ) -> anyhow::Result<Self> {
+        let decided_by = decided_by(machine, rules)?;
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
         let read = configuration_of(machine, rules.config.as_deref(), &view, rules.kubelet_rules())?;
@@ -267,9 +278,12 @@ impl LoadedNode {
             .map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
-        let options = options_of(machine, rules)?;
+        let options = match decided_by {
+            DecidedBy::Kubelet => OwnOptions::default(),
+            DecidedBy::Topolet => options_of(machine, rules)?,
+        };
         let mut node = Node::start_with(&view, &config, None, compat, options.clone())
-            .map_err(|error| start_failed(&error, &name, &machine.name))?;
+            .map_err(|error| start_failed(&error, &name, &machine.name, &view, &config))?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
@@ -279,7 +293,7 @@ impl LoadedNode {
             }
             node = node.with_links(links);
         }
-        let line = NodeLine::new(&machine.name, &name, &node);
+        let line = NodeLine::new(&machine.name, &name, decided_by, &node);
         // Where this goes on and a kubelet would not.
         let kubelet_stops =
             Node::start(&view, &config, None, Compat::KUBELET).err().map(|error| error.to_string());
@@ -292,7 +306,7 @@ impl LoadedNode {
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
-        let rules = Arc::new(DecidesBy { view, config, options, links });
+        let rules = Arc::new(DecidesBy { view, config, options, decided_by, links });
         Ok(Self {
             node,
             cpus,
@@ -368,6 +382,23 @@ fn no_links(machine: &str) -> Notice {
     ))
 }
 
+/// The program that decides: the one that was asked for, else the one whose options are given or whose node file it is, else a
+/// kubelet.
+///
+/// # Errors
+/// Options of topolet's own are given for a kubelet, which has none of them.
+pub(crate) fn decided_by(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<DecidedBy> {
+    match (rules.decided_by, &rules.topolet_config) {
+        (Some(DecidedBy::Kubelet), Some(path)) => bail!(
+            "no kubelet has the options of {}: leave --topolet-config out, or ask --for topolet",
+            path.display()
+        ),
+        (Some(program), _) => Ok(program),
+        (None, Some(_)) => Ok(DecidedBy::Topolet),
+        (None, None) => Ok(machine.packed.as_deref().map(|packed| packed.decided_by).unwrap_or_default()),
+    }
+}
+
 /// The options of topolet's own that are given, else the machine's, else the defaults.
 ///
 /// # Errors
@@ -438,6 +469,15 @@ pub(crate) fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Resul
     Err(ConfigurationRefused { config: name.to_owned(), faults })
 }
 
-pub(crate) fn start_failed(error: &StartError, config: &str, machine: &str) -> anyhow::Error {
-    StartFailed { config: config.to_owned(), machine: machine.to_owned(), error: error.to_string() }.into()
+pub(crate) fn start_failed(
+    error: &StartError,
+    config: &str,
+    machine: &str,
+    view: &KubeletView,
+    of_config: &KubeletConfiguration,
+) -> anyhow::Error {
+    let starts = Node::start(view, of_config, None, Compat::default()).is_ok();
+    let way_out = if starts { "; topolet itself would start: --for topolet decides as it does" } else { "" };
+    let (config, machine) = (config.to_owned(), machine.to_owned());
+    StartFailed { config, machine, error: error.to_string(), way_out }.into()
 }

@@ -59,7 +59,7 @@ impl LoadedNode {
         if other.is_none() {
             return Ok(self.clone());
         }
-        let view = self.view().clone();
+        let (view, decided_by) = (self.view().clone(), self.decided_by());
         let mut config = self.config().clone();
         let OtherRules { policy, scope, cpu_options, topology_options, placement } = other;
         config.topology_manager_policy = policy.clone().or(config.topology_manager_policy);
@@ -82,8 +82,8 @@ impl LoadedNode {
         let name = format!("{} with {}", self.line.configuration, other.words());
         refuse_invalid(&config, &name)?;
         let machine = &self.line.machine;
-        let mut node = Node::start_with(&view, &config, None, Compat::default(), options.clone())
-            .map_err(|error| start_failed(&error, &name, machine))?;
+        let mut node = Node::start_with(&view, &config, None, Compat::from(decided_by), options.clone())
+            .map_err(|error| start_failed(&error, &name, machine, &view, &config))?;
         if let Some(identity) = self.node.identity() {
             node = node.with_identity(identity.clone());
         }
@@ -91,10 +91,10 @@ impl LoadedNode {
         if let Some(links) = links.clone() {
             node = node.with_links(links);
         }
-        let line = NodeLine::new(machine, &name, &node);
+        let line = NodeLine::new(machine, &name, decided_by, &node);
         let hazards = hazards_of_kubelet(&config, &view).iter().map(ToString::to_string).collect();
         let keeping = Keeping::new(&config);
-        let rules = Arc::new(DecidesBy { view, config, options, links });
+        let rules = Arc::new(DecidesBy { view, config, options, decided_by, links });
         Ok(Self { node: Arc::new(node), line, hazards, keeping, rules, ..self.clone() })
     }
 

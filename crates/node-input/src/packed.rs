@@ -13,6 +13,7 @@ use anyhow::{Context as _, bail};
 use device_manager::{Device, Health};
 use kubelet_checkpoint::device::{DeviceFile, DeviceState};
 use kubelet_checkpoint::store::StateFile;
+use node_config::DecidedBy;
 use node_output::RELEASE;
 use node_state::{PodNames, StateFolder};
 use pod_spec::{PodUid, ResourceName};
@@ -46,6 +47,9 @@ struct Head {
     written_by: String,
     /// The kubelet release whose rules that topolet knew.
     rules_of: String,
+    /// The program that decides on the node; absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
     /// Which files there are in the folder `node`; one that a reader does not know may change decisions.
     files: Vec<String>,
 }
@@ -64,6 +68,8 @@ pub struct Contents {
     pub config: Option<String>,
     /// This project's own options.
     pub own_config: Option<String>,
+    /// The program that decides there.
+    pub decided_by: DecidedBy,
     /// The kubelet's files.
     pub state: Option<StateFolder>,
     /// Which pods there are.
@@ -111,6 +117,8 @@ pub struct Packed {
     pub config: Option<Vec<u8>>,
     /// The text of this project's own options.
     pub own_config: Option<Vec<u8>>,
+    /// The program that decides there.
+    pub decided_by: DecidedBy,
     /// The kubelet's files; `None`: there are none.
     pub state: Option<StateFolder>,
     /// Which pods there are.
@@ -183,6 +191,7 @@ impl Contents {
             kind: KIND.to_owned(),
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
             rules_of: RELEASE.to_owned(),
+            decided_by: Some(self.decided_by.name().to_owned()),
             files: files.iter().map(|(path, _)| path.clone()).collect(),
         };
         files.push((HEAD.to_owned(), serde_json::to_vec_pretty(&head)?));
@@ -280,6 +289,15 @@ impl Packed {
                 || StateFile::ALL.iter().any(|file| *path == format!("{STATE}/{}", file.path()))
         };
         let head = head_of(file, &head)?;
+        let own_config = content(OWN_CONFIG)?;
+        let decided_by = match &head.decided_by {
+            Some(name) => DecidedBy::named(name).with_context(|| {
+                format!("{file} is of a node on which {name:?} decides, expected kubelet or topolet")
+            })?,
+            // Releases before did not say it.
+            None if own_config.is_some() => DecidedBy::Topolet,
+            None => DecidedBy::Kubelet,
+        };
         if let Some(unknown) = head.files.iter().find(|path| !known(path)) {
             bail!(
                 "{file} was written by topolet {} and has {unknown}, which topolet {} does not know: install the newer release",
@@ -310,7 +328,8 @@ impl Packed {
         };
         Ok(Some(Self {
             config: content(CONFIG)?,
-            own_config: content(OWN_CONFIG)?,
+            own_config,
+            decided_by,
             state: (!state.is_empty()).then_some(state),
             pods,
             devices: content(DEVICES)?,

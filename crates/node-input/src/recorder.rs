@@ -3,14 +3,13 @@
 
 use anyhow::{Context as _, ensure};
 use device_manager::Inventory;
-use node_config::KubeletConfiguration;
+use node_config::{DecidedBy, KubeletConfiguration};
 use node_state::{PodNames, StateFolder};
-use topology_admission::Compat;
 use topology_discovery::Capture;
 
 use crate::files;
 use crate::machine::{LoadedMachine, files_of};
-use crate::node::LoadedNode;
+use crate::node::{LoadedNode, decided_by};
 use crate::packed::{Contents, Devices};
 use crate::sources::{IdentitySource, MachineSource, RulesSource};
 
@@ -20,6 +19,7 @@ pub struct NodeRecorder {
     capture: Capture,
     config: String,
     own_config: Option<String>,
+    decided_by: DecidedBy,
     arguments: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl NodeRecorder {
         let (shown, tree) = files_of(name)?;
         let capture = Capture::of(&tree).with_context(|| format!("failed to capture {shown}"))?;
         let mut config = KubeletConfiguration::default();
-        LoadedNode::changed(machine, rules, None, Compat::default(), |given| config = given.clone())?;
+        LoadedNode::changed(machine, rules, None, |given| config = given.clone())?;
         let own_config = match &rules.topolet_config {
             Some(path) => Some(String::from_utf8_lossy(&files::read(path)?).into_owned()),
             None => machine
@@ -53,7 +53,9 @@ impl NodeRecorder {
                 .map(|text| String::from_utf8_lossy(text).into_owned()),
         };
         let config = serde_saphyr::to_string(&config)?;
-        Ok(Self { capture, config, own_config, arguments: arguments(source, rules, identity) })
+        let decided_by = decided_by(machine, rules)?;
+        let arguments = arguments(source, rules, identity);
+        Ok(Self { capture, config, own_config, decided_by, arguments })
     }
 
     /// A node file with what pods hold by `state`.
@@ -68,6 +70,7 @@ impl NodeRecorder {
         let contents = Contents {
             config: Some(self.config.clone()),
             own_config: self.own_config.clone(),
+            decided_by: self.decided_by,
             state: (!state.is_empty()).then_some(state),
             pods,
             devices,

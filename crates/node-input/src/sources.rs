@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use admission_report::UserAdvice;
-use node_config::Rules;
+use node_config::{DecidedBy, Rules};
 
 use crate::kubelet_version::KubeletVersion;
 
@@ -40,6 +40,8 @@ pub struct RulesSource {
     pub config: Option<String>,
     /// The kubelet whose rules apply; `None`: one of the default release.
     pub kubelet: Option<KubeletVersion>,
+    /// The program that decides; `None`: the one that decides on the node, as far as its files say, else a kubelet.
+    pub decided_by: Option<DecidedBy>,
     /// A file with options of topolet's own.
     pub topolet_config: Option<PathBuf>,
     /// Topology Manager policy instead of the configuration's.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use node_config::DecidedBy;
 use node_state::PodNames;
 
 use crate::folder::any_state_of;
@@ -45,7 +46,16 @@ impl Packed {
         let (config_name, config) = config.unzip();
         let named = pods.known().is_some().then(|| below(POD_LOGS).display().to_string());
         let source = Source::Kubelet { root: kubelet, config: config_name, pods: named };
-        Some(Self { config, own_config: None, state, pods, devices: None, source, gaps })
+        Some(Self {
+            config,
+            own_config: None,
+            decided_by: DecidedBy::Kubelet,
+            state,
+            pods,
+            devices: None,
+            source,
+            gaps,
+        })
     }
 }
 

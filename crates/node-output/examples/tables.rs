@@ -3,9 +3,9 @@
 use std::error::Error;
 
 use admission_report::device_manager::Replies;
-use admission_report::node_config::KubeletConfiguration;
+use admission_report::node_config::{DecidedBy, KubeletConfiguration};
 use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use admission_report::topology_admission::{Compat, Detail, Node};
+use admission_report::topology_admission::{Detail, Node};
 use admission_report::topology_model::{KubeletView, MachineInfo};
 use admission_report::{Facts, Report};
 use node_output::{NodeLine, PodGroup, decision, explanation};
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         topology_manager_policy: Some("single-numa-node".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let node = Node::start(&KubeletView::new(&info)?, &config, None, Compat::default())?;
+    let node = Node::start(&KubeletView::new(&info)?, &config, None, DecidedBy::Kubelet.into())?;
     let limits: ResourceList = [("cpu".into(), "10".parse()?), ("memory".into(), "1Gi".parse()?)].into();
     let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
     let pod = Pod::new("default", "wide", vec![app]).with_defaults(PodLevelResources::Count);
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (attempt, trace) = node.admission(&ledger, &pod).with(&replies).trace(Detail::Merges);
     let report = Report::of(&Facts::new(&node, &ledger, &pod, &attempt, &trace), &attempt.verdict, &replies);
     let page = Page { glyphs: Glyphs::Unicode, width: Some(100) };
-    let line = NodeLine::new("two sockets", "an example's", &node).line(page);
+    let line = NodeLine::new("two sockets", "an example's", DecidedBy::Kubelet, &node).line(page);
     let pods = PodGroup::from(report);
     println!("{}\n{}", decision(&pods, Some(&line), page), explanation(&pods, None, page));
     Ok(())

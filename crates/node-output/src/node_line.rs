@@ -1,6 +1,6 @@
 //! The node that decided, in a line.
 
-use node_config::{Scope, Strategy};
+use node_config::{DecidedBy, Scope, Strategy};
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::Node;
@@ -29,6 +29,9 @@ pub struct NodeLine {
     /// `Static` or `None`.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::memory_policy"))]
     pub memory_policy: &'static str,
+    /// The program whose answer it is.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::decided_by"))]
+    pub decided_by: DecidedBy,
     /// The kubelet release whose answers these are; documents name it themselves.
     #[serde(skip)]
     pub rules_of: String,
@@ -37,7 +40,7 @@ pub struct NodeLine {
 impl NodeLine {
     /// Of `node` on the machine and with the configuration of these names.
     #[must_use]
-    pub fn new(machine: &str, configuration: &str, node: &Node) -> Self {
+    pub fn new(machine: &str, configuration: &str, decided_by: DecidedBy, node: &Node) -> Self {
         Self {
             machine: machine.to_owned(),
             configuration: configuration.to_owned(),
@@ -51,6 +54,7 @@ impl NodeLine {
                 .map(Strategy::name),
             cpu_policy: if node.cpus().is_some() { "static" } else { "none" },
             memory_policy: if node.memory().is_some() { "Static" } else { "None" },
+            decided_by,
             rules_of: format!("v{}", node.kubelet_rules().version),
         }
     }
@@ -71,8 +75,12 @@ impl NodeLine {
     #[must_use]
     pub fn line(&self, page: Page) -> String {
         let dot = page.dot();
-        let Self { machine, rules_of, .. } = self;
-        format!("{machine} {dot} {} {dot} rules of kubelet {rules_of}", self.topology())
+        let Self { machine, rules_of, decided_by, .. } = self;
+        let whose = match decided_by {
+            DecidedBy::Kubelet => "rules of kubelet",
+            DecidedBy::Topolet => "topolet's rules, after kubelet",
+        };
+        format!("{machine} {dot} {} {dot} {whose} {rules_of}", self.topology())
     }
 
     /// How hints are merged: policy, scope, and the placement strategy where it is not the kubelet's.

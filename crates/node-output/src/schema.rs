@@ -208,3 +208,9 @@ pub(crate) fn cpu_policy(_: &mut SchemaGenerator) -> Schema {
 pub(crate) fn memory_policy(_: &mut SchemaGenerator) -> Schema {
     admission_report::schema::one_of(["None", "Static"])
 }
+
+/// The program that decides.
+#[must_use]
+pub fn decided_by(_: &mut SchemaGenerator) -> Schema {
+    admission_report::schema::one_of(["kubelet", "topolet"])
+}

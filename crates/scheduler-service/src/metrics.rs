@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use node_config::DecidedBy;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -27,11 +28,17 @@ pub(crate) struct Metrics {
     nodes: Gauge,
     situations: Gauge,
     assumed: Gauge,
+    decided_by: Family<ProgramLabel, Gauge>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct ReasonLabel {
     reason: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ProgramLabel {
+    program: &'static str,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -52,6 +59,7 @@ impl Metrics {
             nodes: Gauge::default(),
             situations: Gauge::default(),
             assumed: Gauge::default(),
+            decided_by: Family::default(),
         };
         let registry = &mut metrics.registry;
         // `_total` is added when they are written.
@@ -100,6 +108,11 @@ impl Metrics {
             "Bound pods of which their node has not told yet.",
             metrics.assumed.clone(),
         );
+        registry.register(
+            "topolet_scheduler_nodes_decided_by",
+            "Nodes whose state is read, by the program that decides there.",
+            metrics.decided_by.clone(),
+        );
         metrics
     }
 
@@ -123,6 +136,21 @@ impl Metrics {
         if !fits {
             self.failed.get_or_create(&label).inc();
         }
+    }
+
+    /// A node's state says by whom it is decided there; `None`: it does not say it.
+    pub(crate) fn decides(&self, program: Option<DecidedBy>) {
+        self.deciders(program).inc();
+    }
+
+    /// The state of a node is not there any more, which said so.
+    pub(crate) fn decides_no_more(&self, program: Option<DecidedBy>) {
+        self.deciders(program).dec();
+    }
+
+    fn deciders(&self, program: Option<DecidedBy>) -> Gauge {
+        let program = program.map_or("unknown", DecidedBy::name);
+        self.decided_by.get_or_create(&ProgramLabel { program }).clone()
     }
 
     pub(crate) fn not_looked_at(&self, nodes: usize) {

@@ -19,7 +19,7 @@ use crate::listening::Troubles;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 use crate::refusals;
-use crate::states::{ExactNodes, Reading, States};
+use crate::states::{Deciders, ExactNodes, Reading, States};
 
 /// Connections of kube-scheduler, and of those that read metrics.
 const CONNECTIONS: usize = 64;
@@ -68,6 +68,7 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         troubles: troubles.clone(),
         known: Known::default(),
         reading: Reading::default(),
+        deciders: Deciders::new(metrics.clone()),
     }
     .start()?;
     Amounts {

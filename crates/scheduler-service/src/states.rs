@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cluster_node::{Access, Cluster, ClusterError, WatchedObject};
+use node_config::DecidedBy;
 use node_input::{NodeState, PodShapes};
 use pod_spec::PodUid;
 use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::known::Known;
 use crate::listening::{self, SILENCE, Troubles};
+use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
 const WHAT: &str = "states of nodes";
@@ -27,6 +29,31 @@ pub(crate) struct States {
     pub(crate) troubles: Arc<Troubles>,
     pub(crate) known: Known,
     pub(crate) reading: Reading,
+    pub(crate) deciders: Deciders,
+}
+
+/// Which program decides on each node whose state is read.
+pub(crate) struct Deciders {
+    metrics: Arc<Metrics>,
+    programs: BTreeMap<String, Option<DecidedBy>>,
+}
+
+impl Deciders {
+    pub(crate) const fn new(metrics: Arc<Metrics>) -> Self {
+        Self { metrics, programs: BTreeMap::new() }
+    }
+
+    fn is(&mut self, node: &str, program: Option<DecidedBy>) {
+        self.is_gone(node);
+        self.programs.insert(node.to_owned(), program);
+        self.metrics.decides(program);
+    }
+
+    fn is_gone(&mut self, node: &str) {
+        if let Some(program) = self.programs.remove(node) {
+            self.metrics.decides_no_more(program);
+        }
+    }
 }
 
 /// What makes states quick to read.
@@ -80,7 +107,8 @@ impl States {
 
     fn is(&mut self, name: &str, object: Value) {
         match self.reading.read(object) {
-            Ok(state) => {
+            Ok((state, program)) => {
+                self.deciders.is(name, program);
                 self.reading.unreadable.remove(name);
                 self.exact.lock().insert(name.to_owned());
                 self.outlook.update(name, state);
@@ -97,12 +125,13 @@ impl States {
 
     fn is_gone(&mut self, name: &str) {
         self.exact.lock().remove(name);
+        self.deciders.is_gone(name);
         self.outlook.lock().view.remove(name);
     }
 }
 
 impl Reading {
-    fn read(&mut self, object: Value) -> anyhow::Result<scheduler_extender::NodeState> {
+    fn read(&mut self, object: Value) -> anyhow::Result<(scheduler_extender::NodeState, Option<DecidedBy>)> {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;
         let version = StateVersion { run: self.listings, change };
@@ -112,6 +141,6 @@ impl Reading {
         let ledger = state.holdings.ledger(&node, &mut self.shapes)?;
         let told = state.holdings.refused.iter().map(|refusal| PodUid::new(&refusal.uid)).collect();
         let facts = NodeFacts::Exact { node, ledger };
-        Ok(scheduler_extender::NodeState { version, facts, told })
+        Ok((scheduler_extender::NodeState { version, facts, told }, state.node.decided_by()?))
     }
 }

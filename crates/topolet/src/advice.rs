@@ -6,7 +6,7 @@ pub(crate) mod settings;
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, ensure};
-use config_advice::{Change, Severity, Target, Trial, merge_patch};
+use config_advice::{Change, DecidedBy, Severity, Trial, merge_patch};
 use node_config::KubeletConfiguration;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,7 +26,8 @@ pub(crate) struct Checked {
     pub(crate) beside: Option<String>,
     /// For whom it is proposed.
     #[serde(rename = "for")]
-    pub(crate) target: Target,
+    #[cfg_attr(feature = "serve", schemars(schema_with = "node_output::schema::decided_by"))]
+    pub(crate) target: DecidedBy,
     /// Most harmful first.
     pub(crate) findings: Vec<Finding>,
     /// In what the proposal differs.

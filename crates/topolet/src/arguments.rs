@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use node_agent::KeptBackups;
-use node_config::{Scope, TopologyPolicyName};
+use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
@@ -153,6 +153,8 @@ pub(crate) struct RulesArguments {
     /// the Node object (--node), else one that writes state files as the node's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubelet: Option<KubeletVersion>,
+    #[command(flatten)]
+    pub(crate) program: ProgramArguments,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
     /// `memory.drift`, `placement`, `podPolicy.allow`, `devices.links`.
     #[arg(long, value_name = "FILE")]
@@ -177,6 +179,22 @@ pub(crate) fn scopes() -> PossibleValuesParser {
     PossibleValuesParser::new(Scope::ALL.map(Scope::name))
 }
 
+/// Which program decides.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct ProgramArguments {
+    /// The program that decides: `kubelet`, with its faults, or `topolet` (`topolet serve`), which mends them and takes any
+    /// number of NUMA nodes. Without it `topolet` with --topolet-config or on a node file of topolet's own node, else
+    /// `kubelet`.
+    #[arg(long = "for", value_name = "PROGRAM", value_parser = programs())]
+    pub(crate) decided_by: Option<DecidedBy>,
+}
+
+/// The programs that decide on nodes.
+pub(crate) fn programs() -> impl TypedValueParser<Value = DecidedBy> {
+    PossibleValuesParser::new(DecidedBy::ALL.map(DecidedBy::name))
+        .try_map(|name| DecidedBy::named(&name).ok_or("neither kubelet nor topolet"))
+}
+
 /// Which devices there are.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DeviceArguments {
@@ -193,9 +211,10 @@ pub(crate) struct DeviceArguments {
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
-        let Self { config, kubelet, topolet_config, policy, scope, devices } = self.clone();
+        let Self { config, kubelet, program, topolet_config, policy, scope, devices } = self.clone();
+        let decided_by = program.decided_by;
         let DeviceArguments { devices, selected } = devices;
-        RulesSource { config, kubelet, topolet_config, policy, scope, devices, selected }
+        RulesSource { config, kubelet, decided_by, topolet_config, policy, scope, devices, selected }
     }
 }
 

@@ -4,7 +4,7 @@
 use cpu_manager::{BusySibling, FullNode, PodBubble};
 use device_manager::{BlockedDevices, PluginMessages, PluginTime, ReplacedPlugins};
 use memory_manager::{Readmission, WrappedTables};
-use node_config::NodeCountCheck;
+use node_config::{DecidedBy, NodeCountCheck};
 use topology_policy::DistanceIndex;
 
 /// What becomes of that which a refused pod had been given before it was refused.
@@ -70,4 +70,15 @@ impl Compat {
         readmission: Readmission::BookAgain,
         distance_index: DistanceIndex::ByNodeId,
     };
+}
+
+impl From<DecidedBy> for Compat {
+    /// As a program decides that runs. A kubelet that runs has started: that it would not start again where pods hold every
+    /// CPU is no matter of what it decides until then.
+    fn from(program: DecidedBy) -> Self {
+        match program {
+            DecidedBy::Kubelet => Self { full_node: FullNode::Start, ..Self::KUBELET },
+            DecidedBy::Topolet => Self::default(),
+        }
+    }
 }

@@ -190,7 +190,7 @@ impl Trial<'_> {
         };
         let mut other = self.bench.node.clone();
         let configuration = format!("{} with {kind} {detail}", other.line.configuration);
-        other.line = NodeLine::new(&other.line.machine, &configuration, &node);
+        other.line = NodeLine::new(&other.line.machine, &configuration, other.line.decided_by, &node);
         other.node = Arc::new(node);
         let before = Before { ledger: &ledger, ..*before };
         let (report, _) = explain::one(&other, Detail::Merges, &before, &pod);

@@ -4,7 +4,7 @@ use std::str::FromStr as _;
 
 use anyhow::{Context as _, anyhow};
 use cpuset::CpuId;
-use node_config::KubeletConfiguration;
+use node_config::{DecidedBy, KubeletConfiguration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use topology_admission::{Compat, Node};
@@ -23,6 +23,9 @@ use crate::published::links::PublishedLinks;
 pub struct NodeDescription {
     /// The kubelet whose rules apply: `v1.36.3`.
     rules_of: String,
+    /// The program that decides, `kubelet` or `topolet`. `None`: its agent is of a release that did not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String>,
     machine: Machine,
     /// A `KubeletConfiguration`, with the fields that decide.
     configuration: Value,
@@ -91,6 +94,7 @@ impl NodeDescription {
     pub fn of(node: &LoadedNode) -> Self {
         Self {
             rules_of: node.line.rules_of.clone(),
+            decided_by: Some(node.decided_by().name().to_owned()),
             machine: Machine::of(node.view()),
             // They consist of texts, numbers, lists and maps.
             configuration: serde_json::to_value(node.config()).unwrap_or_default(),
@@ -99,7 +103,19 @@ impl NodeDescription {
         }
     }
 
-    /// The node, as its agent has started it.
+    /// The program that decides on the node; `None`: its agent does not say.
+    ///
+    /// # Errors
+    /// It is neither a kubelet nor topolet.
+    pub fn decided_by(&self) -> anyhow::Result<Option<DecidedBy>> {
+        let read = |name: &String| {
+            DecidedBy::named(name)
+                .with_context(|| format!("node.decidedBy {name:?}, expected kubelet or topolet"))
+        };
+        self.decided_by.as_ref().map(read).transpose()
+    }
+
+    /// The node, as its agent has started it. Where the agent does not say which program decides there, it is topolet.
     ///
     /// # Errors
     /// It was written by another release of topolet, or by somebody else, and cannot be read; or no kubelet starts so.
@@ -113,7 +129,8 @@ impl NodeDescription {
         let options = configuration::own_options_of("node.options", self.options.to_string().as_bytes())?;
         let links = self.links.as_ref().map(|links| links.read(&options.device_links, &view));
         let links = links.transpose().context("node.links")?;
-        let mut node = Node::start_with(&view, &read.config, None, Compat::default(), options)
+        let compat = Compat::from(self.decided_by()?.unwrap_or(DecidedBy::Topolet));
+        let mut node = Node::start_with(&view, &read.config, None, compat, options)
             .map_err(|error| anyhow!("the kubelet would not start so: {error}"))?;
         if let Some(links) = links {
             node = node.with_links(links);

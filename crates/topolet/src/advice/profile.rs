@@ -111,7 +111,7 @@ pub(crate) fn fields(
 
 #[cfg(test)]
 mod tests {
-    use config_advice::{Target, changes, propose};
+    use config_advice::{DecidedBy, changes, propose};
     use topology_manifest::{Source, read_kubelet_config};
     use topology_model::{KubeletView, MachineInfo};
 
@@ -131,7 +131,7 @@ mod tests {
         let given = profile(&json!({}), cpu, policy);
         let machine: MachineInfo = "pack:2 [numa(memory=32GiB)] core:8 pu:2".parse().unwrap_or_default();
         let Ok(view) = KubeletView::new(&machine) else { panic!("{machine:?}") };
-        let proposal = propose(&given.config, &view, Target::Kubelet);
+        let proposal = propose(&given.config, &view, DecidedBy::Kubelet);
         let Some(own) = &given.profile else { panic!("{given:?}") };
         let fields = fields(own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
         let annotations = fields.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));

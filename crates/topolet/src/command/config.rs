@@ -1,9 +1,9 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
 use anyhow::{Context as _, ensure};
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use config_advice::{
-    Change, Note, Severity, Target, Trial, changes, check as find_faults, held_back, notes, propose,
+    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, notes, propose,
 };
 use node_config::KubeletConfiguration;
 use node_input::{
@@ -11,13 +11,12 @@ use node_input::{
     RulesSource,
 };
 use node_output::{Document, Format};
-use topology_admission::Compat;
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
 use super::examples;
 use crate::advice::{self, Checked, Finding, Given};
-use crate::arguments::{MachineArguments, OutputArguments};
+use crate::arguments::{MachineArguments, OutputArguments, programs};
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 
@@ -57,30 +56,12 @@ pub(crate) struct ConfigCheckArguments {
     #[arg(long, conflicts_with_all = ["output", "propose"])]
     pub(crate) drop_in: bool,
     /// The program that is to run with the proposal.
-    #[arg(long = "for", value_name = "PROGRAM", default_value = "kubelet")]
-    pub(crate) target: TargetProgram,
+    #[arg(long = "for", value_name = "PROGRAM", default_value = "kubelet", value_parser = programs())]
+    pub(crate) target: DecidedBy,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-}
-
-/// The program that a configuration is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(crate) enum TargetProgram {
-    /// A kubelet, which walks all sets of NUMA nodes.
-    Kubelet,
-    /// `topolet serve`, which takes any number of NUMA nodes.
-    Topolet,
-}
-
-impl From<TargetProgram> for Target {
-    fn from(program: TargetProgram) -> Self {
-        match program {
-            TargetProgram::Kubelet => Self::Kubelet,
-            TargetProgram::Topolet => Self::Topolet,
-        }
-    }
 }
 
 pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -111,7 +92,7 @@ impl StateBeside {
         let Some(resident) = own.of_node(machine.packed.as_deref())? else { return Ok(None) };
         let with = |config: &KubeletConfiguration| {
             let change = |own: &mut KubeletConfiguration| own.clone_from(config);
-            let node = LoadedNode::changed(machine, rules, None, Compat::default(), change).ok()?;
+            let node = LoadedNode::changed(machine, rules, None, change).ok()?;
             Some(Residents::new(&node, &own, &resident))
         };
         let why = |error: anyhow::Error| {
@@ -154,6 +135,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let rules = RulesSource {
         config: arguments.config.clone(),
         kubelet: arguments.kubelet,
+        decided_by: Some(arguments.target),
         ..RulesSource::default()
     };
     let rules =
@@ -171,7 +153,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(gap) = read.gap() {
         screen.warn(gap);
     }
-    let target = Target::from(arguments.target);
+    let target = arguments.target;
     let proposal = read.written(propose(&read.config, &view, target));
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
     let faults = find_faults(&read.config, &proposal, &view, target).into_iter();

@@ -11,8 +11,8 @@ use node_output::{Compared, Comparison, Document, NodeLine};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::arguments::{
-    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
-    ResidentsArguments, policies, scopes,
+    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ProgramArguments,
+    ReadingArguments, ResidentsArguments, policies, scopes,
 };
 use crate::decided;
 use crate::outcome::Outcome;
@@ -37,6 +37,8 @@ pub(crate) struct DiffArguments {
     /// Release of the kubelet whose rules apply.
     #[arg(long, value_name = "VERSION")]
     kubelet: Option<KubeletVersion>,
+    #[command(flatten)]
+    program: ProgramArguments,
     #[command(flatten)]
     devices: DeviceArguments,
     #[command(flatten)]
@@ -97,7 +99,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
 impl DiffArguments {
     /// Each configuration with each policy and scope.
     fn rules(&self) -> Vec<RulesSource> {
-        let Self { configs, policies, scopes, kubelet, devices, .. } = self;
+        let Self { configs, policies, scopes, kubelet, program, devices, .. } = self;
         let mut rules = Vec::new();
         for config in or_none(configs) {
             for policy in or_none(policies) {
@@ -105,6 +107,7 @@ impl DiffArguments {
                     rules.push(RulesSource {
                         config: config.clone(),
                         kubelet: *kubelet,
+                        decided_by: program.decided_by,
                         policy: policy.clone(),
                         scope: scope.clone(),
                         devices: devices.devices.clone(),

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueEnum, ValueHint};
-use config_advice::{Target, propose};
+use config_advice::{DecidedBy, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
 use node_input::{IdentitySource, LoadedMachine};
@@ -212,7 +212,7 @@ fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> 
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
-    let proposal = propose(&defaults, &view, Target::Topolet);
+    let proposal = propose(&defaults, &view, DecidedBy::Topolet);
     Ok(serde_saphyr::to_string(&proposal)?)
 }
 
@@ -226,6 +226,12 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         (None, true) => PathBuf::from(OBSERVING),
     };
     let mut rules = arguments.rules.source();
+    let program = if arguments.observe { DecidedBy::Kubelet } else { DecidedBy::Topolet };
+    ensure!(
+        rules.decided_by.is_none_or(|asked| asked == program),
+        "serve decides as topolet does, and serve --observe as the kubelet that it looks at: leave --for out"
+    );
+    rules.decided_by = Some(program);
     if arguments.observe && rules.config.is_none() {
         let config = arguments.root.join(CONFIG);
         // What is there and is no file is said so, and no other configuration taken for it.

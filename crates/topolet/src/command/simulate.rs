@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &SimulateArguments, screen: Screen) -> anyhow::Resu
 
 fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
     refuse_what_a_scenario_says(arguments)?;
-    let mut prepared = Prepared::read(&arguments.file)?;
+    let mut prepared = Prepared::read(&arguments.file, arguments.rules.program.decided_by)?;
     if let Some(seed) = arguments.seed {
         prepared.seed = seed;
     }
@@ -95,7 +95,8 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
 
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    let RulesArguments { config, kubelet, topolet_config, policy, scope, devices } = &arguments.rules;
+    let RulesArguments { config, kubelet, program: _, topolet_config, policy, scope, devices } =
+        &arguments.rules;
     let DeviceArguments { devices, selected } = devices;
     let ReadingArguments { lenient, strict, are_static } = arguments.reading;
     let said = [

@@ -10,7 +10,6 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{ReplacedFile, complete_moves, mend, prune};
 use node_input::{
     IdentitySource, LoadedMachine, LoadedNode, MachineSource, NO_CONFIGURATION, ResidentsSource, RulesSource,
-    STRICT,
 };
 use node_output::{Document, NodeLine};
 use node_state::{
@@ -58,8 +57,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let state = ResidentsSource { state: Some(root.to_path_buf()), ..ResidentsSource::default() };
     let rules = arguments.rules.source().of_node(&IdentitySource::default(), &state, None)?;
     must_be_known(&machine, &source, &rules, root)?;
-    // What is written is for a kubelet, which is stricter.
-    let node = LoadedNode::with(&machine, &rules, None, STRICT)?;
+    let node = LoadedNode::strictest(&machine, &rules)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
-use node_config::{KubeletConfiguration, Release, Rules};
+use node_config::{DecidedBy, KubeletConfiguration, Release, Rules};
 use node_input::{
     DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness, configuration_of,
     inventory_of, options_of,
@@ -166,6 +166,7 @@ fn rules(arguments: &UpgradeCheckArguments, machine: &LoadedMachine) -> anyhow::
     let rules = RulesSource {
         config: arguments.config.clone(),
         kubelet: arguments.from,
+        decided_by: arguments.topolet_config.is_none().then_some(DecidedBy::Kubelet),
         topolet_config: arguments.topolet_config.clone(),
         devices: arguments.devices.devices.clone(),
         selected: arguments.devices.selected.clone(),

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and what is proposed.
 
-use config_advice::{Severity, Target, Trial};
+use config_advice::{DecidedBy, Severity, Trial};
 use serde_json::Value;
 use topology_manifest::ConfigKind;
 
@@ -30,11 +30,11 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
     }
     if findings.is_empty() {
         let whom = match checked.target {
-            Target::Kubelet => format!(
+            DecidedBy::Kubelet => format!(
                 "a kubelet starts with it on this machine, admits {}, and restarts with the node full",
                 admitted(checked.trial.as_ref())
             ),
-            Target::Topolet => "topolet starts with it on this machine".to_owned(),
+            DecidedBy::Topolet => "topolet starts with it on this machine".to_owned(),
         };
         text.push_str(&format!("{} {whom}\n", page.yes()));
     }

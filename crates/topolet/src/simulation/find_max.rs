@@ -9,7 +9,7 @@ use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource,
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_spec::Pod;
 use serde::Serialize;
-use topology_admission::{Compat, Ledger, Node};
+use topology_admission::{Ledger, Node};
 use topology_model::KubeletView;
 
 use super::cores;
@@ -94,7 +94,7 @@ pub(crate) struct Question<'a> {
 impl Question<'_> {
     /// The node with something changed in its configuration.
     fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
-        LoadedNode::changed(self.machine, self.rules, self.devices.clone(), Compat::default(), change)
+        LoadedNode::changed(self.machine, self.rules, self.devices.clone(), change)
     }
 
     /// The node with what runs on it.

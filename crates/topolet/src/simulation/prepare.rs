@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use device_manager::Inventory;
-use node_config::UnknownRelease;
+use node_config::{DecidedBy, UnknownRelease};
 use node_input::{
     KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
 };
@@ -16,7 +16,7 @@ use node_simulation::{
     Weight,
 };
 use pod_spec::PodRules;
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_manifest::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
     ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
@@ -64,13 +64,13 @@ enum Arrivals {
 }
 
 impl Prepared {
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path, decided_by: Option<DecidedBy>) -> anyhow::Result<Self> {
         let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
         let bytes = node_input::read(path)?;
         let source = Source::from_bytes(&name, &bytes).map_err(manifest_error)?;
         let scenario = read_scenario(&source).map_err(manifest_error)?;
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        Reading { source, files: Files::In(folder) }.prepare(&scenario)
+        Reading { source, files: Files::In(folder), decided_by }.prepare(&scenario)
     }
 
     /// The scenario of a text, with no files but those that are built in.
@@ -83,7 +83,7 @@ impl Prepared {
             machines <= MAX_MACHINES,
             "{machines} machines are more than the {MAX_MACHINES} that are simulated here"
         );
-        Reading { source, files: Files::BuiltIn }.prepare(&scenario)
+        Reading { source, files: Files::BuiltIn, decided_by: None }.prepare(&scenario)
     }
 
     /// How often it is decided on a pod in all.
@@ -138,6 +138,7 @@ const MAX_MACHINES: usize = 1000;
 struct Reading<'a> {
     source: Source<'a>,
     files: Files,
+    decided_by: Option<DecidedBy>,
 }
 
 impl Reading<'_> {
@@ -240,6 +241,7 @@ impl Reading<'_> {
         let rules = RulesSource {
             config: config.map_err(|error| refused(&error))?,
             kubelet: self.kubelet(own)?,
+            decided_by: self.decided_by,
             topolet_config: topolet_config.map_err(|error| refused(&error))?,
             policy: own.policy.clone(),
             scope: own.scope.clone(),
@@ -248,7 +250,7 @@ impl Reading<'_> {
         let devices = said.devices.as_deref().map(|path| self.files.devices(path)).transpose();
         let devices = devices
             .map_err(|error| self.refused(&said.place, format!("{error:#}"), "devices that can be read"))?;
-        let node = LoadedNode::changed(machine, &rules, devices, Compat::default(), |config| {
+        let node = LoadedNode::changed(machine, &rules, devices, |config| {
             if !own.cpu_options.is_empty() {
                 config.cpu_manager_policy_options.clone_from(&own.cpu_options);
             }
