@@ -10,7 +10,7 @@ mod sequence;
 
 use std::collections::BTreeSet;
 
-use cpu_manager::{AllocateError, Config, Granted, Holdings, Reserved, Static};
+use cpu_manager::{AllocateError, Config, Granted, Holdings, Reserved, Static, WalkEnd};
 use cpuset::CpuSet;
 use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, Unit};
@@ -96,6 +96,16 @@ fn take(corpus: &Corpus, case: &Case) -> Outcome {
     let request = input["cpus"].as_i64().unwrap_or_default();
     let pod = pods::guaranteed(request);
     let affinity = node.affinity(&input["affinity"], &input["noAffinity"]);
+    let walk = node.policy.walk(&before, &pod, &pod.containers[0], affinity);
+    let is_foretold = match (walk.end, &case.expected) {
+        (WalkEnd::Found, expected) => *expected != Expected::Hang,
+        (WalkEnd::Never, expected) => *expected == Expected::Hang,
+        // Slow, or for ever: the kubelet's answer tells nothing.
+        (WalkEnd::Cut, _) => true,
+    };
+    if !is_foretold {
+        return Outcome::Failed { got: json!({ "the kubelet's walk": format!("{walk:?}") }) };
+    }
     let mut got = Map::new();
     got.insert("reserved".into(), json!(reserved.to_string()));
     match node.policy.allocate(&before, &pod, &pod.containers[0], affinity) {

@@ -53,6 +53,7 @@ mod distribute;
 mod sharing;
 mod remainder;
 mod balance;
+mod walk;
 mod units;
 
 pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
@@ -76,6 +77,7 @@ pub use resize::{NotResized, ResizeError};
 pub use restore::StateError;
 pub use room::Within;
 pub use take::{Allocator, TakeError};
+pub use walk::{Walk, WalkEnd};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]
