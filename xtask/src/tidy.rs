@@ -69,6 +69,7 @@ const ROWS: &[Row] = &[
     row("pictures", Pure, &["machine-picture"]),
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["topology-admission"]),
+    row("fates", Pure, &["kubelet-fates"]),
     row("reports", Pure, &["admission-report"]),
     row("node as a value", Pure, &["config-advice", "node-resource-topology", "kubelet-status"]),
     row("many nodes", Pure, &["scheduler-extender"]),

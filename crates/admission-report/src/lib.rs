@@ -7,6 +7,7 @@
 //! JSON, and none is parsed again.
 //!
 //! - [`Conclusion`]: what came out. For an admitted pod one [`ContainerReport`] each: CPUs, memory, devices, NUMA nodes.
+//! - [`Fated`]: what happens in place of a kubelet's answer, or with it, and what avoids it.
 //! - [`Refusal`]: the kubelet's reason and message, the [`Obstacle`]s behind them, and every [`Alternative`] under which
 //!   the pod was admitted when it was tried.
 //! - [`BriefReason`]: the same in so few words that many nodes say the same, from [`Facts::brief`].
@@ -23,6 +24,7 @@ extern crate alloc;
 
 mod facts;
 mod report;
+mod fated;
 mod resize;
 mod refusal;
 mod deferred;
@@ -59,6 +61,7 @@ pub use chosen::{ChosenRules, RuleSource};
 pub use container::{ContainerReport, DeviceSet, MemoryBlock};
 pub use deferred::Deferred;
 pub use facts::{Facts, NamedPod, UserAdvice};
+pub use fated::Fated;
 pub use grouped::{BoundNodes, GroupedMemory, HeldBackMemory, Sufficiency};
 pub use handed_on::HandedOnCpus;
 pub use lacks::{Deficit, Lack, Lacks, NodeGroup};
@@ -79,4 +82,4 @@ pub use unit::{Cell, Closed, NodeCell, ResourceReport, UnitReport};
 pub use unread_bytes::UnreadBytes;
 
 // The crates whose types are in the signatures here.
-pub use {cpuset, device_manager, node_config, pod_spec, topology_admission, topology_model};
+pub use {cpuset, device_manager, kubelet_fates, node_config, pod_spec, topology_admission, topology_model};

@@ -1,10 +1,12 @@
 //! A decision on one pod, with everything that is told of it.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use device_manager::Replies;
+use kubelet_fates::Fate;
 use pod_spec::{Pod, PodRules, QosClass};
 use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
@@ -13,6 +15,7 @@ use crate::chosen::ChosenRules;
 use crate::container::ContainerReport;
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
+use crate::fated::Fated;
 use crate::json;
 use crate::note::Note;
 use crate::refusal::Refusal;
@@ -48,6 +51,22 @@ pub enum Conclusion {
     Deferred(Deferred),
     /// A device plugin must be asked first.
     Undecided,
+    /// The kubelet does not simply admit or refuse it.
+    Fated(Fated),
+}
+
+impl Conclusion {
+    /// In a word, as documents have it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Admitted(_) => "admitted",
+            Self::Refused(_) => "refused",
+            Self::Deferred(_) => "deferred",
+            Self::Undecided => "undecided",
+            Self::Fated(_) => "fate",
+        }
+    }
 }
 
 impl Report {
@@ -108,7 +127,7 @@ impl Report {
     pub const fn refusal(&self) -> Option<&Refusal> {
         match &self.conclusion {
             Conclusion::Refused(refusal) => Some(refusal),
-            Conclusion::Admitted(_) | Conclusion::Deferred(_) | Conclusion::Undecided => None,
+            _ => None,
         }
     }
 
@@ -117,7 +136,7 @@ impl Report {
     pub const fn deferred(&self) -> Option<&Deferred> {
         match &self.conclusion {
             Conclusion::Deferred(deferred) => Some(deferred),
-            Conclusion::Admitted(_) | Conclusion::Refused(_) | Conclusion::Undecided => None,
+            _ => None,
         }
     }
 
@@ -135,13 +154,35 @@ impl Report {
         }
     }
 
-    /// What the containers are given; empty unless the pod is admitted.
+    /// What the containers are given; empty unless the pod is admitted, be it late or with harm.
     #[must_use]
     pub fn containers(&self) -> &[ContainerReport] {
-        match &self.conclusion {
+        let conclusion = match &self.conclusion {
+            Conclusion::Fated(fated) if fated.fate.leaves_an_answer() => &fated.then,
+            conclusion => conclusion,
+        };
+        match conclusion {
             Conclusion::Admitted(containers) => containers,
-            Conclusion::Refused(_) | Conclusion::Deferred(_) | Conclusion::Undecided => &[],
+            _ => &[],
         }
+    }
+
+    /// What happens in place of the kubelet's answer, or with it; `None`: it admits or refuses the pod.
+    #[must_use]
+    pub const fn fated(&self) -> Option<&Fated> {
+        match &self.conclusion {
+            Conclusion::Fated(fated) => Some(fated),
+            _ => None,
+        }
+    }
+
+    /// The same pod, of which this happens in place of what was concluded, or with it. Each of `avoided_by` is a change that was
+    /// tried, with its result.
+    #[must_use]
+    pub fn with_fate(self, fate: Fate, avoided_by: Vec<String>) -> Self {
+        let notes = if fate.leaves_an_answer() { self.notes } else { Vec::new() };
+        let then = Box::new(self.conclusion);
+        Self { conclusion: Conclusion::Fated(Fated { fate, avoided_by, then }), notes, ..self }
     }
 }
 
@@ -163,6 +204,11 @@ impl fmt::Display for Report {
             }
             Conclusion::Deferred(deferred) => write!(f, "deferred: {deferred}")?,
             Conclusion::Undecided => f.write_str("a device plugin must be asked first")?,
+            Conclusion::Fated(fated) => {
+                write!(f, "{fated}")?;
+                self.containers().iter().try_for_each(|container| write!(f, "\n  {container}"))?;
+                fated.ways_out().iter().try_for_each(|way| write!(f, "\n  avoided by: {way}"))?;
+            }
         }
         self.notes.iter().try_for_each(|note| write!(f, "\n  note: {}", note.remark))
     }
@@ -179,7 +225,10 @@ struct ReportFields<'a> {
     /// Kind and name of the object whose template it is made of.
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<&'a str>,
-    /// Whether it may run.
+    /// What came out.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::verdict"))]
+    verdict: &'static str,
+    /// Whether it may run: false too where a kubelet admits it late or with harm.
     admitted: bool,
     /// Its class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::qos_class"))]
@@ -190,6 +239,9 @@ struct ReportFields<'a> {
     /// Why it may not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<&'a Refusal>,
+    /// What happens in place of the kubelet's answer, or with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fate: Option<&'a Fated>,
     /// The late device plugins that it waits for: it is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     deferred: Option<&'a Deferred>,
@@ -197,7 +249,7 @@ struct ReportFields<'a> {
     /// None under policy `none`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     units: &'a [UnitReport],
-    /// What each container is given; absent unless it is admitted.
+    /// What each container is given; absent unless it is admitted, be it late or with harm.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     containers: &'a [ContainerReport],
     /// What the pod's owner may not expect: not pinned and why, not aligned, resources nobody has.
@@ -212,10 +264,12 @@ impl Serialize for Report {
         let fields = ReportFields {
             pod: &self.pod,
             owner: self.owner.as_deref(),
+            verdict: self.conclusion.name(),
             admitted: self.is_admitted(),
             qos_class: self.qos_class.name(),
             rules: self.rules.as_ref(),
             refusal: self.refusal(),
+            fate: self.fated(),
             deferred: self.deferred(),
             units: &self.units,
             containers: self.containers(),

@@ -32,6 +32,16 @@ pub fn qos_class(_: &mut SchemaGenerator) -> Schema {
     one_of(QosClass::ALL.map(QosClass::name))
 }
 
+/// What came out for a pod.
+pub(crate) fn verdict(_: &mut SchemaGenerator) -> Schema {
+    one_of(["admitted", "refused", "deferred", "undecided", "fate"])
+}
+
+/// What happens in place of a kubelet's answer, or with it.
+pub(crate) fn fate(_: &mut SchemaGenerator) -> Schema {
+    one_of(kubelet_fates::Fate::KINDS)
+}
+
 /// When a container runs.
 pub(crate) fn role(_: &mut SchemaGenerator) -> Schema {
     one_of(Role::ALL.map(Role::name))

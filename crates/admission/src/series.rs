@@ -105,6 +105,12 @@ impl<'n> Series<'n> {
         Decided { before, trace, moved, outcome }
     }
 
+    /// The last pod has not been decided on after all: it leaves nothing.
+    pub fn take_back(&mut self, decided: &Decided) {
+        self.ledger = decided.before.clone();
+        self.explained.clear();
+    }
+
     fn explain(
         &mut self,
         before: &Ledger,

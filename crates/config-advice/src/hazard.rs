@@ -14,6 +14,7 @@ use core::fmt;
 
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
+use kubelet_release::Fault;
 use node_config::KubeletConfiguration;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
@@ -126,6 +127,24 @@ pub enum HintUser {
 }
 
 impl Hazard {
+    /// The fault of the kubelet that it comes from; `None`: it is no fault, or none with a page.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::SlowMemoryHints { .. }
+            | Self::SlowCpuHints { .. }
+            | Self::SlowMerge { .. }
+            | Self::SlowMergeOfHugePages { .. } => Some(Fault::MergeProduct),
+            Self::NodeIdOutOfRange { .. } => Some(Fault::NodeIds),
+            Self::DistancesById => Some(Fault::DistanceIndex),
+            Self::ReservedTooMuch { .. } => Some(Fault::WrappedMemory),
+            Self::ReservedGivenOut { .. } => Some(Fault::BusySibling),
+            Self::NoRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::FullNode),
+            Self::RefusedAtRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::SmtAfterRestart),
+            Self::AdmitsNothing { .. } | Self::NoRestart { .. } | Self::RefusedAtRestart { .. } => None,
+        }
+    }
+
     /// The field that has to change.
     pub(crate) const fn field(&self) -> &'static str {
         match self {
@@ -145,7 +164,15 @@ impl Hazard {
 }
 
 impl fmt::Display for Hazard {
+    /// A sentence, with the page of the kubelet's fault where there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f)?;
+        self.fault().map_or(Ok(()), |fault| write!(f, " ({})", fault.page()))
+    }
+}
+
+impl Hazard {
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SlowMemoryHints { nodes, seconds } => write!(
                 f,

@@ -17,7 +17,6 @@ mod cpu;
 mod memory;
 mod device;
 mod admission;
-pub mod promises;
 
 pub use case::{Case, Expected, Listed, NotACase, Outcome};
 pub use compare::Unstable;

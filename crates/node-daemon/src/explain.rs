@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admission_report::{Conclusion, Deferred, Facts, Note, Remark, Report};
 use device_manager::{AllocateReply, DeviceIds, Moment, Question, Replies, Reply};
-use node_input::{ADVICE, LoadedNode, Requests};
+use node_input::{ADVICE, FateOfPod, LoadedNode, Requests};
 use pod_spec::Pod;
 use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
 
@@ -53,7 +53,7 @@ pub(super) fn one(
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
     let mut report = Report::of(&facts, &attempt.verdict, &replies);
-    let after = report.is_admitted().then(|| before.commit(attempt).ok()).flatten();
+    let admitted = report.is_admitted().then_some(attempt);
     let deferral = now
         .filter(|_| report.refusal().is_some())
         .and_then(|now| Some(Deferred::new(&node.node.deferral(before, pod, &replies, now)?, now)));
@@ -61,12 +61,18 @@ pub(super) fn one(
         report.conclusion = Conclusion::Deferred(deferred);
         report.notes.clear();
     }
+    if let Some(FateOfPod { fate, avoided_by }) = node.fate(before, pod, &replies) {
+        report = report.with_fate(fate, avoided_by);
+    }
     if asked > 0 {
         report.notes.push(Note::on_pod(Remark::PluginsNotAsked));
     }
     if *requests == Requests::WhatIsHeld {
         report.notes.push(Note::on_pod(Remark::RequestsUnknown));
     }
+    // A kubelet that never answers has admitted nothing.
+    let is_answered = report.fated().is_none_or(|fated| fated.fate.leaves_an_answer());
+    let after = admitted.filter(|_| is_answered).and_then(|attempt| before.commit(attempt).ok());
     (report, after)
 }
 

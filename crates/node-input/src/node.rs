@@ -21,6 +21,7 @@ use topology_model::{CpuTable, KubeletView};
 
 use crate::configuration::{self, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
+use crate::fates::WaysOut;
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
 use crate::machine::LoadedMachine;
@@ -41,7 +42,7 @@ pub struct LoadedNode {
     pub line: NodeLine,
     /// What in the files that were read is without effect or not known.
     pub warnings: Vec<InputWarning>,
-    /// What a kubelet with the configuration suffers here, and this program does not, as text to be shown.
+    /// What a kubelet with the configuration suffers here, where one decides, as text to be shown.
     pub hazards: Vec<String>,
     /// Why a kubelet does not start where this goes on, as text to be shown.
     pub kubelet_stops: Option<String>,
@@ -52,6 +53,7 @@ pub struct LoadedNode {
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
     pub(crate) rules: Arc<DecidesBy>,
+    pub(crate) ways_out: WaysOut,
 }
 
 /// What the decisions of a node depend on besides what runs on it, as far as a kubelet reads it anew when it starts.
@@ -302,7 +304,7 @@ impl LoadedNode {
             let text = format!("a kubelet would not start on {machine} with configuration {name}: {error}");
             warnings.push(InputWarning::Notice(Notice::warning(text)));
         }
-        let hazards = hazards_of_kubelet(&config, &view).iter().map(ToString::to_string).collect();
+        let hazards = hazards(decided_by, &config, &view);
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
@@ -319,6 +321,7 @@ impl LoadedNode {
             static_pods,
             packed,
             rules,
+            ways_out: WaysOut::default(),
         })
     }
 }
@@ -380,6 +383,18 @@ fn no_links(machine: &str) -> Notice {
     Notice::warning(format!(
         "{machine} has no PCI switch, port or domain with several devices: devices.links finds none that belong together"
     ))
+}
+
+/// What a kubelet with the configuration suffers, where it decides.
+pub(crate) fn hazards(
+    decided_by: DecidedBy,
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+) -> Vec<String> {
+    match decided_by {
+        DecidedBy::Kubelet => hazards_of_kubelet(config, view).iter().map(ToString::to_string).collect(),
+        DecidedBy::Topolet => Vec::new(),
+    }
 }
 
 /// The program that decides: the one that was asked for, else the one whose options are given or whose node file it is, else a

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
-use config_advice::hazards_of_kubelet;
 use node_config::{OwnOptions, Strategy};
 use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, RunningPods};
 
-use crate::node::{DecidesBy, Keeping, LoadedNode, refuse_invalid, start_failed};
+use crate::fates::WaysOut;
+use crate::node::{DecidesBy, Keeping, LoadedNode, hazards, refuse_invalid, start_failed};
 
 /// Options of the static CPU policy that need a feature gate which is off by default.
 const ALPHA_OPTIONS: [&str; 2] = ["align-by-socket", "distribute-cpus-across-cores"];
@@ -25,6 +25,10 @@ pub struct OtherRules {
     pub cpu_options: Option<Vec<String>>,
     /// Exactly these of `topologyManagerPolicyOptions` that are true or false are on.
     pub topology_options: Option<Vec<String>>,
+    /// `memoryManagerPolicy`. With `None` nothing is reserved on NUMA nodes.
+    pub memory_policy: Option<String>,
+    /// `reservedSystemCPUs`.
+    pub reserved_cpus: Option<String>,
     /// The option `placement.strategy` of this project's own.
     pub placement: Option<String>,
 }
@@ -44,6 +48,8 @@ impl OtherRules {
             self.scope.as_ref().map(|scope| format!("scope {scope}")),
             self.cpu_options.as_ref().map(|options| format!("CPU options {}", list(options))),
             self.topology_options.as_ref().map(|options| format!("topology options {}", list(options))),
+            self.memory_policy.as_ref().map(|policy| format!("memory policy {policy}")),
+            self.reserved_cpus.as_ref().map(|cpus| format!("reserved CPUs {cpus}")),
             self.placement.as_ref().map(|placement| format!("placement {placement}")),
         ];
         words.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -61,7 +67,15 @@ impl LoadedNode {
         }
         let (view, decided_by) = (self.view().clone(), self.decided_by());
         let mut config = self.config().clone();
-        let OtherRules { policy, scope, cpu_options, topology_options, placement } = other;
+        let OtherRules {
+            policy,
+            scope,
+            cpu_options,
+            topology_options,
+            memory_policy,
+            reserved_cpus,
+            placement,
+        } = other;
         config.topology_manager_policy = policy.clone().or(config.topology_manager_policy);
         config.topology_manager_scope = scope.clone().or(config.topology_manager_scope);
         if let Some(options) = cpu_options {
@@ -78,6 +92,13 @@ impl LoadedNode {
             let on = options.iter().map(|option| (option.clone(), "true".to_owned()));
             config.topology_manager_policy_options.extend(on);
         }
+        if let Some(policy) = memory_policy {
+            config.memory_manager_policy = Some(policy.clone());
+            if policy == "None" {
+                config.reserved_memory.clear();
+            }
+        }
+        config.reserved_system_cpus = reserved_cpus.clone().or(config.reserved_system_cpus);
         let options = self.options_with(placement.as_deref())?;
         let name = format!("{} with {}", self.line.configuration, other.words());
         refuse_invalid(&config, &name)?;
@@ -92,10 +113,18 @@ impl LoadedNode {
             node = node.with_links(links);
         }
         let line = NodeLine::new(machine, &name, decided_by, &node);
-        let hazards = hazards_of_kubelet(&config, &view).iter().map(ToString::to_string).collect();
+        let hazards = hazards(decided_by, &config, &view);
         let keeping = Keeping::new(&config);
         let rules = Arc::new(DecidesBy { view, config, options, decided_by, links });
-        Ok(Self { node: Arc::new(node), line, hazards, keeping, rules, ..self.clone() })
+        Ok(Self {
+            node: Arc::new(node),
+            line,
+            hazards,
+            keeping,
+            rules,
+            ways_out: WaysOut::default(),
+            ..self.clone()
+        })
     }
 
     fn options_with(&self, placement: Option<&str>) -> anyhow::Result<OwnOptions> {

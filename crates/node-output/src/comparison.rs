@@ -119,6 +119,7 @@ impl PodOutcome {
             Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
             Conclusion::Deferred(_) => ("Deferred".to_owned(), [].as_slice()),
             Conclusion::Undecided => ("Undecided".to_owned(), [].as_slice()),
+            Conclusion::Fated(fated) => (fated.fate.brief().to_owned(), [].as_slice()),
         };
         Self {
             pod: report.pod.clone(),

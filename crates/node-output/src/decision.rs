@@ -1,7 +1,7 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not. The sentences are
 //! those of the report.
 
-use admission_report::{Conclusion, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport};
+use admission_report::{Conclusion, Fated, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport};
 use terminal_text::Page;
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
@@ -27,6 +27,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         }
         text.push_str(&reasons(refusal, page));
     }
+    text.push_str(&ways_out(pods, page));
     text + &notes(pods, page)
 }
 
@@ -35,12 +36,25 @@ pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
     if let Conclusion::Deferred(deferred) = &pods.first.conclusion {
         return page.wrapped(&format!("! {}   deferred: {deferred}", pods.name()), 4);
     }
+    if let Conclusion::Fated(fated) = &pods.first.conclusion {
+        let verdict = page.wrapped(&format!("{} {}   {fated}", page.no(), pods.name()), 4);
+        let containers = pods.first.containers();
+        let given = if containers.is_empty() { String::new() } else { page.columns(pods.rows(), INDENT) };
+        return verdict + &given;
+    }
     let Conclusion::Refused(refusal) = &pods.first.conclusion else {
         return format!("{} {}   admitted\n{}", page.yes(), pods.name(), page.columns(pods.rows(), INDENT));
     };
     let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", page.dot()));
     let verdict = format!("{} {}{whose}   {}: {}", page.no(), pods.name(), refusal.reason, refusal.message);
     page.wrapped(&verdict, 4)
+}
+
+/// What avoids what happens in place of the kubelet's answer.
+pub(crate) fn ways_out(pods: &PodGroup, page: Page) -> String {
+    let ways = pods.first.fated().map(Fated::ways_out).unwrap_or_default();
+    let lines = ways.iter().enumerate();
+    lines.map(|(at, way)| line(page, if at == 0 { "avoided by" } else { "" }, way)).collect()
 }
 
 /// What its owner may not expect.

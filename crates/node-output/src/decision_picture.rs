@@ -78,6 +78,7 @@ fn headline(report: &Report) -> String {
         Conclusion::Admitted(_) => format!("{pod} admitted"),
         Conclusion::Deferred(deferred) => format!("{pod} deferred: {deferred}"),
         Conclusion::Undecided => format!("{pod}: a device plugin must be asked first"),
+        Conclusion::Fated(fated) => format!("{pod}: {fated}"),
         Conclusion::Refused(refusal) => {
             let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" · {name}"));
             format!("{pod}{whose} refused: {}: {}", refusal.reason, refusal.message)
@@ -108,6 +109,9 @@ fn lists(report: &Report) -> Vec<(String, Vec<String>)> {
         }
         lists.push(("would fit", fits));
     }
+    if let Some(fated) = report.fated() {
+        lists.push(("avoided by", fated.ways_out()));
+    }
     let notes = report.notes.iter().map(|note| {
         let names: Vec<&str> = note.containers.iter().map(pod_spec::ContainerName::as_str).collect();
         let whose = if names.is_empty() { String::new() } else { format!("{}: ", names.join(", ")) };
@@ -128,9 +132,7 @@ impl Drawing<'_> {
     fn resources(&self) -> Vec<&ResourceReport> {
         let units = match self.report.conclusion {
             Conclusion::Refused(_) => self.report.units.last().map(core::slice::from_ref).unwrap_or_default(),
-            Conclusion::Admitted(_) | Conclusion::Deferred(_) | Conclusion::Undecided => {
-                self.report.units.as_slice()
-            }
+            _ => self.report.units.as_slice(),
         };
         let mut found: Vec<&ResourceReport> = Vec::new();
         for resource in units.iter().flat_map(|unit| &unit.resources) {

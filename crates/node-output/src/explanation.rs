@@ -19,6 +19,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.extend(report.rules.as_ref().map(|rules| line(page, "rules", &rules.to_string())));
         text.push_str(&decision::reasons(refusal, page));
     }
+    text.push_str(&decision::ways_out(pods, page));
     text.push_str(&decision::notes(pods, page));
     let many = report.units.len();
     for (at, unit) in report.units.iter().enumerate() {

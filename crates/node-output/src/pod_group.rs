@@ -56,6 +56,7 @@ impl PodGroup {
                 one.reason == other.reason && one.container == other.container
             }
             (Conclusion::Deferred(one), Conclusion::Deferred(other)) => one == other,
+            (Conclusion::Fated(one), Conclusion::Fated(other)) => one.fate == other.fate,
             _ => false,
         };
         let remarks = |report: &Report| {

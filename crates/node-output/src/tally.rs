@@ -22,6 +22,12 @@ pub struct Tally {
     deferred: usize,
     /// A device plugin must be asked first.
     undecided: usize,
+    /// A kubelet does not simply admit or refuse it: by what happens instead.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fates: BTreeMap<&'static str, usize>,
+    /// The same, in a few words.
+    #[serde(skip)]
+    fates_in_words: BTreeMap<&'static str, usize>,
 }
 
 impl Tally {
@@ -37,13 +43,17 @@ impl Tally {
             }
             Conclusion::Deferred(_) => self.deferred += 1,
             Conclusion::Undecided => self.undecided += 1,
+            Conclusion::Fated(fated) => {
+                *self.fates.entry(fated.fate.kind()).or_default() += 1;
+                *self.fates_in_words.entry(fated.fate.brief()).or_default() += 1;
+            }
         }
     }
 
     /// Whether none is refused or open.
     #[must_use]
     pub fn is_all_admitted(&self) -> bool {
-        self.refused.is_empty() && self.undecided == 0 && self.deferred == 0
+        self.refused.is_empty() && self.undecided == 0 && self.deferred == 0 && self.fates.is_empty()
     }
 
     /// How many are admitted.
@@ -67,7 +77,7 @@ impl Tally {
     /// How many there are.
     #[must_use]
     pub fn pods(&self) -> usize {
-        self.admitted + self.refused() + self.deferred + self.undecided
+        self.admitted + self.refused() + self.deferred + self.undecided + self.fates.values().sum::<usize>()
     }
 }
 
@@ -84,7 +94,7 @@ pub fn is_not_pinned(report: &Report) -> bool {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { admitted, not_pinned, refused, deferred, undecided } = self;
+        let Self { admitted, not_pinned, refused, deferred, undecided, fates: _, fates_in_words } = self;
         match admitted {
             0 => f.write_str("none admitted")?,
             some => write!(f, "{some} admitted")?,
@@ -108,6 +118,7 @@ impl fmt::Display for Tally {
             0 => {}
             some => write!(f, ", {some} deferred until a device plugin is back")?,
         }
+        fates_in_words.iter().try_for_each(|(words, count)| write!(f, ", {count} {words}"))?;
         match undecided {
             0 => Ok(()),
             some => write!(f, ", {some} not decided: a device plugin must be asked first"),

@@ -2,7 +2,8 @@
 
 use admission_report::{Facts, Report};
 use anyhow::bail;
-use node_input::{ADVICE, LoadedNode};
+use device_manager::Replies;
+use node_input::{ADVICE, FateOfPod, LoadedNode};
 use pod_spec::Pod;
 use topology_admission::{Decided, Ledger, Outcome};
 
@@ -15,11 +16,15 @@ pub(crate) fn report(
 ) -> anyhow::Result<Report> {
     let Decided { before, trace, moved, outcome } = decided;
     let facts = Facts { node: &node.node, before, after, pod, trace, moved, advice: ADVICE };
-    match outcome {
-        Outcome::Admitted(placement) => Ok(Report::admitted(&facts, placement)),
-        Outcome::Refused(refused, explanation) => Ok(Report::refused(&facts, refused, explanation)),
+    let report = match outcome {
+        Outcome::Admitted(placement) => Report::admitted(&facts, placement),
+        Outcome::Refused(refused, explanation) => Report::refused(&facts, refused, explanation),
         Outcome::NeedsPlugin(question) => {
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
-    }
+    };
+    Ok(match node.fate(before, pod, &Replies::default()) {
+        Some(FateOfPod { fate, avoided_by }) => report.with_fate(fate, avoided_by),
+        None => report,
+    })
 }

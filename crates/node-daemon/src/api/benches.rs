@@ -85,6 +85,7 @@ impl Wanted {
                 cpu_options: list(CPU_OPTIONS),
                 topology_options: list(TOPOLOGY_OPTIONS),
                 placement: text(PLACEMENT),
+                ..OtherRules::default()
             },
         }
     }

@@ -181,6 +181,9 @@ pub(super) fn decide(
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
         let mut report = decided::report(node, pod, &decided, series.ledger())?;
+        if report.fated().is_some_and(|fated| !fated.fate.leaves_an_answer()) {
+            series.take_back(&decided);
+        }
         report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
         tally.add(&report);
         let is_shown = told.shows(pod, &report);

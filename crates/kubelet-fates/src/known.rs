@@ -1,0 +1,160 @@
+//! What is known of a kubelet beforehand.
+
+use alloc::string::ToString as _;
+use alloc::vec::Vec;
+
+use cpu_manager::{StateError, Walk, WalkEnd};
+use cpuset::CpuSet;
+use device_manager::{BlockedDevices, Devices, Replies};
+use node_config::KubeletConfiguration;
+use pod_spec::{Pod, PodUid};
+use topology_admission::{Admission, Ledger, Node, RestoreError, Verdict};
+use topology_model::KubeletView;
+
+use crate::fate::Fate;
+use crate::replay::{Held, Over, Replay};
+use crate::work::Work;
+
+/// A kubelet of which something is asked.
+#[derive(Clone, Copy)]
+pub struct Kubelet<'a> {
+    /// What it starts as.
+    pub node: &'a Node,
+    /// The machine.
+    pub view: &'a KubeletView,
+    /// What it was started with.
+    pub config: &'a KubeletConfiguration,
+}
+
+/// What is known of an admission beforehand.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Fates {
+    /// Until the answer, or the crash, or the loop without end.
+    pub work: Work,
+    /// What happens in place of the answer, or with it.
+    pub fate: Option<Fate>,
+    /// Whether a search of ours was cut, so that the kubelet may answer otherwise.
+    pub is_cut: bool,
+}
+
+/// What a start of the kubelet walks through to choose reserved CPUs that are not listed. What keeps it from starting is
+/// what `Node::start` says.
+pub fn of_configuration(kubelet: Kubelet<'_>) -> Fates {
+    let mut fates = Fates::default();
+    if let Some(cpus) = kubelet.node.cpus().filter(|_| kubelet.config.reserved_cpus().is_empty()) {
+        let _ = fates.walked(cpus.walk_of_reservation());
+    }
+    fates
+}
+
+/// What is known before `pod` is admitted on what `ledger` holds.
+pub fn of_pod(kubelet: Kubelet<'_>, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Fates {
+    let ledger = ledger.collect();
+    let admission = kubelet.node.admission(&ledger, pod).with(replies);
+    let mut replay = Replay {
+        kubelet,
+        devices: Devices::new(kubelet.node.kubelet_rules(), BlockedDevices::UntilPodGoes),
+        held: Held {
+            cpus: ledger.cpus().cloned(),
+            memory: ledger.memory().cloned(),
+            devices: ledger.devices().clone(),
+        },
+        ledger: &ledger,
+        pod,
+        replies,
+        fates: Fates::default(),
+    };
+    // A step that stops ends the admission, with a fate or a refusal.
+    let _ = replay.play(admission);
+    let mut fates = replay.fates;
+    if fates.fate.is_none() {
+        fates.fate = given_twice(kubelet, &ledger, pod, admission).map(Fate::GivesTwice);
+    }
+    fates
+}
+
+/// What is known of a restart before each of `pods`, in the order in which the kubelet admits them again, on the ledger
+/// with which it starts. A pod that is refused holds its share until all are admitted.
+pub fn of_restart(kubelet: Kubelet<'_>, ledger: &Ledger, pods: &[Pod]) -> Vec<(PodUid, Fates)> {
+    let (mut ledger, mut known) = (ledger.clone(), Vec::new());
+    for pod in pods {
+        let fates = of_pod(kubelet, &ledger, pod, &Replies::new());
+        let ends = matches!(fates.fate, Some(Fate::Crashes(_) | Fate::NeverAnswers));
+        known.push((pod.uid.clone(), fates));
+        if ends {
+            break;
+        }
+        let attempt = kubelet.node.admission(&ledger, pod).attempt();
+        ledger = ledger.commit(attempt).unwrap_or(ledger);
+    }
+    known
+}
+
+/// CPUs that the pod would be given and that are reserved, or held by others.
+fn given_twice(kubelet: Kubelet<'_>, ledger: &Ledger, pod: &Pod, admission: Admission<'_>) -> Option<CpuSet> {
+    let attempt = admission.attempt();
+    let (policy, before, after) = (kubelet.node.cpus()?, ledger.cpus()?, attempt.after.cpus()?);
+    if !matches!(attempt.verdict, Verdict::Admitted(_)) {
+        return None;
+    }
+    let mut others = policy.reserved().clone();
+    for (_, _, cpus) in before.iter().filter(|(uid, ..)| **uid != pod.uid) {
+        others |= cpus;
+    }
+    for (_, cpus) in before.whole_pods().filter(|(uid, _)| **uid != pod.uid) {
+        others |= cpus;
+    }
+    let mut own = after.whole_pod(&pod.uid).cloned().unwrap_or_default();
+    for (_, cpus) in after.of_pod(&pod.uid) {
+        own |= cpus;
+    }
+    let twice = &own & &others;
+    (!twice.is_empty()).then_some(twice)
+}
+
+impl Fates {
+    pub(crate) fn ends(&mut self, fate: Fate) -> Result<(), Over> {
+        self.fate = Some(fate);
+        Err(Over)
+    }
+
+    pub(crate) fn walked(&mut self, walk: Walk) -> Result<(), Over> {
+        self.work.shares += walk.steps;
+        match walk.end {
+            WalkEnd::Found => Ok(()),
+            WalkEnd::Never => self.ends(Fate::NeverAnswers),
+            // Slow enough to be that.
+            WalkEnd::Cut => Err(Over),
+        }
+    }
+}
+
+/// An answer that takes longer is late: an order of magnitude below what people wait for.
+const LATE: f64 = 1.0;
+
+impl Kubelet<'_> {
+    /// What happens in place of the answer on `pod` beside what `ledger` holds, or with it; `None`: it is answered at once,
+    /// as [`Node::admission`] says.
+    #[must_use]
+    pub fn fate(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
+        let known = of_pod(*self, ledger, pod, replies);
+        match known.fate {
+            Some(fate) => Some(fate),
+            None if known.work.seconds() > LATE => Some(Fate::AnswersLate(known.work)),
+            None => self.fills(ledger, pod, replies),
+        }
+    }
+
+    /// Whether the shared pool is empty with the pod, from which no kubelet starts.
+    fn fills(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
+        let policy = self.node.cpus()?;
+        if policy.reserved().is_subset(policy.initial().shared()) {
+            // They stay in the pool.
+            return None;
+        }
+        let attempt = self.node.admission(ledger, pod).with(replies).attempt();
+        let holds = attempt.after.cpus()?;
+        let fills = matches!(attempt.verdict, Verdict::Admitted(_)) && holds.shared().is_empty();
+        fills.then(|| Fate::CannotRestart(RestoreError::from(StateError::EmptySharedPool).to_string()))
+    }
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+
+extern crate alloc;
+
+mod fate;
+mod work;
+mod known;
+mod replay;
+mod merge;
+mod sets;
+
+pub use fate::{Crash, Fate};
+pub use known::{Fates, Kubelet, of_configuration, of_pod, of_restart};
+pub use work::Work;
