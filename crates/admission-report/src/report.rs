@@ -17,6 +17,7 @@ use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
 use crate::fated::Fated;
 use crate::json;
+use crate::kubelet_refusal::{KubeletRefusal, KubeletSaid};
 use crate::note::Note;
 use crate::refusal::Refusal;
 use crate::unit::UnitReport;
@@ -28,6 +29,8 @@ pub struct Report {
     pub pod: String,
     /// What made the pod, as kind and name: `Deployment web`. For the caller to fill in.
     pub owner: Option<String>,
+    /// Why its kubelet did not admit it, by its status, if it has one. For the caller to fill in.
+    pub kubelet_said: Option<KubeletRefusal>,
     /// The pod's class.
     pub qos_class: QosClass,
     /// The rules by which it was decided on, if it has chosen some of them.
@@ -108,6 +111,7 @@ impl Report {
         Self {
             pod: full_name(facts.pod),
             owner: None,
+            kubelet_said: None,
             qos_class: facts.pod.qos_class(facts.pod_rules()),
             rules: ChosenRules::of(facts),
             conclusion: Conclusion::Undecided,
@@ -120,6 +124,12 @@ impl Report {
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         matches!(self.conclusion, Conclusion::Admitted(_))
+    }
+
+    /// Whether its kubelet has refused the pod, and the decision here is another.
+    #[must_use]
+    pub fn is_decided_otherwise(&self) -> bool {
+        self.kubelet_said.as_ref().is_some_and(|said| !said.agrees(&self.conclusion))
     }
 
     /// Why the pod may not run; `None` unless it is refused.
@@ -146,6 +156,7 @@ impl Report {
         Self {
             pod: full_name(pod),
             owner: None,
+            kubelet_said: None,
             qos_class: pod.qos_class(rules),
             rules: None,
             conclusion: Conclusion::Deferred(deferred),
@@ -210,6 +221,9 @@ impl fmt::Display for Report {
                 fated.ways_out().iter().try_for_each(|way| write!(f, "\n  avoided by: {way}"))?;
             }
         }
+        let said = self.kubelet_said.iter();
+        let mut said = said.map(|said| said.compared(&self.conclusion));
+        said.try_for_each(|said| write!(f, "\n  the kubelet {said}"))?;
         self.notes.iter().try_for_each(|note| write!(f, "\n  note: {}", note.remark))
     }
 }
@@ -242,6 +256,9 @@ struct ReportFields<'a> {
     /// What happens in place of the kubelet's answer, or with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fate: Option<&'a Fated>,
+    /// Why its kubelet did not admit it, by the status that it was given with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubelet_said: Option<KubeletSaid<'a>>,
     /// The late device plugins that it waits for: it is tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     deferred: Option<&'a Deferred>,
@@ -270,6 +287,7 @@ impl Serialize for Report {
             rules: self.rules.as_ref(),
             refusal: self.refusal(),
             fate: self.fated(),
+            kubelet_said: self.kubelet_said.as_ref().map(|said| said.beside_decision(&self.conclusion)),
             deferred: self.deferred(),
             units: &self.units,
             containers: self.containers(),

@@ -45,7 +45,7 @@ pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{ConfigKind, KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
-    Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
+    Failure, Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
     read_manifests_up_to,
 };
 pub use node_object::{NodeObject, read_node};

@@ -26,6 +26,8 @@ pub struct Manifests {
     pub owners: BTreeMap<PodUid, Owner>,
     /// To which workloads the other pods belong, by their `metadata.ownerReferences`: those of a cluster have them.
     pub controllers: BTreeMap<PodUid, Owner>,
+    /// Why those pods have failed that have, by their statuses.
+    pub failures: BTreeMap<PodUid, Failure>,
     /// Objects that an API server would refuse, or that cannot be read. None of their pods is in `pods`.
     pub refused: Vec<Refusal>,
     /// How many lists, such as `PodList`, were read; they may be empty.
@@ -84,6 +86,15 @@ impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.name)
     }
+}
+
+/// Why a pod of phase `Failed` has failed, in its kubelet's words; each is empty where there are none.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Failure {
+    /// `status.reason`: one word.
+    pub reason: String,
+    /// `status.message`: the same for people.
+    pub message: String,
 }
 
 /// An object that is refused. Displays as kubectl shows it, over several lines if there is more than one cause. Names of

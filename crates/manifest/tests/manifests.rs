@@ -151,7 +151,8 @@ fn what_a_cluster_lists() {
             r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{name}", "uid": "uid-{name}",
             "creationTimestamp": "2026-01-02T03:04:05Z", "ownerReferences": [{{"kind": "ReplicaSet"}}]}},
             "spec": {{"nodeName": "{node}", "containers": [{{"name": "c", "resources": {{}}}}]}},
-            "status": {{"phase": "{phase}", "qosClass": "BestEffort"}}}}"#
+            "status": {{"phase": "{phase}", "reason": "OutOfcpu", "message": "Pod was rejected: x",
+            "qosClass": "BestEffort"}}}}"#
         )
     };
     let items = [
@@ -173,6 +174,8 @@ fn what_a_cluster_lists() {
         ("uid-d", Some("one"), Phase::Active),
     ];
     assert_eq!(seen, expected);
+    let failed: Vec<_> = read.failures.iter().map(|(uid, why)| (uid.as_str(), why.reason.as_str())).collect();
+    assert_eq!(failed, [("uid-c", "OutOfcpu")], "only Failed is a failure");
     assert!(read.is_whole());
 }
 

@@ -38,6 +38,7 @@ mod listed;
 mod links;
 mod quarantine;
 mod pods;
+mod questions;
 mod files;
 
 pub use change::{changed_problems, changes};
@@ -66,6 +67,7 @@ pub use published::{
     NodeDescription, NodeHoldings, NodeState, PodShapes, PublishedPod, PublishedRefusal, StartedNode,
 };
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
+pub use questions::Questions;
 pub use recorder::NodeRecorder;
 pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};

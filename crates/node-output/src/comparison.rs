@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use admission_report::{Conclusion, ContainerReport, Report};
+use admission_report::{Conclusion, ContainerReport, KubeletRefusal, Report};
 use serde::Serialize;
 use terminal_text::Page;
 use topology_model::NodeId;
@@ -48,6 +48,9 @@ struct ComparedPod {
     pod: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
+    /// Why its kubelet did not admit it, by the status that it was given with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubelet_said: Option<KubeletRefusal>,
     difference: Difference,
     outcomes: Vec<PodOutcome>,
 }
@@ -76,6 +79,11 @@ struct PodOutcome {
     pod: String,
     #[serde(skip)]
     owner: Option<String>,
+    #[serde(skip)]
+    kubelet_said: Option<KubeletRefusal>,
+    /// Whether it is refused for the kubelet's reason; absent where the kubelet did not refuse it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agrees_with_kubelet: Option<bool>,
     /// `Admitted`, the kubelet's reason, or `Undecided`.
     verdict: String,
     /// Where each container is.
@@ -112,6 +120,26 @@ impl Compared {
     }
 }
 
+impl ComparedPod {
+    /// What the kubelet said, and under which configurations that is the reason here.
+    fn kubelet_line(&self, page: Page) -> Option<String> {
+        let KubeletRefusal { reason, message } = self.kubelet_said.as_ref()?;
+        let named = letters().zip(&self.outcomes);
+        let (same, others): (Vec<_>, Vec<_>) =
+            named.partition(|(_, outcome)| outcome.agrees_with_kubelet == Some(true));
+        let same = joined(same.into_iter().map(|(letter, _)| letter));
+        let others =
+            joined(others.into_iter().map(|(letter, outcome)| format!("{} under {letter}", outcome.verdict)));
+        let beside = match (same.as_str(), others.as_str()) {
+            ("-", others) => format!("another reason: {others}"),
+            (same, "-") => format!("the same reason under {same}"),
+            (same, others) => format!("the same reason under {same}; {others}"),
+        };
+        let line = format!("! {}   the kubelet said {reason}: {message}; {beside}", self.pod);
+        Some(page.wrapped(&line, 4))
+    }
+}
+
 impl PodOutcome {
     fn new(report: &Report) -> Self {
         let (verdict, containers) = match &report.conclusion {
@@ -124,6 +152,8 @@ impl PodOutcome {
         Self {
             pod: report.pod.clone(),
             owner: report.owner.clone(),
+            agrees_with_kubelet: report.kubelet_said.as_ref().map(|said| said.agrees(&report.conclusion)),
+            kubelet_said: report.kubelet_said.clone(),
             verdict,
             containers: containers.iter().map(ContainerPlace::new).collect(),
             held: joined(containers.iter().map(ToString::to_string)),
@@ -211,7 +241,9 @@ impl Comparison {
             let outcomes: Vec<PodOutcome> = columns.iter_mut().filter_map(Iterator::next).collect();
             let Some(first) = outcomes.first() else { break };
             let (pod, owner) = (first.pod.clone(), first.owner.clone());
-            pods.push(ComparedPod { pod, owner, difference: Difference::of(&outcomes), outcomes });
+            let kubelet_said = first.kubelet_said.clone();
+            let difference = Difference::of(&outcomes);
+            pods.push(ComparedPod { pod, owner, kubelet_said, difference, outcomes });
         }
         Self { notes, configurations, pods }
     }
@@ -220,6 +252,15 @@ impl Comparison {
     #[must_use]
     pub fn is_alike(&self) -> bool {
         self.pods.iter().all(|pod| matches!(pod.difference, Difference::None | Difference::Holdings))
+    }
+
+    /// Whether some pod was refused by its kubelet for a reason that none of them leads to.
+    #[must_use]
+    pub fn differs_from_kubelet(&self) -> bool {
+        self.pods.iter().any(|pod| {
+            let mut outcomes = pod.outcomes.iter();
+            pod.kubelet_said.is_some() && !outcomes.any(|outcome| outcome.agrees_with_kubelet == Some(true))
+        })
     }
 
     /// The kubelet release whose answers these are; empty without a configuration.
@@ -253,6 +294,7 @@ impl Comparison {
             text.push('\n');
             text.push_str(&page.columns(std::iter::once(head).chain(rows), ""));
         }
+        text.extend(self.pods.iter().filter_map(|pod| pod.kubelet_line(page)));
         text.push('\n');
         let head = ["", "ADMITTED", "REFUSED", "NOT PINNED", "ON SEVERAL NUMA NODES"].map(str::to_owned);
         let sums = self.configurations.iter().zip(letters()).map(|(one, letter)| {

@@ -1,7 +1,9 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not. The sentences are
 //! those of the report.
 
-use admission_report::{Conclusion, Fated, NodeCell, Refusal, ResourceReport, UncheckedResource, UnitReport};
+use admission_report::{
+    Conclusion, Fated, NodeCell, Refusal, Report, ResourceReport, UncheckedResource, UnitReport,
+};
 use terminal_text::Page;
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
@@ -28,7 +30,17 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&reasons(refusal, page));
     }
     text.push_str(&ways_out(pods, page));
-    text + &notes(pods, page)
+    text + &kubelet_said(report, page) + &notes(pods, page)
+}
+
+/// What the kubelet said of a pod that it did not admit.
+pub(crate) fn kubelet_said(report: &Report, page: Page) -> String {
+    let Some(said) = &report.kubelet_said else { return String::new() };
+    let compared = said.compared(&report.conclusion);
+    if report.is_decided_otherwise() {
+        return page.wrapped(&format!("! {}   the kubelet {compared}", report.pod), 4);
+    }
+    line(page, "kubelet", &compared)
 }
 
 /// What came out: the kubelet's words, or what each container was given.

@@ -112,6 +112,8 @@ fn lists(report: &Report) -> Vec<(String, Vec<String>)> {
     if let Some(fated) = report.fated() {
         lists.push(("avoided by", fated.ways_out()));
     }
+    let said = report.kubelet_said.iter().map(|said| said.compared(&report.conclusion));
+    lists.push(("the kubelet", said.collect()));
     let notes = report.notes.iter().map(|note| {
         let names: Vec<&str> = note.containers.iter().map(pod_spec::ContainerName::as_str).collect();
         let whose = if names.is_empty() { String::new() } else { format!("{}: ", names.join(", ")) };

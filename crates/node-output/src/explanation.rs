@@ -20,6 +20,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&decision::reasons(refusal, page));
     }
     text.push_str(&decision::ways_out(pods, page));
+    text.push_str(&decision::kubelet_said(report, page));
     text.push_str(&decision::notes(pods, page));
     let many = report.units.len();
     for (at, unit) in report.units.iter().enumerate() {

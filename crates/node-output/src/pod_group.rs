@@ -63,7 +63,8 @@ impl PodGroup {
             let notes = report.notes.iter();
             notes.map(|note| (discriminant(&note.remark), note.containers.clone())).collect::<Vec<_>>()
         };
-        outcome && remarks(first) == remarks(report)
+        let said = |report: &Report| report.kubelet_said.as_ref().map(|said| said.reason.clone());
+        outcome && said(first) == said(report) && remarks(first) == remarks(report)
     }
 
     /// One more pod that [is like](Self::is_like) the others.

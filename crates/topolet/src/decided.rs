@@ -7,9 +7,12 @@ use node_input::{ADVICE, FateOfPod, LoadedNode};
 use pod_spec::Pod;
 use topology_admission::{Decided, Ledger, Outcome};
 
-/// Why and where, of a pod after whose decision the node holds `after`.
+use crate::pods::Asked;
+
+/// Why and where, of one of the pods that are asked about, after whose decision the node holds `after`.
 pub(crate) fn report(
     node: &LoadedNode,
+    asked: &Asked,
     pod: &Pod,
     decided: &Decided,
     after: &Ledger,
@@ -23,6 +26,8 @@ pub(crate) fn report(
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
     };
+    let owner = asked.owners.get(&pod.uid).map(ToString::to_string);
+    let report = Report { owner, kubelet_said: asked.refused.get(&pod.uid).cloned(), ..report };
     Ok(match node.fate(before, pod, &Replies::default()) {
         Some(FateOfPod { fate, avoided_by }) => report.with_fate(fate, avoided_by),
         None => report,

@@ -44,13 +44,14 @@ pub(crate) fn draw(
         }
     }
     let decided = last.context("no pod was decided on")?;
-    let report = decided::report(node, drawn, &decided, series.ledger())?;
+    let report = decided::report(node, asked, drawn, &decided, series.ledger())?;
     let before = NodeBefore::new(&node.node, &node.cpus, &decided.before);
     screen.print_picture(&svg::decision(&decision_picture(&report, before, lines)), "decision.svg")?;
     Ok(match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if report.is_admitted() => Outcome::Done,
-        Wholeness::Whole => Outcome::SomeRefused,
+        Wholeness::Whole if !report.is_admitted() => Outcome::SomeRefused,
+        Wholeness::Whole if report.is_decided_otherwise() => Outcome::SomethingWrong,
+        Wholeness::Whole => Outcome::Done,
     })
 }
 

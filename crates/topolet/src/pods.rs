@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use admission_report::Notice;
+use admission_report::{KubeletRefusal, Notice};
 use anyhow::bail;
-use node_input::{Wholeness, manifest_files, manifests_in, shown_name};
+use node_input::{Questions, Wholeness, manifest_files, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
-use pod_spec::{Origin, Phase, Pod, PodRules, PodUid};
+use pod_spec::{Origin, Pod, PodRules, PodUid};
 use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields};
 
 use crate::arguments::ReadingArguments;
@@ -21,6 +21,8 @@ pub(crate) struct Asked {
     pub(crate) pods: Vec<Pod>,
     /// What made those that are made of templates.
     pub(crate) owners: BTreeMap<PodUid, Owner>,
+    /// What the kubelet said of those that it did not admit.
+    pub(crate) refused: BTreeMap<PodUid, KubeletRefusal>,
     /// Whether everything in the files has become pods.
     pub(crate) wholeness: Wholeness,
 }
@@ -42,6 +44,7 @@ pub(crate) fn from_files(
 ) -> anyhow::Result<Asked> {
     let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
+    let mut has_ended = false;
     let files = &manifest_files(files)?;
     for path in files {
         let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
@@ -50,6 +53,7 @@ pub(crate) fn from_files(
             mut pods,
             owners,
             controllers,
+            failures,
             refused,
             skipped,
             not_considered,
@@ -87,8 +91,18 @@ pub(crate) fn from_files(
         for not_considered in &not_considered {
             screen.warn(Notice::warning(not_considered.to_string()));
         }
-        asked.pods.extend(active(pods, screen).into_iter().map(Pod::delivered));
+        let Questions { pods, refused, left_out } = Questions::of(pods, &failures);
+        has_ended |= left_out.is_some();
+        if let Some(text) = left_out {
+            screen.warn(Notice::warning(text));
+        }
+        asked.pods.extend(pods.into_iter().map(Pod::delivered));
+        asked.refused.extend(refused);
         asked.owners.extend(owners.into_iter().chain(controllers));
+    }
+    if has_ended && asked.pods.is_empty() {
+        screen.warn(Notice::error("no pod is left to decide on"));
+        asked.wholeness = Wholeness::Partial;
     }
     refuse_twins(&asked.pods)?;
     Ok(asked)
@@ -140,25 +154,6 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
         pod.constraints.origin = Origin::Static;
     }
     Ok(())
-}
-
-/// The pods that have not ended; the others hold nothing.
-fn active(pods: Vec<Pod>, screen: Screen) -> Vec<Pod> {
-    let (active, ended): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(|pod| pod.phase == Phase::Active);
-    match ended.as_slice() {
-        [] => {}
-        [pod] => {
-            let text = format!("pod {}/{} has ended and is left out", pod.namespace, pod.name);
-            screen.warn(Notice::warning(text));
-        }
-        [pod, ..] => screen.warn(Notice::warning(format!(
-            "{} pods have ended and are left out, {}/{} the first of them",
-            ended.len(),
-            pod.namespace,
-            pod.name
-        ))),
-    }
-    active
 }
 
 impl Asked {

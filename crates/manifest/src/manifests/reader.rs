@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodRules, PodUid};
 
-use super::{Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
+use super::{Failure, Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
@@ -211,6 +211,7 @@ impl Reader {
             let metadata = object.get("metadata")?;
             let pod = read_body(identity, metadata.as_ref(), &spec, Some(object))?;
             self.claim(&pod, &place)?;
+            self.read.failures.extend(failure(object)?.map(|failure| (pod.uid.clone(), failure)));
             vec![pod]
         } else {
             let prefix = match (kind, name.is_empty()) {
@@ -336,6 +337,18 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// Why a pod has failed; `None`: it has not.
+fn failure(object: &Field<'_>) -> Result<Option<Failure>, ManifestError> {
+    let text = |field: &str| {
+        let field = object.descend(&["status", field])?;
+        Ok::<_, ManifestError>(field.map_or(Ok(""), |field| field.text("a text"))?.to_owned())
+    };
+    if text("phase")? != "Failed" {
+        return Ok(None);
+    }
+    Ok(Some(Failure { reason: text("reason")?, message: text("message")? }))
 }
 
 /// How much of a template each of its pods keeps, in values and letters: what it asks for, and what it demands of a

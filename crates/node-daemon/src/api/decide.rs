@@ -18,7 +18,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Detail};
-use topology_manifest::Owner;
 
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{Failure, Shape};
@@ -119,7 +118,8 @@ impl Decided {
 
     /// What is told of it without looking at each.
     pub(super) fn outcome(&self, wholeness: Wholeness) -> &'static str {
-        let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| report.is_admitted());
+        let is_good = |report: &Report| report.is_admitted() && !report.is_decided_otherwise();
+        let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| is_good(report));
         match wholeness {
             Wholeness::Partial => PARTIAL,
             Wholeness::Whole if is_done => DONE,
@@ -151,12 +151,6 @@ impl Written<'_> {
     }
 }
 
-/// The report with what made its pod, if something did.
-pub(super) fn owned(report: Arc<Report>, owner: Option<&Owner>) -> Arc<Report> {
-    let Some(owner) = owner else { return report };
-    Arc::new(Report { owner: Some(owner.to_string()), ..Report::clone(&report) })
-}
-
 pub(super) async fn admit(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
@@ -179,16 +173,15 @@ pub(super) async fn admit(
     let reader = node.clone();
     // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
     let (read, _) = place.work(move |_| Sent::read(&reader.shared.node, &sent, &reading)).await?;
-    let Sent { pods, owners, wholeness, warnings } = read?;
+    let Sent { pods, origins, wholeness, warnings } = read?.to_run()?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(warnings);
     for pod in pods {
         let name = format!("{}/{}", pod.namespace, pod.name);
         let asked = pod.clone();
-        let made_by = owners.get(&pod.uid);
         match node.ask(changer, &name, Request::Admit(pod)).await {
             Ok(Told::Decided(report) | Told::Moved(report, _)) => {
-                decided.decisions.push(owned(report, made_by));
+                decided.decisions.push(origins.added_to(report, &asked.uid));
             }
             Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
             Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
@@ -196,7 +189,7 @@ pub(super) async fn admit(
                 decided.unchanged.push(name);
             }
             Ok(Told::Answer(Answer::Deferred(deferral))) => {
-                decided.decisions.push(owned(deferred(&node, &asked, &deferral), made_by));
+                decided.decisions.push(origins.added_to(deferred(&node, &asked, &deferral), &asked.uid));
             }
             Err(failure) if only => return Err(failure),
             Err(failure) => decided.failed.push(Failed::new(name, failure)),
@@ -293,7 +286,7 @@ fn would_be_decided(
     sent: Sent,
     client: &Client,
 ) -> Result<(Decided, Wholeness), Failure> {
-    let Sent { pods, owners, wholeness, warnings } = sent;
+    let Sent { pods, origins, wholeness, warnings } = sent;
     let only = pods.len() == 1;
     let snapshot = node.snapshot();
     let mut decided = Decided::new(warnings);
@@ -315,7 +308,7 @@ fn would_be_decided(
             Some(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => decided.unchanged.push(name()),
             Some(Answer::Deferred(deferral)) => {
                 let report = deferred(node, &pod, &deferral);
-                decided.decisions.push(owned(report, owners.get(&pod.uid)));
+                decided.decisions.push(origins.added_to(report, &pod.uid));
             }
         }
     }
@@ -323,7 +316,7 @@ fn would_be_decided(
     let before = Before { ledger: &ledger, requests: node.shared.requests(), now };
     let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
-    let each = each.map(|(pod, report)| owned(Arc::new(report), owners.get(&pod.uid)));
+    let each = each.map(|(pod, report)| origins.added_to(Arc::new(report), &pod.uid));
     decided.decisions.extend(each);
     Ok((decided, wholeness))
 }

@@ -138,7 +138,7 @@ async fn at<T: Send + 'static>(
 
 /// The pod of a body that has one.
 fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure> {
-    let sent = Sent::read(&node.shared.node, sent, reading)?;
+    let sent = Sent::read(&node.shared.node, sent, reading)?.to_run()?;
     match sent.pods.len() {
         1 => Ok(sent),
         pods => Err(Failure::wrong(format!(

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::str;
 use std::sync::Arc;
 
+use admission_report::{KubeletRefusal, Report};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use node_input::{LoadedNode, Wholeness};
+use node_input::{LoadedNode, Questions, Wholeness};
 use node_output::http::FILE;
-use pod_spec::{Phase, Pod, PodUid};
+use pod_spec::{Pod, PodUid};
 use terminal_text::Glyphs;
 use topology_manifest::{
     ManifestError, Manifests, Owner, PodLimit, Problem, Source, Style, UnknownFields, read_manifests_up_to,
@@ -59,16 +60,52 @@ impl Reading {
 #[derive(Debug)]
 pub(super) struct Sent {
     pub(super) pods: Vec<Arc<Pod>>,
-    pub(super) owners: BTreeMap<PodUid, Owner>,
+    pub(super) origins: Origins,
     pub(super) wholeness: Wholeness,
     /// What is left out, and what of the pods nobody looks at.
     pub(super) warnings: Vec<String>,
 }
 
+/// Where pods come from.
+#[derive(Debug, Default)]
+pub(super) struct Origins {
+    /// What made those that are made of templates.
+    owners: BTreeMap<PodUid, Owner>,
+    /// What a kubelet said of those that it did not admit.
+    refused: BTreeMap<PodUid, KubeletRefusal>,
+}
+
+impl Origins {
+    /// The report on one of the pods, with what is told of it.
+    pub(super) fn added_to(&self, report: Arc<Report>, pod: &PodUid) -> Arc<Report> {
+        let owner = self.owners.get(pod).map(ToString::to_string);
+        let kubelet_said = self.refused.get(pod).cloned();
+        if owner.is_none() && kubelet_said.is_none() {
+            return report;
+        }
+        Arc::new(Report { owner, kubelet_said, ..Report::clone(&report) })
+    }
+}
+
 impl Sent {
     /// A pod that is known.
     pub(super) fn of(pod: Arc<Pod>) -> Self {
-        Self { pods: vec![pod], owners: BTreeMap::new(), wholeness: Wholeness::Whole, warnings: Vec::new() }
+        let (origins, warnings) = (Origins::default(), Vec::new());
+        Self { pods: vec![pod], origins, wholeness: Wholeness::Whole, warnings }
+    }
+
+    /// The same of pods that are to run: those that a kubelet has refused never do.
+    ///
+    /// # Errors
+    /// None is left.
+    pub(super) fn to_run(mut self) -> Result<Self, Failure> {
+        let refused = std::mem::take(&mut self.origins.refused);
+        self.warnings.extend(self.pods.iter().filter_map(|pod| {
+            let KubeletRefusal { reason, .. } = refused.get(&pod.uid)?;
+            Some(format!("pod {}/{} has ended ({reason}) and is left out", pod.namespace, pod.name))
+        }));
+        self.pods.retain(|pod| !refused.contains_key(&pod.uid));
+        if self.pods.is_empty() { Err(Failure::wrong(self.warnings.join("; "))) } else { Ok(self) }
     }
 
     /// Reads a body of at most so many pods for a node. What an API server would refuse refuses all of it.
@@ -79,7 +116,15 @@ impl Sent {
             .and_then(|source| read_manifests_up_to(*limit, &source, rules, *unknown))
             .map_err(|error| refused(&error, shape.screen))?;
         let Manifests {
-            pods, mut owners, controllers, refused, skipped, not_considered, unknown_fields, ..
+            pods,
+            mut owners,
+            controllers,
+            failures,
+            refused,
+            skipped,
+            not_considered,
+            unknown_fields,
+            ..
         } = read;
         owners.extend(controllers);
         if !refused.is_empty() {
@@ -91,11 +136,8 @@ impl Sent {
         // A Service among manifests is no mistake; a misspelt kind is.
         let is_whole = skipped.iter().all(|skipped| skipped.meant().is_none());
         let wholeness = if is_whole { Wholeness::Whole } else { Wholeness::Partial };
-        let (active, ended): (Vec<Pod>, Vec<Pod>) =
-            pods.into_iter().partition(|pod| pod.phase == Phase::Active);
-        let ended =
-            ended.iter().map(|pod| format!("pod {}/{} has ended and is left out", pod.namespace, pod.name));
-        let warnings = skipped.iter().map(ToString::to_string).chain(ended);
+        let Questions { pods: active, refused, left_out } = Questions::of(pods, &failures);
+        let warnings = skipped.iter().map(ToString::to_string).chain(left_out);
         let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
         let warnings = warnings.chain(not_considered.iter().map(ToString::to_string)).chain(unknown);
         let warnings = warnings.chain(node.not_looked_at(&active));
@@ -106,7 +148,7 @@ impl Sent {
             return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join(between) }));
         }
         let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(rules)));
-        Ok(Self { pods: pods.collect(), owners, wholeness, warnings })
+        Ok(Self { pods: pods.collect(), origins: Origins { owners, refused }, wholeness, warnings })
     }
 }
 

@@ -16,7 +16,7 @@ use terminal_text::Page;
 use topology_admission::{Changed, Detail};
 
 use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
-use super::decide::{Decided, Written, owned, with_outcome};
+use super::decide::{Decided, Written, with_outcome};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, large_body};
@@ -118,7 +118,7 @@ fn view(
     page: Page,
     client: &Client,
 ) -> Result<View, Failure> {
-    let Sent { pods, owners, wholeness, mut warnings } = sent;
+    let Sent { pods, origins, wholeness, mut warnings } = sent;
     warnings.extend(bench.notes.iter().cloned());
     let mut trial =
         Trial { bench, line: bench.node.line.clone(), decided: Decided::new(warnings), picture: None };
@@ -134,7 +134,7 @@ fn view(
         let name = format!("{}/{}", pod.namespace, pod.name);
         if let Some(change) = change.filter(|change| change.pod == name) {
             trial.decided.decisions.clear();
-            trial.make(change, &report, &before, pod, |report| owned(report, owners.get(&pod.uid)))?;
+            trial.make(change, &report, &before, pod, |report| origins.added_to(report, &pod.uid))?;
             would_fit.clear();
             is_made = true;
             break;
@@ -148,7 +148,7 @@ fn view(
             let before = NodeBefore::new(&bench.node.node, &bench.node.cpus, &ledger);
             trial.picture = Some((picture(&report, before), !report.is_admitted()));
         }
-        trial.decided.decisions.push(owned(Arc::new(report), owners.get(&pod.uid)));
+        trial.decided.decisions.push(origins.added_to(Arc::new(report), &pod.uid));
         ledger = after.unwrap_or(ledger);
     }
     if let Some(Change { pod, .. }) = change.filter(|_| !is_made && !client.is_gone()) {

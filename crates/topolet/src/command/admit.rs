@@ -176,15 +176,17 @@ pub(super) fn decide(
     // Of a document whose parts depend on each other all have to be there first.
     let mut kept = Vec::new();
     let mut tally = Tally::default();
+    // Whether the kubelet has refused a pod for another reason.
+    let mut otherwise = false;
     let mut groups = told.groups(asked);
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
-        let mut report = decided::report(node, pod, &decided, series.ledger())?;
+        let report = decided::report(node, asked, pod, &decided, series.ledger())?;
         if report.fated().is_some_and(|fated| !fated.fate.leaves_an_answer()) {
             series.take_back(&decided);
         }
-        report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
+        otherwise |= report.is_decided_otherwise();
         tally.add(&report);
         let is_shown = told.shows(pod, &report);
         // A person reads the first while the next is worked out, and so does a program.
@@ -220,8 +222,9 @@ pub(super) fn decide(
     }
     Ok(match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if tally.is_all_admitted() => Outcome::Done,
-        Wholeness::Whole => Outcome::SomeRefused,
+        Wholeness::Whole if !tally.is_all_admitted() => Outcome::SomeRefused,
+        Wholeness::Whole if otherwise => Outcome::SomethingWrong,
+        Wholeness::Whole => Outcome::Done,
     })
 }
 

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use admission_report::Report;
 use anyhow::ensure;
 use clap::{Args, ValueHint};
 use device_manager::Replies;
@@ -91,7 +90,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
     }
     Ok(match asked.map(|(_, pods)| pods.wholeness) {
         Some(Wholeness::Partial) => Outcome::Partial,
-        _ if comparison.is_alike() => Outcome::Done,
+        _ if comparison.is_alike() && !comparison.differs_from_kubelet() => Outcome::Done,
         _ => Outcome::SomethingWrong,
     })
 }
@@ -158,11 +157,10 @@ fn decide(
     let mut series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
-        let mut report: Report = decided::report(node, pod, &decided, series.ledger())?;
+        let report = decided::report(node, asked, pod, &decided, series.ledger())?;
         if report.fated().is_some_and(|fated| !fated.fate.leaves_an_answer()) {
             series.take_back(&decided);
         }
-        report.owner = asked.owners.get(&pod.uid).map(ToString::to_string);
         compared.add(&report);
     }
     Ok(compared)
