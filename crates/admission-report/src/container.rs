@@ -16,6 +16,7 @@ use topology_admission::{Ledger, Node, Placed};
 use topology_hint::Hint;
 use topology_model::{NodeIds, Nodes};
 
+use crate::claims::claims_of;
 use crate::facts::Facts;
 use crate::json;
 use crate::links::LinkedDevices;
@@ -65,6 +66,9 @@ pub struct ContainerReport {
     /// What it asks for and no device plugin has registered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<UncheckedResource>,
+    /// The claims of devices that it uses, which were not decided on; none for [`ContainerReport::held`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
 }
 
 /// Memory or huge pages bound to nodes; shown as `1Gi on NUMA 0`, `2Gi hugepages-1Gi on NUMA 0-1`.
@@ -119,6 +123,7 @@ impl ContainerReport {
                 .map(|block| MemoryBlock::new(facts.nodes(), block))
                 .collect(),
             device_nodes: device_nodes(facts, placed),
+            claims: claims_of(facts.pod, &placed.name),
             not_checked: container.map(|container| facts.unchecked_of(container)).unwrap_or_default(),
             links: LinkedDevices::all(facts.node.links(), &devices),
             devices,
@@ -147,6 +152,7 @@ impl ContainerReport {
             devices,
             device_nodes: None,
             not_checked: Vec::new(),
+            claims: Vec::new(),
         }
     }
 }

@@ -104,6 +104,7 @@ impl KubeletRefusal {
             }
             Conclusion::Refused(refusal) if refusal.message == self.message => Beside::Same,
             Conclusion::Refused(_) => Beside::SameReason,
+            Conclusion::Fated(fated) => self.beside(&fated.then),
             _ if is_decided(&self.reason) => Beside::NotRefused,
             _ => Beside::NotLookedAt,
         }

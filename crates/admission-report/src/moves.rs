@@ -13,6 +13,7 @@ use topology_admission::{
 };
 use topology_model::NodeIds;
 
+use crate::claims::UndecidedClaims;
 use crate::container::ContainerReport;
 use crate::facts::{Facts, NamedPod, full_name};
 use crate::json;
@@ -34,6 +35,9 @@ pub struct MovesReport {
     /// What came out.
     #[serde(flatten)]
     pub verdict: MovesVerdict,
+    /// The claims of devices that were not decided on, by the names that the pod gives them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without_claims: Vec<String>,
 }
 
 /// What came out for one pod.
@@ -123,16 +127,22 @@ pub struct Kept {
 }
 
 impl MovesReport {
-    /// The node has admitted a pod of this name without any move.
+    /// The node has admitted the pod without any move.
     #[must_use]
-    pub const fn of_admitted(pod: String, containers: Vec<ContainerReport>) -> Self {
-        Self { pod, verdict: MovesVerdict::Admitted { containers } }
+    pub fn of_admitted(pod: &Pod, containers: Vec<ContainerReport>) -> Self {
+        Self::new(pod, MovesVerdict::Admitted { containers })
+    }
+
+    fn new(pod: &Pod, verdict: MovesVerdict) -> Self {
+        let claims = UndecidedClaims::of(pod);
+        let without_claims = claims.map(|claims| claims.names().to_vec()).unwrap_or_default();
+        Self { pod: full_name(pod), verdict, without_claims }
     }
 
     /// The node admits the pod without any move.
     #[must_use]
     pub fn admitted(facts: &Facts<'_>, placement: &Placement) -> Self {
-        Self::of_admitted(full_name(facts.pod), containers(facts, facts.pod, placement))
+        Self::of_admitted(facts.pod, containers(facts, facts.pod, placement))
     }
 
     /// The node refuses the pod, and `repack` is what could be moved; at most `most` pods were.
@@ -144,21 +154,25 @@ impl MovesReport {
             why: why.to_string(),
         });
         let left_alone: Vec<Kept> = left_alone.collect();
-        Self {
-            pod: full_name(facts.pod),
-            verdict: MovesVerdict::Refused {
-                reason: refused.reason.clone(),
-                message: refused.message.clone(),
-                plan: repack.plan.as_ref().map(|plan| PlanReport::new(facts, plan)),
-                why: repack.plan.is_none().then(|| why(repack, most)),
-                search: repack.search,
-                attempts: repack.attempts,
-                left_alone,
-            },
-        }
+        let verdict = MovesVerdict::Refused {
+            reason: refused.reason.clone(),
+            message: refused.message.clone(),
+            plan: repack.plan.as_ref().map(|plan| PlanReport::new(facts, plan)),
+            why: repack.plan.is_none().then(|| why(repack, most)),
+            search: repack.search,
+            attempts: repack.attempts,
+            left_alone,
+        };
+        Self::new(facts.pod, verdict)
     }
 
-    /// Whether the pod is admitted, as the node is or after moves.
+    /// Whether the pod is admitted, as the node is or after moves, and nothing that it asks for is left open.
+    #[must_use]
+    pub const fn is_decided_for(&self) -> bool {
+        self.is_admitted() && self.without_claims.is_empty()
+    }
+
+    /// Whether the managers admit the pod, as the node is or after moves.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         match &self.verdict {

@@ -13,6 +13,7 @@ use topology_admission::KubeletAgain;
 use topology_model::NodeIds;
 
 use crate::chosen::{ChosenRules, kubelet_again};
+use crate::claims::UndecidedClaims;
 use crate::facts::NamedPod;
 use crate::grouped::GroupedMemory;
 use crate::json;
@@ -80,6 +81,8 @@ pub enum Remark {
         /// [`UserAdvice::unchecked`](crate::UserAdvice).
         advice: &'static str,
     },
+    /// The pod is refused, and its claims of devices were not decided on.
+    ClaimsUndecided(UndecidedClaims),
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
     /// Device plugins would have to be asked, and were not.
@@ -144,6 +147,7 @@ impl Note {
             | Remark::MemoryMoves(_)
             | Remark::SearchCut
             | Remark::RefusedUnchecked { .. }
+            | Remark::ClaimsUndecided(_)
             | Remark::PluginsNotAsked
             | Remark::RequestsUnknown => Severity::Info,
         }
@@ -201,6 +205,9 @@ impl fmt::Display for Remark {
             Self::RefusedUnchecked { resources, advice } => {
                 let (are, why) = (verb(resources.len(), "is", "are"), why_unchecked(resources.len()));
                 write!(f, "{} {are} not checked: {why}{advice}", joined(resources, " and "))
+            }
+            Self::ClaimsUndecided(claims) => {
+                write!(f, "its claims are not decided here: {}", joined(claims.names(), ", "))
             }
             Self::PartsOfBytes(parts) => parts.fmt(f),
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),

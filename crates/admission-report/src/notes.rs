@@ -10,6 +10,7 @@ use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
 use crate::chosen::ChosenRules;
+use crate::claims::UndecidedClaims;
 use crate::facts::{Facts, NamedPod};
 use crate::note::{MemoryMove, Note, Remark, SharingReason};
 use crate::parts_of_bytes::PartsOfBytes;
@@ -45,9 +46,9 @@ impl Facts<'_> {
     /// On a refused pod.
     pub(crate) fn notes_on_refusal(&self) -> Vec<Note> {
         let (resources, advice) = (self.unchecked(), self.advice.unchecked);
-        let note =
-            (!resources.is_empty()).then(|| Note::on_pod(Remark::RefusedUnchecked { resources, advice }));
-        note.into_iter().collect()
+        let unchecked = (!resources.is_empty()).then_some(Remark::RefusedUnchecked { resources, advice });
+        let claims = UndecidedClaims::of(self.pod).map(Remark::ClaimsUndecided);
+        unchecked.into_iter().chain(claims).map(Note::on_pod).collect()
     }
 
     /// On a pod that has chosen its rules.

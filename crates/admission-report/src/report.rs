@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
 
 use crate::chosen::ChosenRules;
+use crate::claims::UndecidedClaims;
 use crate::container::ContainerReport;
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
@@ -48,6 +49,8 @@ pub struct Report {
 pub enum Conclusion {
     /// It may run, and its containers are given this, in the order in which they were served.
     Admitted(Vec<ContainerReport>),
+    /// The managers give its containers this, and nobody here decides on its claims of devices.
+    WithoutClaims(Vec<ContainerReport>, UndecidedClaims),
     /// It may not run.
     Refused(Refusal),
     /// It waits for device plugins that are not back yet.
@@ -64,6 +67,7 @@ impl Conclusion {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Admitted(_) => "admitted",
+            Self::WithoutClaims(..) => "withoutClaims",
             Self::Refused(_) => "refused",
             Self::Deferred(_) => "deferred",
             Self::Undecided => "undecided",
@@ -94,7 +98,10 @@ impl Report {
     #[must_use]
     pub fn admitted(facts: &Facts<'_>, placement: &Placement) -> Self {
         let containers = placement.containers.iter().map(|placed| ContainerReport::new(facts, placed));
-        let conclusion = Conclusion::Admitted(containers.collect());
+        let conclusion = match UndecidedClaims::of(facts.pod) {
+            None => Conclusion::Admitted(containers.collect()),
+            Some(claims) => Conclusion::WithoutClaims(containers.collect(), claims),
+        };
         Self { conclusion, notes: facts.notes(placement), ..Self::undecided(facts) }
     }
 
@@ -120,10 +127,25 @@ impl Report {
         }
     }
 
-    /// Whether the pod may run.
+    /// Whether the pod may run, and nothing that it asks for is left open.
     #[must_use]
     pub const fn is_admitted(&self) -> bool {
         matches!(self.conclusion, Conclusion::Admitted(_))
+    }
+
+    /// Whether the managers have given it what it asks of them: it is admitted, be it without its claims.
+    #[must_use]
+    pub const fn is_placed(&self) -> bool {
+        matches!(self.conclusion, Conclusion::Admitted(_) | Conclusion::WithoutClaims(..))
+    }
+
+    /// The claims that were not decided on; `None`: it has none, or is not admitted.
+    #[must_use]
+    pub const fn undecided_claims(&self) -> Option<&UndecidedClaims> {
+        match &self.conclusion {
+            Conclusion::WithoutClaims(_, claims) => Some(claims),
+            _ => None,
+        }
     }
 
     /// Whether its kubelet has refused the pod, and the decision here is another.
@@ -173,7 +195,7 @@ impl Report {
             conclusion => conclusion,
         };
         match conclusion {
-            Conclusion::Admitted(containers) => containers,
+            Conclusion::Admitted(containers) | Conclusion::WithoutClaims(containers, _) => containers,
             _ => &[],
         }
     }
@@ -204,6 +226,10 @@ impl fmt::Display for Report {
         match &self.conclusion {
             Conclusion::Admitted(containers) => {
                 f.write_str("admitted")?;
+                containers.iter().try_for_each(|container| write!(f, "\n  {container}"))?;
+            }
+            Conclusion::WithoutClaims(containers, claims) => {
+                write!(f, "{claims}")?;
                 containers.iter().try_for_each(|container| write!(f, "\n  {container}"))?;
             }
             Conclusion::Refused(refusal) => {
@@ -242,8 +268,12 @@ struct ReportFields<'a> {
     /// What came out.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::verdict"))]
     verdict: &'static str,
-    /// Whether it may run: false too where a kubelet admits it late or with harm.
+    /// Whether it may run, and nothing that it asks for is left open: false too where a kubelet admits it late or with harm.
     admitted: bool,
+    /// The claims of devices that were not decided on, by the names that the pod gives them: the managers admit it, and
+    /// `containers` says what they give it.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    without_claims: &'a [String],
     /// Its class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::qos_class"))]
     qos_class: &'static str,
@@ -266,7 +296,7 @@ struct ReportFields<'a> {
     /// None under policy `none`.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     units: &'a [UnitReport],
-    /// What each container is given; absent unless it is admitted, be it late or with harm.
+    /// What each container is given; absent unless it is admitted, be it without its claims, late, or with harm.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     containers: &'a [ContainerReport],
     /// What the pod's owner may not expect: not pinned and why, not aligned, resources nobody has.
@@ -283,6 +313,7 @@ impl Serialize for Report {
             owner: self.owner.as_deref(),
             verdict: self.conclusion.name(),
             admitted: self.is_admitted(),
+            without_claims: self.undecided_claims().map_or(&[], UndecidedClaims::names),
             qos_class: self.qos_class.name(),
             rules: self.rules.as_ref(),
             refusal: self.refusal(),

@@ -8,6 +8,7 @@ use pod_spec::{
 };
 
 use crate::ManifestError;
+use crate::claims::read_claims;
 use crate::node::{Field, Value};
 
 type Read<T> = Result<T, ManifestError>;
@@ -41,6 +42,7 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
         origin: read_origin(metadata)?,
         supplemental_groups: read_groups(spec)?,
         wishes: read_wishes(metadata)?,
+        claims: read_claims(spec)?,
         exclusive: BTreeMap::new(),
     })
 }

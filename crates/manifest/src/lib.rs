@@ -17,6 +17,7 @@ mod quantity;
 mod names;
 mod suggest;
 mod pods;
+mod claims;
 mod constraints;
 mod api;
 mod workload;
@@ -37,6 +38,7 @@ mod plain;
 
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
+pub use claims::ClaimObjects;
 pub use devices::{
     DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
 };
@@ -45,7 +47,7 @@ pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{ConfigKind, KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
-    Failure, Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
+    Failure, Manifests, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
     read_manifests_up_to,
 };
 pub use node_object::{NodeObject, read_node};

@@ -12,6 +12,7 @@ use cpuset::go_quote;
 use pod_spec::{Pod, PodRules, PodUid};
 
 use self::reader::Reader;
+use crate::claims::ClaimObjects;
 use crate::problem::Quoted;
 use crate::source::TextPosition;
 use crate::workload::Kind;
@@ -35,8 +36,8 @@ pub struct Manifests {
     /// Objects that have no pods, or none that are known of: Services and the like, and misspelt kinds
     /// ([`Skipped::meant`]).
     pub skipped: Vec<Skipped>,
-    /// What pods ask for that nobody here looks at. The pods are in `pods`.
-    pub not_considered: Vec<NotConsidered>,
+    /// Objects by which pods claim devices. The claims of `pods` know the device classes of these already.
+    pub claim_objects: ClaimObjects,
     /// Fields that their objects do not have and that were ignored ([`UnknownFields`]).
     pub unknown_fields: Vec<Warning>,
 }
@@ -230,28 +231,6 @@ impl fmt::Display for Skipped {
             Some((version, kind)) => write!(f, "; did you mean {kind} of {version}?"),
             None => Ok(()),
         }
-    }
-}
-
-/// Something that a pod asks for and that is left out of every decision. Displays as one line.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NotConsidered {
-    /// The object's kind.
-    pub kind: &'static str,
-    /// The object's name.
-    pub name: String,
-    /// Its `spec.resourceClaims`, by name.
-    pub claims: Vec<String>,
-    place: TextPosition,
-}
-
-impl fmt::Display for NotConsidered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, claims, place } = self;
-        let claims: Vec<String> = claims.iter().map(|claim| Quoted(claim).to_string()).collect();
-        let (noun, verb) = if claims.len() == 1 { ("claim", "is") } else { ("claims", "are") };
-        let claims = claims.join(", ");
-        write!(f, "{place}: resource {noun} {claims} of {kind} {} {verb} not considered", Quoted(name))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Objects that make pods, lists of them, and those that make none.
 
-use pod_spec::{Phase, PodLevelResources};
+use pod_spec::{ContainerName, Phase, PodLevelResources};
 use topology_manifest::{Manifests, PodLimit, Source, Style, UnknownFields, read_manifests};
 
 fn read(text: &str) -> Manifests {
@@ -11,15 +11,19 @@ fn read(text: &str) -> Manifests {
 
 /// What became of a text, line by line.
 fn summary(text: &str) -> String {
-    let Manifests { pods, refused, skipped, not_considered, .. } = read(text);
+    let Manifests { pods, refused, skipped, .. } = read(text);
     let pods = pods.iter().map(|pod| {
         let containers: Vec<_> = pod.containers.iter().map(|container| container.name.as_str()).collect();
-        format!("{}/{} ({}): {}", pod.namespace, pod.name, pod.uid, containers.join(" "))
+        let claims = pod.constraints.claims.iter().map(|claim| {
+            let users: Vec<_> = claim.containers.iter().map(ContainerName::as_str).collect();
+            format!(", claim {} of {:?} for {}", claim.name, claim.classes, users.join(" "))
+        });
+        let claims: String = claims.collect();
+        format!("{}/{} ({}): {}{claims}", pod.namespace, pod.name, pod.uid, containers.join(" "))
     });
     let skipped = skipped.iter().map(ToString::to_string);
-    let not_considered = not_considered.iter().map(ToString::to_string);
     let refused = refused.iter().map(ToString::to_string);
-    pods.chain(skipped).chain(not_considered).chain(refused).collect::<Vec<_>>().join("\n")
+    pods.chain(skipped).chain(refused).collect::<Vec<_>>().join("\n")
 }
 
 /// An object that makes pods; `spec` are lines of its specification.
@@ -100,7 +104,11 @@ items:
   metadata: {name: solo}
   spec:
     resourceClaims: [{name: gpu, resourceClaimName: a}, {name: nic, resourceClaimTemplateName: b}]
-    containers: [{name: app}]
+    containers: [{name: app, resources: {claims: [{name: nic}, {name: gpu, request: one}]}}]
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaimTemplate
+  metadata: {name: b}
+  spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: nic.example.com}}]}}}
 - apiVersion: extensions/v1beta1
   kind: Deployment
   metadata: {name: old}
@@ -114,13 +122,12 @@ items:
     insta::assert_snapshot!(summary(list), @r#"
     default/web-0 (default_web-0): app
     default/web-1 (default_web-1): app
-    default/solo (default_solo): app
+    default/solo (default_solo): app, claim gpu of [] for app, claim nic of ["nic.example.com"] for app
     all.yaml:4:3: Service "web" of v1 is skipped: no pods are read from it
-    all.yaml:18:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it; did you mean Deployment of apps/v1?
-    all.yaml:16:21: resource claims "gpu", "nic" of Pod "solo" are not considered
-    all.yaml:23:20: metadata.name: the text already has a pod "default/solo", expected each pod once
-    all.yaml:25:3: field apiVersion is missing, expected the kind's version, such as v1 or apps/v1
-    all.yaml:26:3: found text "just words", expected a mapping
+    all.yaml:22:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it; did you mean Deployment of apps/v1?
+    all.yaml:27:20: metadata.name: the text already has a pod "default/solo", expected each pod once
+    all.yaml:29:3: field apiVersion is missing, expected the kind's version, such as v1 or apps/v1
+    all.yaml:30:3: found text "just words", expected a mapping
     "#);
 }
 

@@ -53,7 +53,7 @@ pub(super) fn one(
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
     let mut report = Report::of(&facts, &attempt.verdict, &replies);
-    let admitted = report.is_admitted().then_some(attempt);
+    let admitted = report.is_placed().then_some(attempt);
     let deferral = now
         .filter(|_| report.refusal().is_some())
         .and_then(|now| Some(Deferred::new(&node.node.deferral(before, pod, &replies, now)?, now)));

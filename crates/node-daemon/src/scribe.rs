@@ -53,7 +53,7 @@ impl Job {
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             kubelet: None,
             free: node_output::free_cpus(&shared.node.node, &decided.before),
-            asked: (!report.is_admitted()).then(|| decided.pod.clone()),
+            asked: (!report.is_placed()).then(|| decided.pod.clone()),
             report: report.clone(),
         };
         shared.decided(&decided.pod, logged);

@@ -363,7 +363,12 @@ impl LoggedDecision {
             (_, Some(refusal)) => {
                 (Kind::Warning, refusal.reason.to_string(), line.unwrap_or_else(|| refusal.message.clone()))
             }
-            (_, None) => (Kind::Normal, reason::ADMITTED.to_owned(), holdings(self.report.containers())),
+            (_, None) => {
+                let held = holdings(self.report.containers());
+                let claims = self.report.undecided_claims();
+                let message = claims.map_or(held.clone(), |claims| format!("{claims}; {held}"));
+                (Kind::Normal, reason::ADMITTED.to_owned(), message)
+            }
         }
     }
 }

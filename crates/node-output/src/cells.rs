@@ -7,6 +7,9 @@ use topology_model::NodeIds;
 /// In place of amounts that nobody knows.
 pub(crate) const NOT_CHECKED: &str = "? not checked";
 
+/// Behind a claim of devices.
+const NOT_DECIDED: &str = "? not decided";
+
 /// Name, NUMA nodes, CPUs, memory and devices.
 pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
     let memory = container.memory.iter().map(|block| {
@@ -15,6 +18,7 @@ pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
     let devices = container.devices.iter().map(DeviceSet::to_string);
     let not_checked =
         container.not_checked.iter().map(|unchecked| format!("{} {NOT_CHECKED}", unchecked.resource));
+    let claims = container.claims.iter().map(|claim| format!("claim {claim} {NOT_DECIDED}"));
     let cpus = match (&container.exclusive_cpus, &container.cpu_nodes) {
         (Some(cpus), Some(nodes)) if container.nodes.as_ref() != Some(nodes) => {
             format!("{cpus} on NUMA {nodes}")
@@ -27,7 +31,7 @@ pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
         container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
         cpus,
         joined(memory),
-        joined(devices.chain(not_checked)) + &links(&container.links),
+        joined(devices.chain(not_checked).chain(claims)) + &links(&container.links),
     ]
 }
 

@@ -84,7 +84,7 @@ struct PodOutcome {
     /// Whether it is refused for the kubelet's reason; absent where the kubelet did not refuse it.
     #[serde(skip_serializing_if = "Option::is_none")]
     agrees_with_kubelet: Option<bool>,
-    /// `Admitted`, the kubelet's reason, or `Undecided`.
+    /// `Admitted`, `WithoutClaims`, the kubelet's reason, or `Undecided`.
     verdict: String,
     /// Where each container is.
     containers: Vec<ContainerPlace>,
@@ -144,6 +144,7 @@ impl PodOutcome {
     fn new(report: &Report) -> Self {
         let (verdict, containers) = match &report.conclusion {
             Conclusion::Admitted(containers) => ("Admitted".to_owned(), containers.as_slice()),
+            Conclusion::WithoutClaims(containers, _) => ("WithoutClaims".to_owned(), containers.as_slice()),
             Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
             Conclusion::Deferred(_) => ("Deferred".to_owned(), [].as_slice()),
             Conclusion::Undecided => ("Undecided".to_owned(), [].as_slice()),
@@ -160,14 +161,12 @@ impl PodOutcome {
         }
     }
 
-    fn is_admitted(&self) -> bool {
-        self.verdict == "Admitted"
-    }
-
     fn cell(&self, page: Page) -> String {
-        if !self.is_admitted() {
-            return format!("{} {}", page.no(), self.verdict);
-        }
+        let (mark, suffix) = match self.verdict.as_str() {
+            "Admitted" => (page.yes(), ""),
+            "WithoutClaims" => ("!", ", without its claims"),
+            verdict => return format!("{} {verdict}", page.no()),
+        };
         // Containers at the same place are named together.
         let mut places: Vec<(String, Vec<&str>)> = Vec::new();
         for container in &self.containers {
@@ -184,7 +183,7 @@ impl PodOutcome {
                 each.collect::<Vec<_>>().join("; ")
             }
         };
-        format!("{} {all}", page.yes())
+        format!("{mark} {all}{suffix}")
     }
 }
 
@@ -254,6 +253,12 @@ impl Comparison {
         self.pods.iter().all(|pod| matches!(pod.difference, Difference::None | Difference::Holdings))
     }
 
+    /// Whether claims of some pod were not decided on.
+    #[must_use]
+    pub fn has_undecided_claims(&self) -> bool {
+        self.configurations.iter().any(|one| one.tally.without_claims() > 0)
+    }
+
     /// Whether some pod was refused by its kubelet for a reason that none of them leads to.
     #[must_use]
     pub fn differs_from_kubelet(&self) -> bool {
@@ -296,13 +301,17 @@ impl Comparison {
         }
         text.extend(self.pods.iter().filter_map(|pod| pod.kubelet_line(page)));
         text.push('\n');
-        let head = ["", "ADMITTED", "REFUSED", "NOT PINNED", "ON SEVERAL NUMA NODES"].map(str::to_owned);
+        let mut head =
+            ["", "ADMITTED", "REFUSED", "NOT PINNED", "ON SEVERAL NUMA NODES"].map(str::to_owned).to_vec();
+        let has_claims = self.has_undecided_claims();
+        head.extend(has_claims.then(|| "WITHOUT CLAIMS".to_owned()));
         let sums = self.configurations.iter().zip(letters()).map(|(one, letter)| {
             let Compared { tally, on_several_nodes, .. } = one;
             let counts = [tally.admitted(), tally.refused(), tally.not_pinned(), *on_several_nodes];
-            std::iter::once(letter).chain(counts.map(|count| count.to_string())).collect()
+            let claims = has_claims.then(|| tally.without_claims().to_string());
+            std::iter::once(letter).chain(counts.map(|count| count.to_string())).chain(claims).collect()
         });
-        text.push_str(&page.columns(std::iter::once(head.to_vec()).chain(sums), ""));
+        text.push_str(&page.columns(std::iter::once(head).chain(sums), ""));
         text.push_str(&page.wrapped(&self.sum(), 2));
         text
     }

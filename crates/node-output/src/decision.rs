@@ -55,7 +55,11 @@ pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
         return verdict + &given;
     }
     let Conclusion::Refused(refusal) = &pods.first.conclusion else {
-        return format!("{} {}   admitted\n{}", page.yes(), pods.name(), page.columns(pods.rows(), INDENT));
+        let verdict = match pods.first.undecided_claims() {
+            None => format!("{} {}   admitted\n", page.yes(), pods.name()),
+            Some(claims) => page.wrapped(&format!("! {}   {claims}", pods.name()), 4),
+        };
+        return verdict + &page.columns(pods.rows(), INDENT);
     };
     let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", page.dot()));
     let verdict = format!("{} {}{whose}   {}: {}", page.no(), pods.name(), refusal.reason, refusal.message);

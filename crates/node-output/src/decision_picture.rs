@@ -76,6 +76,7 @@ fn headline(report: &Report) -> String {
     let pod = &report.pod;
     match &report.conclusion {
         Conclusion::Admitted(_) => format!("{pod} admitted"),
+        Conclusion::WithoutClaims(_, claims) => format!("{pod} {claims}"),
         Conclusion::Deferred(deferred) => format!("{pod} deferred: {deferred}"),
         Conclusion::Undecided => format!("{pod}: a device plugin must be asked first"),
         Conclusion::Fated(fated) => format!("{pod}: {fated}"),

@@ -6,6 +6,8 @@ pub const OUTCOME: &str = "topolet-outcome";
 pub const DONE: &str = "done";
 /// Some pods are refused.
 pub const SOME_REFUSED: &str = "some-refused";
+/// No pod is refused, and something that some pod asks for was not decided on.
+pub const NOT_DECIDED: &str = "not-decided";
 /// A part of what was sent was left out.
 pub const PARTIAL: &str = "partial";
 /// Something is wrong with the node.

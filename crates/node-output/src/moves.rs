@@ -106,12 +106,19 @@ impl AppliedMoves {
 /// The lines of what can be moved for one pod, ending in a newline.
 #[must_use]
 pub fn moves(report: &MovesReport, page: Page) -> String {
-    let MovesReport { pod, verdict } = report;
+    let MovesReport { pod, verdict, without_claims } = report;
+    let open = match without_claims.as_slice() {
+        [] => String::new(),
+        claims => format!(" without its claims, which are not decided here: {}", claims.join(", ")),
+    };
+    let mark = if without_claims.is_empty() { page.yes() } else { "!" };
     match verdict {
         MovesVerdict::Admitted { containers } => {
             let head = ["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
             let rows = std::iter::once(head).chain(containers.iter().map(container));
-            format!("{} {pod}   admitted, nobody has to move\n{}", page.yes(), page.columns(rows, INDENT))
+            let verdict = if open.is_empty() { ",".to_owned() } else { format!("{open};") };
+            let verdict = format!("{mark} {pod}   admitted{verdict} nobody has to move");
+            page.wrapped(&verdict, 4) + &page.columns(rows, INDENT)
         }
         MovesVerdict::Refused { plan: Some(plan), search, attempts, .. } => {
             let pods = if plan.moved == 1 {
@@ -119,7 +126,8 @@ pub fn moves(report: &MovesReport, page: Page) -> String {
             } else {
                 format!("{} pods restart", plan.moved)
             };
-            let verdict = format!("{} {pod}   fits when {pods}", page.yes());
+            let verdict =
+                format!("{mark} {pod}   fits when {pods}{}{open}", if open.is_empty() { "" } else { "," });
             let mut text = page.wrapped(&verdict, 4);
             text.push_str(&page.columns(rows(plan), INDENT));
             text.push_str(&line(page, "restarts", &cost(plan)));

@@ -15,6 +15,9 @@ pub struct Tally {
     admitted: usize,
     /// Of those admitted: some container of the pod shares CPUs.
     not_pinned: usize,
+    /// Pods that the managers admit, and whose claims of devices were not decided on.
+    #[serde(skip_serializing_if = "is_none")]
+    without_claims: usize,
     /// By the kubelet's reason.
     refused: BTreeMap<String, usize>,
     /// It waits for a device plugin.
@@ -38,6 +41,7 @@ impl Tally {
                 self.admitted += 1;
                 self.not_pinned += usize::from(is_not_pinned(report));
             }
+            Conclusion::WithoutClaims(..) => self.without_claims += 1,
             Conclusion::Refused(refusal) => {
                 *self.refused.entry(refusal.reason.to_string()).or_default() += 1;
             }
@@ -53,7 +57,11 @@ impl Tally {
     /// Whether none is refused or open.
     #[must_use]
     pub fn is_all_admitted(&self) -> bool {
-        self.refused.is_empty() && self.undecided == 0 && self.deferred == 0 && self.fates.is_empty()
+        self.refused.is_empty()
+            && self.undecided == 0
+            && self.deferred == 0
+            && self.without_claims == 0
+            && self.fates.is_empty()
     }
 
     /// How many are admitted.
@@ -74,10 +82,21 @@ impl Tally {
         self.not_pinned
     }
 
+    /// How many the managers admit, whose claims were not decided on.
+    #[must_use]
+    pub const fn without_claims(&self) -> usize {
+        self.without_claims
+    }
+
     /// How many there are.
     #[must_use]
     pub fn pods(&self) -> usize {
-        self.admitted + self.refused() + self.deferred + self.undecided + self.fates.values().sum::<usize>()
+        self.admitted
+            + self.without_claims
+            + self.refused()
+            + self.deferred
+            + self.undecided
+            + self.fates.values().sum::<usize>()
     }
 }
 
@@ -94,7 +113,16 @@ pub fn is_not_pinned(report: &Report) -> bool {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { admitted, not_pinned, refused, deferred, undecided, fates: _, fates_in_words } = self;
+        let Self {
+            admitted,
+            not_pinned,
+            without_claims,
+            refused,
+            deferred,
+            undecided,
+            fates: _,
+            fates_in_words,
+        } = self;
         match admitted {
             0 => f.write_str("none admitted")?,
             some => write!(f, "{some} admitted")?,
@@ -103,6 +131,10 @@ impl fmt::Display for Tally {
             0 => {}
             some if some == admitted => f.write_str(", CPUs NOT pinned")?,
             some => write!(f, ", {some} of them with CPUs NOT pinned")?,
+        }
+        match without_claims {
+            0 => {}
+            some => write!(f, ", {some} admitted without claims, which are not decided here")?,
         }
         let mut reasons: Vec<_> = refused.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
@@ -153,6 +185,10 @@ mod tests {
         check(
             &Tally { refused: refused(&[("OutOfcpu", 1), ("TopologyAffinityError", 2)]), ..Tally::default() },
             "none admitted, 3 refused: 2 TopologyAffinityError, 1 OutOfcpu",
+        );
+        check(
+            &Tally { without_claims: 2, ..Tally::default() },
+            "none admitted, 2 admitted without claims, which are not decided here, none refused",
         );
         check(
             &Tally { admitted: 1, not_pinned: 1, undecided: 1, ..Tally::default() },

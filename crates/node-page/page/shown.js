@@ -11,6 +11,7 @@ const LEAST = 0.7;
 export const VERDICTS = {
   done: ["admitted", "admitted"],
   "some-refused": ["refused", "refused"],
+  "not-decided": ["", "admitted without its claims, which are not decided here"],
   partial: ["", "a part of the manifest was left out"],
 };
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use k8s_quantity::Quantity;
 
 use crate::selector::NodeSelectorTerm;
-use crate::{ContainerName, Wishes};
+use crate::{ContainerName, PodClaim, Wishes};
 
 /// What a pod demands of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct Constraints {
     pub supplemental_groups: SupplementalGroups,
     /// Annotations by which the pod chooses rules of its own.
     pub wishes: Wishes,
+    /// Its claims of devices: `spec.resourceClaims`, and those that only containers name.
+    pub claims: Vec<PodClaim>,
     /// Containers that get CPUs for themselves whatever the QoS class, and the CPU request that each had before it became
     /// its limit. No field of a manifest: whoever grants a wish sets it.
     pub exclusive: BTreeMap<ContainerName, Option<Quantity>>,

@@ -19,9 +19,11 @@ mod not_guaranteed;
 mod effective;
 mod unit;
 mod constraints;
+mod claims;
 mod selector;
 mod wishes;
 
+pub use claims::{ClaimObject, PodClaim};
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use containers::Containers;
 pub use created::CreationTime;

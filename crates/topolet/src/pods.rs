@@ -8,7 +8,9 @@ use anyhow::bail;
 use node_input::{Questions, Wholeness, manifest_files, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
 use pod_spec::{Origin, Pod, PodRules, PodUid};
-use topology_manifest::{ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields};
+use topology_manifest::{
+    ClaimObjects, ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields,
+};
 
 use crate::arguments::ReadingArguments;
 use crate::patience;
@@ -44,7 +46,7 @@ pub(crate) fn from_files(
 ) -> anyhow::Result<Asked> {
     let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
     let mut asked = Asked::default();
-    let mut has_ended = false;
+    let (mut has_ended, mut claims) = (false, ClaimObjects::default());
     let files = &manifest_files(files)?;
     for path in files {
         let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
@@ -56,7 +58,7 @@ pub(crate) fn from_files(
             failures,
             refused,
             skipped,
-            not_considered,
+            claim_objects,
             unknown_fields,
             lists: _,
         } = patience::during(&format!("reading {}", shown_name(path)), screen, || {
@@ -88,9 +90,7 @@ pub(crate) fn from_files(
         for unknown in &unknown_fields {
             screen.warn(unknown.render(manifest_style()));
         }
-        for not_considered in &not_considered {
-            screen.warn(Notice::warning(not_considered.to_string()));
-        }
+        claims.extend(claim_objects);
         let Questions { pods, refused, left_out } = Questions::of(pods, &failures);
         has_ended |= left_out.is_some();
         if let Some(text) = left_out {
@@ -100,7 +100,8 @@ pub(crate) fn from_files(
         asked.refused.extend(refused);
         asked.owners.extend(owners.into_iter().chain(controllers));
     }
-    if has_ended && asked.pods.is_empty() {
+    claims.name_classes(&mut asked.pods);
+    if asked.pods.is_empty() && (has_ended || claims != ClaimObjects::default()) {
         screen.warn(Notice::error("no pod is left to decide on"));
         asked.wholeness = Wholeness::Partial;
     }

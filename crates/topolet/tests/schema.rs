@@ -73,6 +73,7 @@ const SESSIONS: &[&str] = &[
     "admit -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
     "explain -m epyc-2s-96cpu-16l3-8gpu -f pods/linked.yaml --topolet-config configs/own-links-prefer.yaml",
     "explain -m xeon-2s-96cpu-sriov --policy single-numa-node --state state/healthy --pods ../docs/guide/files/running.yaml --devices devices/intel-2s-16vf.yaml -f ../docs/guide/files/forwarder.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f field/40-refused-pod/refused.yaml -c field/40-refused-pod/kubelet.yaml",
     "admit -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml --summary",
     "diff -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml -f pods/workloads.yaml --policy none,single-numa-node",
     "config check -m xeon-2s-96cpu-sriov -c configs/cpu-strict-cpu-reservation.yaml",

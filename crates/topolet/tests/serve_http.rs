@@ -252,14 +252,19 @@ fn workloads_become_their_pods_and_what_has_none_is_named() {
     let daemon = Daemon::start(root.path(), &[]);
     assert_eq!(daemon.prints(&["get", "decisions"]), "no decisions since the daemon started\n");
     let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pods/workloads.yaml");
+    let text = fs::read_to_string(workloads).unwrap();
+    let open = daemon.ask("POST", "/v1/pods?dryRun=All", &text);
+    assert_eq!(open.status, 202, "claims are not decided on: {}", open.body);
+    let decided: serde_json::Value = serde_json::from_str(&open.body).unwrap();
+    let report = &decided["decisions"][2];
+    assert_eq!((&report["admitted"], &report["withoutClaims"][0]), (&false.into(), &"scratch-gpu".into()));
     let applied = daemon.topolet(&["apply", "-f", workloads]);
-    assert_eq!(applied.status.code(), Some(0), "a Service is no mistake");
+    assert_eq!(applied.status.code(), Some(2), "a Service is no mistake, and a claim is left open");
     let said = String::from_utf8(applied.stdout).unwrap();
     for expected in [
         "workloads.yaml:2:1: Service \"upf\" of v1 is skipped: no pods are read from it\n",
-        "workloads.yaml:28:23: resource claim \"scratch-gpu\" of Job \"report\" is not considered\n",
         "✔ ran/upf-0 to upf-1 (2 of Deployment upf)   admitted",
-        "✔ ran/report-0 (Job report)   admitted",
+        "! ran/report-0 (Job report)   admitted without its claims, which are not decided here: scratch-gpu",
     ] {
         assert!(said.contains(expected), "{expected} is not in\n{said}");
     }

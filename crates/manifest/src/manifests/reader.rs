@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodRules, PodUid};
 
-use super::{Failure, Manifests, NotConsidered, Owner, PodLimit, Refusal, Skipped, UnknownFields};
+use super::{Failure, Manifests, Owner, PodLimit, Refusal, Skipped, UnknownFields};
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
@@ -65,11 +65,12 @@ impl Reader {
     pub(super) fn read(mut self, source: &Source<'_>) -> Result<Manifests, ManifestError> {
         if source.text.len() > MAX_BYTES {
             self.read_pieces(source)?;
-            return Ok(self.read);
+        } else {
+            for node in &documents(source, RepeatedKey::Refused)? {
+                self.read_object(&Field::document(source, node), None)?;
+            }
         }
-        for node in &documents(source, RepeatedKey::Refused)? {
-            self.read_object(&Field::document(source, node), None)?;
-        }
+        self.read.claim_objects.name_classes(&mut self.read.pods);
         Ok(self.read)
     }
 
@@ -105,23 +106,21 @@ impl Reader {
         nodes: &[Node],
         implied: Option<&Header>,
     ) -> Result<(), ManifestError> {
-        let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &self.read;
-        let before = (refused.len(), skipped.len(), not_considered.len(), unknown_fields.len());
+        let Manifests { refused, skipped, unknown_fields, .. } = &self.read;
+        let before = (refused.len(), skipped.len(), unknown_fields.len());
         for node in nodes {
             self.read_object(&Field::document(&piece.source, node), implied)
                 .map_err(|error| error.after(piece.start))?;
         }
-        let Manifests { refused, skipped, not_considered, unknown_fields, .. } = &mut self.read;
+        let Manifests { refused, skipped, unknown_fields, .. } = &mut self.read;
         for refusal in refused.iter_mut().skip(before.0) {
             let causes = core::mem::take(&mut refusal.causes).into_iter();
             refusal.causes = causes.map(|cause| cause.after(piece.start)).collect();
         }
-        for Warning(unknown) in unknown_fields.iter_mut().skip(before.3) {
+        for Warning(unknown) in unknown_fields.iter_mut().skip(before.2) {
             *unknown = unknown.clone().after(piece.start);
         }
-        let skipped = skipped.iter_mut().skip(before.1).map(|skipped| &mut skipped.place);
-        let others = not_considered.iter_mut().skip(before.2).map(|other| &mut other.place);
-        for place in skipped.chain(others) {
+        for Skipped { place, .. } in skipped.iter_mut().skip(before.1) {
             place.position = place.position.after(piece.start);
         }
         Ok(())
@@ -160,6 +159,9 @@ impl Reader {
             let name = object.descend(&["metadata", "name"])?;
             let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
             let Header { version, kind } = header;
+            if self.read.claim_objects.read(object, &version, &kind)? {
+                return Ok(());
+            }
             self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
             return Ok(());
         };
@@ -221,7 +223,6 @@ impl Reader {
             };
             self.copies(object, kind, &template, (&namespace, &prefix))?
         };
-        self.note_claims(&spec, kind, &name)?;
         let uids = pods.iter().map(|pod| pod.uid.clone());
         if kind == Kind::Pod {
             let controller = object.get("metadata")?.as_ref().map_or(Ok(None), controller)?;
@@ -321,19 +322,6 @@ impl Reader {
         let before = u64::try_from(self.read.pods.len()).unwrap_or(u64::MAX);
         if before.saturating_add(count) > most || self.copied > MAX_COPIED {
             return Err(object.fail(Problem::TooManyPods(count)));
-        }
-        Ok(())
-    }
-
-    fn note_claims(&mut self, spec: &Field<'_>, kind: Kind, name: &str) -> Result<(), ManifestError> {
-        let Some(list) = spec.get("resourceClaims")? else { return Ok(()) };
-        let mut claims = Vec::new();
-        for claim in list.items()? {
-            claims.push(claim.require("name", "the claim's name")?.text("the claim's name")?.to_owned());
-        }
-        if !claims.is_empty() {
-            let (kind, name, place) = (kind.name(), name.to_owned(), list.place());
-            self.read.not_considered.push(NotConsidered { kind, name, claims, place });
         }
         Ok(())
     }

@@ -59,6 +59,7 @@ impl Asked<'_> {
     pub(super) fn told(&mut self, told: &Result<Told, Failure>) {
         self.outcome = match told {
             Ok(Told::Decided(report)) if report.is_admitted() => "admitted".into(),
+            Ok(Told::Decided(report)) if report.is_placed() => "admitted without its claims".into(),
             Ok(Told::Decided(_)) => "refused".into(),
             Ok(Told::Moved(_, moved)) => format!("admitted, {} moved", moved.len()).into(),
             Ok(Told::Answer(Answer::Done | Answer::Resized { .. })) => "done".into(),

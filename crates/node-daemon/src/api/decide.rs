@@ -26,7 +26,7 @@ use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before};
 use crate::owner::Told;
 use crate::shared::Mode;
-use node_output::http::{DONE, OUTCOME, PARTIAL, SOME_REFUSED};
+use node_output::http::{DONE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 pub(super) const DRY_RUN: Parameter = Parameter {
@@ -105,7 +105,7 @@ impl Decided {
     }
 
     /// The status for all of them: of pods that could not be decided on the highest, else 422 if the node refused any, else
-    /// 202 if any waits for a device plugin.
+    /// 202 if any waits for a device plugin or has claims that are not decided on.
     fn status(&self) -> StatusCode {
         let worst = self.failed.iter().map(|failed| failed.code).max();
         match worst.and_then(|code| StatusCode::from_u16(code).ok()) {
@@ -120,9 +120,11 @@ impl Decided {
     pub(super) fn outcome(&self, wholeness: Wholeness) -> &'static str {
         let is_good = |report: &Report| report.is_admitted() && !report.is_decided_otherwise();
         let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| is_good(report));
+        let is_open = self.failed.is_empty() && self.decisions.iter().all(|report| report.is_placed());
         match wholeness {
             Wholeness::Partial => PARTIAL,
             Wholeness::Whole if is_done => DONE,
+            Wholeness::Whole if is_open => NOT_DECIDED,
             Wholeness::Whole => SOME_REFUSED,
         }
     }
@@ -173,7 +175,7 @@ pub(super) async fn admit(
     let reader = node.clone();
     // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
     let (read, _) = place.work(move |_| Sent::read(&reader.shared.node, &sent, &reading)).await?;
-    let Sent { pods, origins, wholeness, warnings } = read?.to_run()?;
+    let Sent { pods, origins, wholeness, warnings } = read?.into_runnable()?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(warnings);
     for pod in pods {
@@ -202,6 +204,17 @@ pub(super) async fn admit(
 fn deferred(node: &Node, pod: &Pod, deferral: &Deferral) -> Arc<Report> {
     let waits = Deferred::new(deferral, node.snapshot().at);
     Report::of_deferred(pod, node.shared.node.node.pod_rules(), waits).into()
+}
+
+/// What is told of one decision without looking at it.
+pub(super) fn outcome_of(report: &Report) -> &'static str {
+    if report.is_admitted() {
+        DONE
+    } else if report.is_placed() {
+        NOT_DECIDED
+    } else {
+        SOME_REFUSED
+    }
 }
 
 /// Decisions with the status that they come to.

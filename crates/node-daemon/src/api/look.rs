@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::Deferral;
 
-use super::decide::with_outcome;
+use super::decide::{outcome_of, with_outcome};
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{Failure, Shape};
@@ -25,7 +25,7 @@ use super::segments::Segments;
 use crate::metrics::Exposition;
 use crate::observe::Observed;
 use crate::shared::{DECISIONS, KubeletDecision, LoggedDecision, Shared};
-use node_output::http::{DONE, SOME_REFUSED, SOMETHING_WRONG};
+use node_output::http::{DONE, SOMETHING_WRONG};
 
 /// What [`list`] takes.
 pub(super) const LIST: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, NAMESPACE, NAMES, WIDE];
@@ -274,7 +274,7 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
         Failure::new(StatusCode::NOT_FOUND, text)
     };
     let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
-    let outcome = if logged.report.is_admitted() { DONE } else { SOME_REFUSED };
+    let outcome = outcome_of(&logged.report);
     let last = LastDecisions { node: node.line(), notes: node.shared.notes.all(), decisions: vec![logged] };
     let document = shape.document("Decisions", last, |last, page| {
         let line = last.node.line(page);

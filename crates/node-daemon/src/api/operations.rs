@@ -137,7 +137,7 @@ const UNDECIDED: &str = "A pod could not be decided on: `failed` has its code, a
                          a pod that is alone, and of a request that failed as a whole, it is an `Error`.";
 /// Changes of a node.
 const CHANGE: &[u16] = &[404, 409, 504, 507];
-const OUTCOMES: &[&str] = &[http::DONE, http::SOME_REFUSED, http::PARTIAL];
+const OUTCOMES: &[&str] = &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED, http::PARTIAL];
 /// Who writes documents.
 const SERVED: &str = "serve";
 
@@ -193,7 +193,10 @@ pub(super) static OPERATIONS: [Operation; 19] = [
             },
             &[
                 (200, "Every pod is admitted, or runs already as it is."),
-                (202, "A pod waits for device plugins that are not back, and none is refused."),
+                (
+                    202,
+                    "A pod waits for device plugins that are not back, or has claims that are not decided on; none is refused.",
+                ),
                 (422, "The node refuses a pod: its decision has `\"admitted\": false` and a `refusal`."),
                 (409, UNDECIDED),
                 (502, UNDECIDED),
@@ -391,7 +394,7 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         query: look::LAST,
         answer: Answer::Document(
             Described {
-                outcomes: &[http::DONE, http::SOME_REFUSED],
+                outcomes: &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED],
                 ..described(
                     "LastDecisions",
                     Form::new::<look::LastDecisions<'static>>("Decisions", "serve, of the last decisions"),

@@ -23,7 +23,7 @@ use super::routes::{Answered, Changer, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::Tried;
 use crate::owner::Told;
-use node_output::http::{DONE, PARTIAL, SOME_REFUSED};
+use node_output::http::{DONE, NOT_DECIDED, PARTIAL, SOME_REFUSED};
 
 /// So many pods move unless it is said.
 const USUAL_MOVES: u64 = 3;
@@ -138,7 +138,7 @@ async fn at<T: Send + 'static>(
 
 /// The pod of a body that has one.
 fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure> {
-    let sent = Sent::read(&node.shared.node, sent, reading)?.to_run()?;
+    let sent = Sent::read(&node.shared.node, sent, reading)?.into_runnable()?;
     match sent.pods.len() {
         1 => Ok(sent),
         pods => Err(Failure::wrong(format!(
@@ -165,8 +165,8 @@ async fn carried_out(
                 let moved = moved.iter().map(told).collect();
                 return Ok((report, Some(AppliedMoves { unchanged: false, moved })));
             }
-            Told::Decided(decided) if decided.is_admitted() => {
-                return Ok((as_decided(name, &decided), nobody(false)));
+            Told::Decided(decided) if decided.is_placed() => {
+                return Ok((as_decided(&pod, &decided), nobody(false)));
             }
             Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
                 return Ok((report, nobody(true)));
@@ -196,7 +196,7 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
     match snapshot.answer_to(&pod) {
         None => {}
         Some(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
-            let report = MovesReport::of_admitted(name, Vec::new());
+            let report = MovesReport::of_admitted(&pod, Vec::new());
             return Ok(Found { request: Some(Request::Admit(pod.clone())), pod, report });
         }
         Some(Answer::Failed(error)) => return Err(failed(&error)),
@@ -239,8 +239,8 @@ fn quarantined(snapshot: &Snapshot) -> BTreeSet<PodUid> {
 }
 
 /// A pod that was admitted though nobody moved.
-fn as_decided(name: String, decided: &Report) -> MovesReport {
-    MovesReport::of_admitted(name, decided.containers().to_vec())
+fn as_decided(pod: &Pod, decided: &Report) -> MovesReport {
+    MovesReport::of_admitted(pod, decided.containers().to_vec())
 }
 
 fn told(PodMove { pod, manner }: &PodMove) -> MovedPod {
@@ -259,7 +259,7 @@ fn told(PodMove { pod, manner }: &PodMove) -> MovedPod {
 /// The plan with what was done; 422 where the pod is refused.
 fn answer(node: &Node, done: Done, shape: Shape) -> Answered {
     let Done { report, applied, warnings, wholeness } = done;
-    let is_admitted = report.is_admitted();
+    let (is_admitted, is_decided_for) = (report.is_admitted(), report.is_decided_for());
     let plans = RepackPlans { node: node.line(), notes: warnings, pods: vec![report], applied };
     let draw = |plans: &RepackPlans<'_>, page| node.line().headline(page) + &plans.draw(page);
     let mut response = shape.document("RepackPlans", plans, draw)?;
@@ -268,7 +268,8 @@ fn answer(node: &Node, done: Done, shape: Shape) -> Answered {
     }
     let outcome = match wholeness {
         Wholeness::Partial => PARTIAL,
-        Wholeness::Whole if is_admitted => DONE,
+        Wholeness::Whole if is_decided_for => DONE,
+        Wholeness::Whole if is_admitted => NOT_DECIDED,
         Wholeness::Whole => SOME_REFUSED,
     };
     Ok(with_outcome(outcome, response))

@@ -98,7 +98,7 @@ impl Sent {
     ///
     /// # Errors
     /// None is left.
-    pub(super) fn to_run(mut self) -> Result<Self, Failure> {
+    pub(super) fn into_runnable(mut self) -> Result<Self, Failure> {
         let refused = std::mem::take(&mut self.origins.refused);
         self.warnings.extend(self.pods.iter().filter_map(|pod| {
             let KubeletRefusal { reason, .. } = refused.get(&pod.uid)?;
@@ -122,7 +122,7 @@ impl Sent {
             failures,
             refused,
             skipped,
-            not_considered,
+            claim_objects: _,
             unknown_fields,
             ..
         } = read;
@@ -139,8 +139,7 @@ impl Sent {
         let Questions { pods: active, refused, left_out } = Questions::of(pods, &failures);
         let warnings = skipped.iter().map(ToString::to_string).chain(left_out);
         let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
-        let warnings = warnings.chain(not_considered.iter().map(ToString::to_string)).chain(unknown);
-        let warnings = warnings.chain(node.not_looked_at(&active));
+        let warnings = warnings.chain(unknown).chain(node.not_looked_at(&active));
         let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {
             let nothing = "there is no pod in it".to_owned();

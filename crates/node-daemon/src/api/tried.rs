@@ -143,10 +143,10 @@ fn view(
             would_fit.extend(PodFits::of(&report));
         }
         let is_first =
-            trial.picture.as_ref().is_none_or(|(_, is_refused)| !is_refused && !report.is_admitted());
+            trial.picture.as_ref().is_none_or(|(_, is_refused)| !is_refused && !report.is_placed());
         if is_first {
             let before = NodeBefore::new(&bench.node.node, &bench.node.cpus, &ledger);
-            trial.picture = Some((picture(&report, before), !report.is_admitted()));
+            trial.picture = Some((picture(&report, before), !report.is_placed()));
         }
         trial.decided.decisions.push(origins.added_to(Arc::new(report), &pod.uid));
         ledger = after.unwrap_or(ledger);
@@ -195,7 +195,7 @@ impl Trial<'_> {
         let before = Before { ledger: &ledger, ..*before };
         let (report, _) = explain::one(&other, Detail::Merges, &before, &pod);
         let room = NodeBefore::new(&other.node, &other.cpus, &ledger);
-        self.picture = Some((picture(&report, room), !report.is_admitted()));
+        self.picture = Some((picture(&report, room), !report.is_placed()));
         self.decided.decisions.push(owned(Arc::new(report)));
         self.line = other.line;
         Ok(())

@@ -1,6 +1,8 @@
 //! Decisions as the page shows them: the text of the command line, a picture of what the node had, and the changes that
 //! would fit.
 
+use std::borrow::Cow;
+
 use admission_report::{Alternative, Report};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -11,12 +13,12 @@ use pod_spec::PodUid;
 use serde::Serialize;
 use terminal_text::Page;
 
+use super::decide::outcome_of;
 use super::look::origin;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node};
 use crate::shared::LoggedDecision;
-use node_output::http::{DONE, SOME_REFUSED};
 
 /// Only decisions after the one of this number.
 const AFTER: Parameter = Parameter::undescribed("after");
@@ -82,7 +84,7 @@ struct Line<'a> {
     pod: &'a str,
     admitted: bool,
     reason: String,
-    message: &'a str,
+    message: Cow<'a, str>,
 }
 
 impl<'a> Line<'a> {
@@ -90,11 +92,14 @@ impl<'a> Line<'a> {
         let LoggedDecision { uid, time, report, kubelet, .. } = logged;
         let refusal = report.refusal();
         let (reason, message) = match (kubelet, refusal) {
-            (Some(kubelet), _) => (kubelet.reason.clone(), kubelet.message.as_str()),
-            (None, Some(refusal)) => (refusal.reason.to_string(), refusal.message.as_str()),
-            (None, None) => (String::new(), ""),
+            (Some(kubelet), _) => (kubelet.reason.clone(), Cow::from(&kubelet.message)),
+            (None, Some(refusal)) => (refusal.reason.to_string(), Cow::from(&refusal.message)),
+            (None, None) => match report.undecided_claims() {
+                Some(claims) => ("WithoutClaims".to_owned(), Cow::from(claims.to_string())),
+                None => (String::new(), Cow::from("")),
+            },
         };
-        let admitted = kubelet.is_none() && refusal.is_none();
+        let admitted = reason.is_empty();
         Self { uid: uid.as_str(), time, pod: &report.pod, admitted, reason, message }
     }
 }
@@ -163,7 +168,7 @@ fn view(node: &Node, uid: &PodUid, page: Page) -> Result<View, Failure> {
     let before = NodeBefore::kept(&own.node, &own.cpus, logged.free.clone(), snapshot.ledger.inventory());
     Ok(View {
         node: line,
-        outcome: if logged.report.is_admitted() { DONE } else { SOME_REFUSED },
+        outcome: outcome_of(&logged.report),
         text: format!("{} {}\n{drawn}", logged.time, origin(&logged)),
         picture: Some(picture(&logged.report, before)),
         would_fit: PodFits::of(&logged.report).into_iter().collect(),

@@ -90,8 +90,9 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
     }
     Ok(match asked.map(|(_, pods)| pods.wholeness) {
         Some(Wholeness::Partial) => Outcome::Partial,
-        _ if comparison.is_alike() && !comparison.differs_from_kubelet() => Outcome::Done,
-        _ => Outcome::SomethingWrong,
+        _ if !comparison.is_alike() || comparison.differs_from_kubelet() => Outcome::SomethingWrong,
+        _ if comparison.has_undecided_claims() => Outcome::SomethingWrong,
+        _ => Outcome::Done,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use admission_report::{Notice, unchecked_notice};
+use admission_report::{Notice, claims_notice, unchecked_notice};
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use node_input::{ADVICE, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
@@ -98,6 +98,10 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
+    if let Some(warning) = claims_notice(&asked.pods) {
+        screen.warn(warning);
+        outcome = Outcome::SomeRefused;
+    }
     // What pods hold that are gone is available.
     let mut ledger = residents.ledger.collect();
     for pod in &asked.pods {

@@ -86,7 +86,7 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
         reports.push(report);
         ledger = after;
     }
-    let is_admitted = reports.iter().all(MovesReport::is_admitted);
+    let is_admitted = reports.iter().all(MovesReport::is_decided_for);
     let plans = RepackPlans { node: &node.line, notes, pods: reports, applied: None };
     let document = Document::new("RepackPlans", &plans).of(&node.line.rules_of);
     if let Some(text) = document.text(arguments.output.output)? {

@@ -62,11 +62,10 @@ pub(super) fn run(arguments: &SimulateArguments, screen: Screen) -> anyhow::Resu
     if arguments.find_max {
         return find_max(arguments, screen);
     }
-    simulate(arguments, screen)?;
-    Ok(Outcome::Done)
+    simulate(arguments, screen)
 }
 
-fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()> {
+fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     refuse_what_a_scenario_says(arguments)?;
     let mut prepared = Prepared::read(&arguments.file, arguments.rules.program.decided_by)?;
     if let Some(seed) = arguments.seed {
@@ -90,7 +89,8 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<()>
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),
         SimulateFormat::Svg => screen.print_picture(&render::charts(&report), "charts.svg"),
-    }
+    }?;
+    Ok(if report.has_undecided_claims() { Outcome::SomethingWrong } else { Outcome::Done })
 }
 
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
@@ -156,5 +156,9 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
             bail!("there is no chart of --find-max: its answers are table, json, yaml and csv")
         }
     }?;
-    Ok(if wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::Partial })
+    Ok(match wholeness {
+        Wholeness::Partial => Outcome::Partial,
+        Wholeness::Whole if !found.without_claims.is_empty() => Outcome::SomethingWrong,
+        Wholeness::Whole => Outcome::Done,
+    })
 }

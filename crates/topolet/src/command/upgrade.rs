@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use admission_report::claims_notice;
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::{DecidedBy, KubeletConfiguration, Release, Rules};
@@ -128,16 +129,17 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         arrivals: &asked.pods,
     };
     let upgrade = Upgrade::check(&subject, from.version(), arguments.to.version());
+    let claims = claims_notice(&asked.pods);
     let outcome = match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if upgrade.changes_anything() => Outcome::SomethingWrong,
+        Wholeness::Whole if upgrade.changes_anything() || claims.is_some() => Outcome::SomethingWrong,
         Wholeness::Whole => Outcome::Done,
     };
     let checked = Checked {
         machine: &machine.name,
         configuration_name: &configurations.name,
         from_named: from.named_by().to_string(),
-        notes: running.notes,
+        notes: running.notes.into_iter().chain(claims.map(|notice| notice.text)).collect(),
         upgrade,
     };
     let rules_of = format!("v{}", arguments.to.version());

@@ -185,7 +185,9 @@ fn kinds(report: &Report, page: Page) -> String {
         row.extend(own.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
         row
     });
-    format!("\n{}", page.columns(std::iter::once(head).chain(rows), ""))
+    let claims = first.iter().flat_map(|own| &own.kinds);
+    let claims: String = claims.map(|kind| without_claims(&kind.pod, &kind.without_claims, page)).collect();
+    format!("\n{}{claims}", page.columns(std::iter::once(head).chain(rows), ""))
 }
 
 /// Machines with more NUMA nodes are shown in short.
@@ -310,6 +312,7 @@ pub(crate) fn found_max(found: &FoundMax, page: Page) -> String {
     let head = format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit{whereto}");
     let mut text = page.wrapped(&head, 2);
     text.extend(beside.iter().map(|beside| page.wrapped(beside, 2)));
+    text.push_str(&without_claims(pod, &found.without_claims, page));
     text.push('\n');
     let notes = notes(&found.variants);
     let mut policies = vec!["POLICY".to_owned()];
@@ -337,6 +340,15 @@ pub(crate) fn found_max(found: &FoundMax, page: Page) -> String {
     text.extend(notes.iter().map(|(note, number)| page.wrapped(&format!("({number}) {note}"), 4)));
     text.push_str(&reservations(found, page));
     text
+}
+
+/// That claims of a pod are left open; empty: it has none.
+fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let claims = claims.join(", ");
+    page.wrapped(&format!("! {pod} is admitted without its claims, which are not decided here: {claims}"), 2)
 }
 
 /// Why there is not one more, as configured.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use admission_report::unchecked_notice;
+use admission_report::{UndecidedClaims, unchecked_notice};
 use node_config::KubeletConfiguration;
 use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
@@ -25,6 +25,9 @@ pub(crate) struct FoundMax {
     /// Beside which pods, as text to be shown; `None`: nothing runs there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) beside: Option<String>,
+    /// The pod's claims of devices, which are not decided here: so many fit without them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) without_claims: Vec<String>,
     /// Each option with each policy and scope.
     pub(crate) variants: Vec<Variant>,
     /// Other places for what is reserved for the system, with the configuration's own policy, scope and options: the
@@ -194,6 +197,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         machine: base.line.machine.clone(),
         configuration: base.line.configuration.clone(),
         beside: residents.line,
+        without_claims: claims(pod),
         variants,
         reservations: reservations(question, &base, &config, pod),
         warnings: unchecked
@@ -203,6 +207,11 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
             .chain(residents.notes)
             .collect(),
     })
+}
+
+/// The claims of a pod, by name.
+pub(crate) fn claims(pod: &Pod) -> Vec<String> {
+    UndecidedClaims::of(pod).map(|claims| claims.names().to_vec()).unwrap_or_default()
 }
 
 /// The variants by option, in their order.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use node_simulation::{HostOutcome, Outcome, Retry};
-use pod_spec::ResourceName;
+use pod_spec::{Pod, ResourceName};
 use serde::Serialize;
 
-use super::Prepared;
 use super::prepare::PreparedConfiguration;
 use super::runs::Done;
+use super::{Prepared, find_max};
 
 /// Everything that came of a scenario.
 #[derive(Debug, Serialize)]
@@ -115,6 +115,9 @@ pub(crate) struct Kind {
     pub(crate) placed: u64,
     pub(crate) aligned: u64,
     pub(crate) refused: BTreeMap<String, u64>,
+    /// Its claims of devices, which are not decided here: pods are admitted without them.
+    #[serde(rename = "withoutClaims", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) without_claims: Vec<String>,
 }
 
 /// One kind of machine.
@@ -163,6 +166,11 @@ pub(crate) struct RunLine {
 }
 
 impl Report {
+    /// Whether pods have claims of devices, which are not decided here.
+    pub(crate) fn has_undecided_claims(&self) -> bool {
+        self.configurations.iter().flat_map(|own| &own.kinds).any(|kind| !kind.without_claims.is_empty())
+    }
+
     pub(crate) fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
         let machines = prepared.machines.iter();
         Self {
@@ -218,7 +226,10 @@ impl Summary {
             aligned_share: rounded(share(aligned, placed)),
             fragmentation: mean(runs, fragmentation),
             span_seconds: mean(runs, |run| run.span.as_secs_f64()),
-            kinds: (0..prepared.templates().len()).map(|at| kind(runs, at)).collect(),
+            kinds: (0..)
+                .zip(prepared.templates())
+                .map(|(at, template)| kind(runs, at, &template.pod))
+                .collect(),
             machines: prepared
                 .machines
                 .iter()
@@ -310,9 +321,16 @@ fn fragmentation(run: &Outcome) -> f64 {
     if machines == 0 { 0.0 } else { sum / machines as f64 }
 }
 
-fn kind(runs: &[Outcome], at: usize) -> Kind {
-    let mut sum =
-        Kind { pod: String::new(), arrived: 0, admitted: 0, placed: 0, aligned: 0, refused: BTreeMap::new() };
+fn kind(runs: &[Outcome], at: usize, pod: &Pod) -> Kind {
+    let mut sum = Kind {
+        pod: String::new(),
+        arrived: 0,
+        admitted: 0,
+        placed: 0,
+        aligned: 0,
+        refused: BTreeMap::new(),
+        without_claims: find_max::claims(pod),
+    };
     for own in runs.iter().filter_map(|run| run.templates.get(at)) {
         sum.pod.clone_from(&own.name);
         sum.arrived += own.arrived;

@@ -123,7 +123,8 @@ fn compared(
         Err(why) => bail!("what pod {}/{} asks for cannot be read: {why}", told.namespace(), told.name()),
     };
     let outlook = outlook(&mut seen, told, &pod);
-    let refused = outlook.shows_refusal() || told.rejection().is_some();
+    let is_open = !pod.constraints.claims.is_empty() && !was_admitted(told);
+    let refused = outlook.shows_refusal() || told.rejection().is_some() || is_open;
     match Document::new("PodOutlook", &outlook).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&outlook.text(screen.page))?,

@@ -1,6 +1,7 @@
 //! What an API server tells of a node: its Node object, its `NodeResourceTopology`, the configuration of its kubelet and
 //! the pods that are bound to it. Each may be missing; what may be wrong for want of it is said.
 
+use admission_report::UndecidedClaims;
 use anyhow::anyhow;
 use node_config::Rules;
 use node_daemon::cluster_node::pods_api::KubeletPod;
@@ -217,6 +218,12 @@ impl Seen {
         }
         if pod.has_pod_level_resources() {
             add("resources of the pod as a whole by NUMA node; so those of its containers are compared");
+        }
+        if let Some(claims) = UndecidedClaims::of(pod) {
+            add(&format!(
+                "its claims of devices ({}); so nothing is said of them",
+                claims.names().join(", ")
+            ));
         }
         if was_admitted(told) {
             add("what the pod itself holds; so nothing is compared, since the kubelet has admitted it");

@@ -1,0 +1,58 @@
+//! Claims of devices that a pod has. A scheduler allocates them and drivers prepare them, so that no decision here is
+//! about them, and none may read as if it were.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use pod_spec::{ContainerName, Pod};
+
+use crate::facts::full_name;
+use crate::notice::Notice;
+use crate::words::{and_more, joined};
+
+/// Claims that were not decided on; at least one. Displays as the verdict on a pod that has them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UndecidedClaims(Vec<String>);
+
+impl UndecidedClaims {
+    /// Those of a pod; `None`: it has none.
+    #[must_use]
+    pub fn of(pod: &Pod) -> Option<Self> {
+        let claims = &pod.constraints.claims;
+        (!claims.is_empty()).then(|| Self(claims.iter().map(|claim| claim.name.clone()).collect()))
+    }
+
+    /// Their names in the pod.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl fmt::Display for UndecidedClaims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "admitted without its claims, which are not decided here: {}", joined(&self.0, ", "))
+    }
+}
+
+/// That the claims of pods are left open, in a sentence for where they are decided on without a report; `None`: they have
+/// none.
+pub fn claims_notice<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> Option<Notice> {
+    let with_claims = pods.into_iter().filter_map(|pod| Some((pod, UndecidedClaims::of(pod)?)));
+    let named = with_claims.map(|(pod, claims)| format!("{} ({})", full_name(pod), joined(&claims.0, ", ")));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| {
+        let shown = and_more(&named, 4, ", ");
+        Notice::warning(format!(
+            "claims of devices are not decided here; these pods are decided on without theirs: {shown}"
+        ))
+    })
+}
+
+/// The claims that a container uses, by name.
+pub(crate) fn claims_of(pod: &Pod, container: &ContainerName) -> Vec<String> {
+    let used = pod.constraints.claims.iter().filter(|claim| claim.containers.contains(container));
+    used.map(|claim| claim.name.clone()).collect()
+}

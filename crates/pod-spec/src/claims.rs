@@ -1,0 +1,29 @@
+//! Claims of devices (Dynamic Resource Allocation). A scheduler allocates them and a driver prepares them, so that nothing
+//! about them is decided with a pod's other resources.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::ContainerName;
+
+/// A claim of a pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PodClaim {
+    /// What the pod calls it.
+    pub name: String,
+    /// The object that it is, or is made of; `None`: the manifest names none.
+    pub object: Option<ClaimObject>,
+    /// The containers that use it.
+    pub containers: Vec<ContainerName>,
+    /// The device classes that the object asks for; empty where the object is not known.
+    pub classes: Vec<String>,
+}
+
+/// An object that claims devices, in the namespace of its pods.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ClaimObject {
+    /// A `ResourceClaim` of this name, which several pods may share.
+    Claim(String),
+    /// A `ResourceClaimTemplate` of this name, of which each pod has a claim made.
+    Template(String),
+}
