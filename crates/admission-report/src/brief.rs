@@ -10,6 +10,7 @@ use core::fmt;
 
 use cpu_manager::{AllocateError as CpusError, WholeCoresError};
 use device_manager::{AllocateError as DevicesError, Endpoint, Life};
+use kubelet_fates::Fate;
 use memory_manager::AllocateError as MemoryError;
 use pod_spec::{ResourceName, Unit};
 use topology_admission::{Cause, Mismatch, NotLinked, Reason, Refused, ResourceTrace, Standing, UnitTrace};
@@ -64,8 +65,22 @@ pub enum BriefReason {
     Mismatch(&'static str),
     /// The search for NUMA nodes was cut before it had an exact answer.
     Cut,
+    /// The kubelet does not simply admit it; in a few words.
+    Fate(&'static str),
     /// Anything else: the kubelet's reason.
     Other(String),
+}
+
+impl From<&Fate> for BriefReason {
+    fn from(fate: &Fate) -> Self {
+        Self::Fate(match fate {
+            Fate::Crashes(_) => "the pod would crash the kubelet",
+            Fate::NeverAnswers => "the kubelet would never answer",
+            Fate::AnswersLate(_) => "the kubelet would answer after minutes or hours",
+            Fate::GivesTwice(_) => "the kubelet would give the pod CPUs that are not free",
+            Fate::CannotRestart(_) => "the kubelet would not start again while the pod runs",
+        })
+    }
 }
 
 /// What a container, or a pod as a whole, asks for of one resource.
@@ -293,6 +308,7 @@ impl fmt::Display for BriefReason {
                 write!(f, "no PCI switch, port or domain has {} free", listed(wanted, " and "))
             }
             Self::Mismatch(reason) => write!(f, "the kubelet refuses it: {reason}"),
+            Self::Fate(words) => f.write_str(words),
             Self::Cut => f.write_str("the search for NUMA nodes was cut before it had an exact answer"),
             Self::Other(reason) => write!(f, "the kubelet refuses it: {reason}"),
         }

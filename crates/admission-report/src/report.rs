@@ -154,10 +154,14 @@ impl Report {
         self.kubelet_said.as_ref().is_some_and(|said| !said.agrees(&self.conclusion))
     }
 
-    /// Why the pod may not run; `None` unless it is refused.
+    /// Why the pod may not run; `None` unless it is refused, be it late.
     #[must_use]
-    pub const fn refusal(&self) -> Option<&Refusal> {
-        match &self.conclusion {
+    pub fn refusal(&self) -> Option<&Refusal> {
+        let conclusion = match &self.conclusion {
+            Conclusion::Fated(fated) if fated.fate.leaves_an_answer() => &fated.then,
+            conclusion => conclusion,
+        };
+        match conclusion {
             Conclusion::Refused(refusal) => Some(refusal),
             _ => None,
         }

@@ -45,13 +45,13 @@ pub use explain::explanation::{Explanation, Limits, OnEmptyNode, Plugins, Tries,
 pub use explain::made::Changed;
 pub use ledger::{Ledger, SourcesReady, Stale, Version};
 pub use node::choice_error::ChoiceError;
-pub use node::compat::{Compat, RefusedPod};
+pub use node::compat::{Compat, RefusedPod, Searches};
 pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
 pub use node::pod_policy::{Chosen, KubeletAgain};
 pub use node::room::{Cell, Room};
 pub use node::start::{StartError, StartFault, pod_rules};
-pub use node::{Node, NodeSetup, PodAllocations};
+pub use node::{Node, NodeSetup, Origin, PodAllocations};
 pub use pod_spec::PodLevel;
 pub use repack::apply::{Applied, ApplyError, Differs};
 pub use repack::movable::{LIVE, LeftAlone};

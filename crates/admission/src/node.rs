@@ -16,11 +16,12 @@ use core::fmt;
 
 use device_manager::{Devices, Inventory, Links};
 use node_config::{
-    Amounts, OwnOptions, Placement, PodPolicy, Resize, Scope, TieBreak, TopologyConfig, TopologyPolicyName,
+    Amounts, KubeletConfiguration, OwnOptions, Placement, PodPolicy, Resize, Scope, TieBreak, TopologyConfig,
+    TopologyPolicyName,
 };
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
-use topology_model::Nodes;
+use topology_model::{KubeletView, Nodes};
 use topology_policy::{Distances, KubeletPolicy};
 
 use crate::ledger::Ledger;
@@ -56,6 +57,15 @@ pub struct NodeSetup {
     pub options: OwnOptions,
 }
 
+/// What a node was started from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Origin {
+    /// The machine.
+    pub view: KubeletView,
+    /// The configuration.
+    pub config: KubeletConfiguration,
+}
+
 /// Whether a kubelet keeps the requests and limits with which it has admitted each pod, in separate files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PodAllocations {
@@ -84,6 +94,7 @@ pub struct Node {
     pub(crate) pod_allocations: PodAllocations,
     pub(crate) others: Vec<Arc<dyn Provider + Send + Sync>>,
     pub(crate) compat: Compat,
+    pub(crate) origin: Option<Arc<Origin>>,
     pub(crate) options: OwnOptions,
     pub(crate) links: Option<Arc<Links>>,
     /// The links that stay whole where that can be.
@@ -103,6 +114,18 @@ impl fmt::Debug for Node {
 }
 
 impl Node {
+    /// What it was started from; `None` where it was made of parts ([`Node::new`]).
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        self.origin.as_deref()
+    }
+
+    /// Where it is not the kubelet.
+    #[must_use]
+    pub const fn compat(&self) -> Compat {
+        self.compat
+    }
+
     /// The node of `setup`, whose parts have been checked when they were made.
     #[must_use]
     pub fn new(setup: NodeSetup) -> Self {
@@ -126,6 +149,7 @@ impl Node {
             pod_allocations: PodAllocations::Kept,
             others: Vec::new(),
             compat: setup.compat,
+            origin: None,
             options: setup.options,
             links: None,
             keep_whole: None,

@@ -17,7 +17,6 @@ use crate::attempt::{Placement, Verdict};
 use crate::explain::explanation::{Explanation, Limits, Tries};
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::node::compat::RefusedPod;
 
 /// So many explanations are kept: more than the templates of a usual list, and few enough to be compared one by one.
 const MOST_KEPT: usize = 64;
@@ -137,11 +136,12 @@ impl<'n> Series<'n> {
         explanation
     }
 
-    /// Whether nothing about the pod depends on which one it is, and nothing is left of it when it is refused.
+    /// Whether nothing about the pod depends on which one it is, and nothing is left of it when it is refused, or only until
+    /// the next pod comes.
     fn is_like_others(&self, before: &Ledger, pod: &Pod, replies: &Replies) -> bool {
         // A provider of one's own sees names, and so does a plugin that was asked.
         let nobody_sees_names = self.node.others.is_empty() && *replies == Replies::default();
-        let leaves_nothing = self.node.compat.refused_pod == RefusedPod::HoldNothing;
-        nobody_sees_names && leaves_nothing && !before.knows(&pod.uid)
+        let is_collected = self.ledger.collected().decides_like(&before.collected(), self.node);
+        nobody_sees_names && is_collected && !before.knows(&pod.uid)
     }
 }

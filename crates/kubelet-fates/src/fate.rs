@@ -84,6 +84,13 @@ impl Fate {
         }
     }
 
+    /// Whether it is no more than an answer within a minute, for which a scheduler can wait.
+    #[must_use]
+    pub fn is_waited_for(&self) -> bool {
+        const MINUTE: f64 = 60.0;
+        matches!(self, Self::AnswersLate(work) if work.seconds() < MINUTE)
+    }
+
     /// Whether the pod is admitted, at once or late, if it can be.
     #[must_use]
     pub const fn leaves_an_answer(&self) -> bool {

@@ -8,10 +8,11 @@ use cpuset::CpuSet;
 use device_manager::{BlockedDevices, Devices, Replies};
 use node_config::KubeletConfiguration;
 use pod_spec::{Pod, PodUid};
-use topology_admission::{Admission, Ledger, Node, RestoreError, Verdict};
+use topology_admission::{Admission, Ledger, Node, RestoreError, Searches, Verdict};
 use topology_model::KubeletView;
 
 use crate::fate::Fate;
+use crate::possible::Possible;
 use crate::replay::{Held, Over, Replay};
 use crate::work::Work;
 
@@ -129,20 +130,32 @@ impl Fates {
     }
 }
 
-/// An answer that takes longer is late: an order of magnitude below what people wait for.
+/// An answer that takes longer is late.
 const LATE: f64 = 1.0;
 
-impl Kubelet<'_> {
+impl<'a> Kubelet<'a> {
+    /// The kubelet that decides on a node; `None`: another program does, or the node was not
+    /// [started](Node::start) from a machine and a configuration.
+    #[must_use]
+    pub fn of(node: &'a Node) -> Option<Self> {
+        let origin = node.origin()?;
+        let decides = node.compat().searches == Searches::AsTheKubelet;
+        decides.then_some(Self { node, view: &origin.view, config: &origin.config })
+    }
+
     /// What happens in place of the answer on `pod` beside what `ledger` holds, or with it; `None`: it is answered at once,
     /// as [`Node::admission`] says.
     #[must_use]
     pub fn fate(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
-        let known = of_pod(*self, ledger, pod, replies);
-        match known.fate {
-            Some(fate) => Some(fate),
-            None if known.work.seconds() > LATE => Some(Fate::AnswersLate(known.work)),
-            None => self.fills(ledger, pod, replies),
+        if Possible::of(*self, ledger, pod) == Possible::Something {
+            let known = of_pod(*self, ledger, pod, replies);
+            match known.fate {
+                Some(fate) => return Some(fate),
+                None if known.work.seconds() > LATE => return Some(Fate::AnswersLate(known.work)),
+                None => {}
+            }
         }
+        self.fills(ledger, pod, replies)
     }
 
     /// Whether the shared pool is empty with the pod, from which no kubelet starts.

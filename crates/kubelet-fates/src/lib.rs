@@ -6,6 +6,7 @@ extern crate alloc;
 mod fate;
 mod work;
 mod known;
+mod possible;
 mod replay;
 mod merge;
 mod sets;

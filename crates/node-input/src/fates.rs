@@ -7,7 +7,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 use device_manager::Replies;
 use kubelet_fates::{Fate, Kubelet};
 use kubelet_release::Fault;
-use node_config::DecidedBy;
 use pod_spec::Pod;
 use topology_admission::{Ledger, Placement, Verdict};
 
@@ -38,11 +37,11 @@ impl LoadedNode {
     /// [`Node::admission`](topology_admission::Node::admission) says, or topolet decides here.
     #[must_use]
     pub fn fate(&self, before: &Ledger, pod: &Pod, replies: &Replies) -> Option<FateOfPod> {
-        let fate = self.kubelet()?.fate(before, pod, replies)?;
+        let fate = Kubelet::of(&self.node)?.fate(before, pod, replies)?;
         let ways = self.ways_out(fate.fault());
         let tried = ways.iter().filter_map(|way| {
             let ledger = self.restarted_as(&way.node, before).ok()?;
-            if way.node.kubelet()?.fate(&ledger, pod, replies).is_some() {
+            if Kubelet::of(&way.node.node)?.fate(&ledger, pod, replies).is_some() {
                 return None;
             }
             match way.node.node.admission(&ledger, pod).with(replies).attempt().verdict {
@@ -52,12 +51,6 @@ impl LoadedNode {
         });
         let avoided_by = tried.collect();
         Some(FateOfPod { fate, avoided_by })
-    }
-
-    /// `None`: topolet decides here.
-    fn kubelet(&self) -> Option<Kubelet<'_>> {
-        let kubelet = Kubelet { node: &self.node, view: self.view(), config: self.config() };
-        (self.decided_by() == DecidedBy::Kubelet).then_some(kubelet)
     }
 
     fn ways_out(&self, fault: Fault) -> Arc<Vec<WayOut>> {

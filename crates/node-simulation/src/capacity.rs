@@ -1,8 +1,11 @@
 //! How many copies of one pod fit a node.
 
 use alloc::format;
+use alloc::string::{String, ToString as _};
 use core::fmt;
 
+use device_manager::Replies;
+use kubelet_fates::Kubelet;
 use pod_spec::{Pod, PodUid, ResourceName};
 use topology_admission::{Ledger, Node, Reason, Stale, Verdict};
 
@@ -24,6 +27,8 @@ pub enum Limit {
     Refused(Reason),
     /// The device plugin of this resource would have to be asked.
     NeedsPlugin(ResourceName),
+    /// The kubelet does not simply admit it; what happens instead.
+    Fate(String),
     /// The ledger is not the one that the attempt was made against.
     Stale(Stale),
 }
@@ -34,6 +39,7 @@ impl fmt::Display for Limit {
             Self::Preempts => f.write_str("it would end one of the others"),
             Self::Refused(reason) => reason.fmt(f),
             Self::NeedsPlugin(resource) => write!(f, "nobody answers for {resource}"),
+            Self::Fate(fate) => f.write_str(fate),
             Self::Stale(stale) => stale.fmt(f),
         }
     }
@@ -73,7 +79,10 @@ pub fn capacity(node: &Node, mut ledger: Ledger, pod: &Pod) -> Capacity {
             ..pod.clone()
         };
         let attempt = node.admission(&ledger, &copy).attempt();
+        let fate = Kubelet::of(node).and_then(|own| own.fate(&ledger, &copy, &Replies::new()));
+        let fate = fate.filter(|fate| !fate.is_waited_for());
         let limit = match &attempt.verdict {
+            Verdict::Admitted(_) if let Some(fate) = fate => Some(Limit::Fate(fate.to_string())),
             Verdict::Admitted(placement) if placement.preempted.is_empty() => None,
             Verdict::Admitted(_) => Some(Limit::Preempts),
             Verdict::Refused(refused) => Some(Limit::Refused(refused.reason.clone())),

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::time::Duration;
 
+use kubelet_fates::Fate;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Placement, Refused, Verdict};
 
@@ -20,7 +21,7 @@ use crate::levels::Demands;
 use crate::outcome::{Outcome, TemplateOutcome};
 use crate::queue::{Queue, Retry, Waiting};
 use crate::scheduler::{ResourceIndex, Scheduler};
-use crate::site::HostState;
+use crate::site::{Arrived, HostState};
 use crate::workload::{Arrival, Template};
 
 /// The machines, and how pods are sent to them.
@@ -41,6 +42,8 @@ pub enum Decision<'a> {
     Admitted(&'a Placement),
     /// A machine refused it.
     Refused(&'a Refused),
+    /// The machine's kubelet does not simply admit or refuse it.
+    Fated(&'a Fate),
     /// No machine has enough in sum, so it was sent to none.
     NoRoom,
 }
@@ -94,8 +97,8 @@ pub fn fits_empty(host: &Host<'_>, template: &Template) -> Result<(), Box<Refuse
     let demands = Demands::new(host, core::slice::from_ref(template));
     let mut site = HostState::new(0, host, &demands, books.account(host));
     match site.arrive(&template.pod) {
-        Verdict::Refused(refused) => Err(Box::new(refused)),
-        Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),
+        Arrived::Decided(Verdict::Refused(refused)) => Err(Box::new(refused)),
+        Arrived::Decided(Verdict::Admitted(_) | Verdict::NeedsPlugin(_)) | Arrived::Fated(_) => Ok(()),
     }
 }
 
@@ -128,6 +131,7 @@ enum Tried {
     Runs,
     NoRoom,
     Refused(Refused),
+    Fated(Fate),
 }
 
 impl<'h> Run<'h> {
@@ -312,6 +316,13 @@ impl<'h> Run<'h> {
                 observer.decided(number, Decision::NoRoom);
             }
             (Tried::NoRoom, Retry::BackOff) => self.queue.park(number, waiting(None), now),
+            (Tried::Fated(fate), _) => {
+                if let Some(own) = self.outcome.templates.get_mut(arrival.template) {
+                    *own.node_refusals.entry(fate.brief().into()).or_default() += 1;
+                }
+                self.count_refused(arrival.template, fate.brief());
+                observer.decided(number, Decision::Fated(&fate));
+            }
             (Tried::Refused(refused), retry) => {
                 let reason = refused.reason.to_string();
                 if let Some(own) = self.outcome.templates.get_mut(arrival.template) {
@@ -344,7 +355,7 @@ impl<'h> Run<'h> {
         let Some(site) = self.sites.get_mut(at) else { return Tried::NoRoom };
         let kind = site.kind;
         let tried = match site.arrive(&pod) {
-            Verdict::Admitted(placement) => {
+            Arrived::Decided(Verdict::Admitted(placement)) => {
                 site.running.insert(pod.uid.clone(), arrival.template);
                 if let Some(sums) = self.choice.sums(kind, arrival.template) {
                     site.account.enter(sums);
@@ -363,9 +374,10 @@ impl<'h> Run<'h> {
                 observer.decided(number, Decision::Admitted(&placement));
                 Tried::Runs
             }
-            Verdict::Refused(refused) => Tried::Refused(refused),
+            Arrived::Decided(Verdict::Refused(refused)) => Tried::Refused(refused),
             // Every question has been answered.
-            Verdict::NeedsPlugin(_) => Tried::Runs,
+            Arrived::Decided(Verdict::NeedsPlugin(_)) => Tried::Runs,
+            Arrived::Fated(fate) => Tried::Fated(fate),
         };
         self.end_change(at, before);
         tried

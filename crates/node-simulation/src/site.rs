@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 
 use device_manager::Replies;
+use kubelet_fates::{Fate, Kubelet};
 use pod_spec::{Pod, PodUid, Role};
 use topology_admission::{ContainerId, Ledger, Verdict};
 
@@ -23,6 +24,14 @@ pub(crate) struct HostState<'h> {
     pub(crate) running: BTreeMap<PodUid, usize>,
 }
 
+/// What came of a pod that was sent to a machine.
+pub(crate) enum Arrived {
+    /// It was decided on.
+    Decided(Verdict),
+    /// Its kubelet does not simply admit or refuse it: it is not placed there.
+    Fated(Fate),
+}
+
 impl<'h> HostState<'h> {
     pub(crate) fn new(kind: usize, host: &'h Host<'h>, demands: &Demands, account: Account) -> Self {
         let levels = Levels::new(host, demands);
@@ -30,7 +39,7 @@ impl<'h> HostState<'h> {
     }
 
     /// Admits `pod` if it fits, and starts its containers.
-    pub(crate) fn arrive(&mut self, pod: &Pod) -> Verdict {
+    pub(crate) fn arrive(&mut self, pod: &Pod) -> Arrived {
         let mut replies = Replies::new();
         let attempt = loop {
             let attempt = self.host.node.admission(&self.ledger, pod).with(&replies).attempt();
@@ -38,6 +47,10 @@ impl<'h> HostState<'h> {
             let reply = self.host.plugins.answer(question);
             replies.insert(question.clone(), reply);
         };
+        let fate = Kubelet::of(self.host.node).and_then(|own| own.fate(&self.ledger, pod, &replies));
+        if let Some(fate) = fate.filter(|fate| !fate.is_waited_for()) {
+            return Arrived::Fated(fate);
+        }
         let verdict = attempt.verdict.clone();
         if let Ok(after) = self.ledger.commit(attempt) {
             self.ledger = after;
@@ -51,7 +64,7 @@ impl<'h> HostState<'h> {
             }
         }
         self.host.measure(&self.ledger, &mut self.levels.free);
-        verdict
+        Arrived::Decided(verdict)
     }
 
     /// What the machine's pods hold.

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use admission_report::{BriefReason, Facts};
 use device_manager::{AllocateReply, DeviceIds, Question as PluginQuestion, Replies, Reply};
+use kubelet_fates::{Fate, Kubelet};
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
 
@@ -57,7 +58,7 @@ impl Basis {
     /// The same in short.
     pub(crate) fn fits(&self, pod: &Pod) -> bool {
         match self {
-            Self::Exact(exact) => matches!(exact.attempt(pod).0.verdict, Verdict::Admitted(_)),
+            Self::Exact(exact) => exact.fits(pod),
             Self::Approximate(zones) => zones.place(pod).is_ok(),
         }
     }
@@ -97,9 +98,23 @@ impl Exact {
     pub(crate) fn outcome(&self, pod: &Pod) -> Outcome {
         let (attempt, replies) = self.attempt(pod);
         match &attempt.verdict {
+            Verdict::Admitted(_) if let Some(fate) = self.fate(pod, &replies) => {
+                Outcome::Refused(BriefReason::from(&fate))
+            }
             Verdict::Admitted(placement) => Outcome::Fits(score(self, pod, placement, &attempt.after)),
             Verdict::Refused(_) | Verdict::NeedsPlugin(_) => self.refused(pod, &replies),
         }
+    }
+
+    fn fits(&self, pod: &Pod) -> bool {
+        let (attempt, replies) = self.attempt(pod);
+        matches!(attempt.verdict, Verdict::Admitted(_)) && self.fate(pod, &replies).is_none()
+    }
+
+    /// What the kubelet does in place of admitting the pod, or with it. An answer that comes within a minute is waited for.
+    fn fate(&self, pod: &Pod, replies: &Replies) -> Option<Fate> {
+        let fate = Kubelet::of(&self.node)?.fate(&self.ledger, pod, replies)?;
+        (!fate.is_waited_for()).then_some(fate)
     }
 
     /// The same attempt once more, with everything that a reason is read off.
@@ -114,8 +129,11 @@ impl Exact {
     }
 
     fn with(&self, pod: &Pod) -> Option<Self> {
-        let (attempt, _) = self.attempt(pod);
+        let (attempt, replies) = self.attempt(pod);
         let Verdict::Admitted(_) = &attempt.verdict else { return None };
+        if self.fate(pod, &replies).is_some() {
+            return None;
+        }
         let ledger = self.ledger.commit(attempt).ok()?;
         Some(Self { node: Arc::clone(&self.node), ledger })
     }

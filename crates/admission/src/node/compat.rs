@@ -17,6 +17,17 @@ pub enum RefusedPod {
     HoldNothing,
 }
 
+/// What becomes of searches that the kubelet never ends, ends after hours, or dies of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Searches {
+    /// They are a part of the answer. Nothing is searched so here either: who asks for a node's answer finds what happens in
+    /// its place by counting (crate `kubelet-fates`).
+    AsTheKubelet,
+    /// There are none: every answer is exact and comes at once.
+    #[default]
+    Exact,
+}
+
 /// Where this is the kubelet's equal, and where it is better. The default is the product.
 ///
 /// A field whose matter a later release of the kubelet mends names that release. The sources of the others are the same
@@ -52,6 +63,8 @@ pub struct Compat {
     pub readmission: Readmission,
     /// How a distance is found in its row.
     pub distance_index: DistanceIndex,
+    /// What becomes of searches that the kubelet never ends, ends after hours, or dies of.
+    pub searches: Searches,
 }
 
 impl Compat {
@@ -69,6 +82,7 @@ impl Compat {
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
         distance_index: DistanceIndex::ByNodeId,
+        searches: Searches::AsTheKubelet,
     };
 }
 

@@ -1,6 +1,7 @@
 //! A node put together from a machine and a kubelet configuration, in the kubelet's order and with its errors.
 
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -18,7 +19,7 @@ use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::node::compat::Compat;
-use crate::node::{Node, NodeSetup, PodAllocations};
+use crate::node::{Node, NodeSetup, Origin, PodAllocations};
 
 /// The kubelet would not start on this machine with this configuration; displays as the first fault.
 #[derive(Clone, PartialEq, Debug)]
@@ -156,7 +157,8 @@ impl Node {
             compat,
             options,
         });
-        Ok(Self { pod_allocations, ..node })
+        let origin = Some(Arc::new(Origin { view: view.clone(), config: config.clone() }));
+        Ok(Self { pod_allocations, origin, ..node })
     }
 }
 

@@ -45,6 +45,7 @@ impl Observer for Decided {
             Decision::Refused(refused) => {
                 json!({ "admitted": false, "reason": refused.reason.to_string(), "message": refused.message })
             }
+            Decision::Fated(fate) => json!(fate.to_string()),
             Decision::NoRoom => json!("sent nowhere"),
         };
         self.0.insert(arrival, decision);
