@@ -15,6 +15,9 @@ use crate::packed::{Gap, Packed};
 /// The name of this machine.
 pub const LIVE: &str = "live";
 
+/// What it is called in outputs.
+pub(crate) const THIS: &str = "this machine";
+
 /// A machine that has been read.
 pub struct LoadedMachine {
     /// As it is shown.
@@ -58,6 +61,11 @@ impl LoadedMachine {
         problems: Vec<Problem>,
     ) -> Self {
         Self { name, info, machine, problems, given: Vec::new(), packed: None }
+    }
+
+    /// Whether it is one of the machines that are part of the program.
+    pub(crate) fn is_built_in(&self) -> bool {
+        machine_fixtures::archive(&self.name).is_some()
     }
 
     /// Whether the kernel knows NUMA nodes. Without them one node holds everything, and cAdvisor takes the packages
@@ -128,7 +136,7 @@ fn is_xml(path: &Path) -> bool {
 pub fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     let path = Path::new(name);
     if name == LIVE {
-        return Ok(("this machine".to_owned(), SysfsTree::live()));
+        return Ok((THIS.to_owned(), SysfsTree::live()));
     }
     if !name.contains(['/', '.']) {
         return built_in(name);

@@ -19,15 +19,18 @@ use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
-use crate::configuration::{self, ReadConfiguration, own_options};
+use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
 use crate::fates::WaysOut;
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
-use crate::machine::LoadedMachine;
+use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
 use crate::packed::{Gap, Packed};
 use crate::sources::{MachineSource, RulesSource};
+
+/// Where no configuration is known, and more than this machine may be meant.
+const NO_CONFIGURATION: &str = "no configuration of a kubelet was given or found";
 
 /// A node that can decide.
 #[derive(Clone)]
@@ -44,6 +47,9 @@ pub struct LoadedNode {
     pub warnings: Vec<InputWarning>,
     /// What a kubelet with the configuration suffers here, where one decides, as text to be shown.
     pub hazards: Vec<String>,
+    /// That no configuration of a kubelet was given or found, and what is assumed, as text to be shown; `None`: one was, or
+    /// the machine is a built-in one, which has no kubelet.
+    pub assumed: Option<String>,
     /// Why a kubelet does not start where this goes on, as text to be shown.
     pub kubelet_stops: Option<String>,
     /// How running containers are kept on their CPUs.
@@ -305,6 +311,8 @@ impl LoadedNode {
             warnings.push(InputWarning::Notice(Notice::warning(text)));
         }
         let hazards = hazards(decided_by, &config, &view);
+        let is_assumed = !machine.has_configuration(rules) && !machine.is_built_in();
+        let assumed = is_assumed.then(|| assumed(machine, rules, &line));
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
@@ -316,6 +324,7 @@ impl LoadedNode {
             line,
             warnings,
             hazards,
+            assumed,
             kubelet_stops,
             keeping,
             static_pods,
@@ -324,6 +333,16 @@ impl LoadedNode {
             ways_out: WaysOut::default(),
         })
     }
+}
+
+/// That no configuration is known, and what is assumed.
+fn assumed(machine: &LoadedMachine, rules: &RulesSource, line: &NodeLine) -> String {
+    let found = if machine.name == THIS { "no kubelet was found here" } else { NO_CONFIGURATION };
+    let what = match rules.policy {
+        None => format!("policy {} is assumed, and all else of", line.topology_policy),
+        Some(_) => "what is assumed is".to_owned(),
+    };
+    format!("{found}: {what} the built-in configuration {PINNED}; --config names a kubelet's own")
 }
 
 /// The configuration of a node as a kubelet with these rules reads it: the given one, else the machine's own, else

@@ -29,7 +29,8 @@ pub(crate) fn draw(
         screen.warn(warning);
     }
     let page = Page::endless(Glyphs::Unicode);
-    let mut lines = vec![node.line.headline(page).trim_end().to_owned()];
+    let mut lines: Vec<String> = node.assumed.iter().cloned().collect();
+    lines.push(node.line.headline(page).trim_end().to_owned());
     lines.extend(residents.line.clone());
     lines.extend(residents.not_looked_at());
     lines.extend(node.not_looked_at([drawn]));

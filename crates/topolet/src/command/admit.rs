@@ -136,7 +136,7 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let mut notes = residents.not_looked_at();
+    let mut notes: Vec<String> = node.assumed.iter().cloned().chain(residents.not_looked_at()).collect();
     notes.extend(node.not_looked_at(&asked.pods));
     notes.extend(node.hazards.iter().cloned());
     let Residents { ledger, line, quarantined, .. } = residents;
@@ -161,9 +161,12 @@ pub(super) fn decide(
     let mut list = None;
     match format {
         Format::Table => {
-            let mut head = node.line.headline(screen.page);
+            // What is assumed is the first thing that is said.
+            let (first, notes) = notes.split_at(usize::from(node.assumed.is_some()));
+            let note = |note: &String| screen.page.wrapped(&format!("! {note}"), 2);
+            let mut head = first.iter().map(note).collect::<String>() + &node.line.headline(screen.page);
             head.extend(line.map(|line| screen.page.wrapped(&line, 2)));
-            head.extend(notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)));
+            head.extend(notes.iter().map(note));
             screen.show(&head)?;
         }
         Format::Json if !told.summary => list = document(Vec::new(), format)?.map(JsonList::new),

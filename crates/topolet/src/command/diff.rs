@@ -74,7 +74,8 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
             _ => read(arguments, &node, screen)?,
         };
         let residents = node.residents(&given)?;
-        let unknown = residents.not_looked_at().into_iter().chain(node.not_looked_at(&pods.pods));
+        let unknown = node.assumed.iter().cloned().chain(residents.not_looked_at());
+        let unknown = unknown.chain(node.not_looked_at(&pods.pods));
         for note in unknown.collect::<Vec<_>>() {
             if !notes.contains(&note) {
                 notes.push(note);

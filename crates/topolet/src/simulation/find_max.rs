@@ -200,9 +200,11 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         without_claims: claims(pod),
         variants,
         reservations: reservations(question, &base, &config, pod),
-        warnings: unchecked
+        warnings: base
+            .assumed
             .iter()
-            .map(ToString::to_string)
+            .cloned()
+            .chain(unchecked.iter().map(ToString::to_string))
             .chain(base.warnings.iter().map(ToString::to_string))
             .chain(residents.notes)
             .collect(),
