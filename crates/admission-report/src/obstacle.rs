@@ -73,6 +73,8 @@ pub enum Obstacle {
     },
     /// Device plugins that were there are gone.
     PluginsGone(Vec<Resource>),
+    /// No device of these resources is healthy, though their plugins may be there.
+    NoneHealthy(Vec<Resource>),
     /// A device plugin lists more devices than there is room for.
     ListRefused {
         /// Its resource.
@@ -162,10 +164,17 @@ impl fmt::Display for Obstacle {
                     (verb(resources.len(), "plugin", "plugins"), verb(resources.len(), "is", "are"));
                 write!(
                     f,
-                    "the device {plugins} of {} {are} gone, and no device of it can be allocated until a plugin registers again",
+                    "the device {plugins} of {} {are} gone, and no device of it can be allocated until a plugin registers again: \
+                     waiting for the plugin helps",
                     joined(resources, " and ")
                 )
             }
+            Self::NoneHealthy(resources) => write!(
+                f,
+                "no device of {} is healthy, and none can be allocated until a plugin lists a healthy one: waiting for that \
+                 helps",
+                joined(resources, " and ")
+            ),
             Self::ListRefused { resource, excess } => write!(
                 f,
                 "the device plugin of {resource} lists {excess}: its list counts as empty until it lists fewer"

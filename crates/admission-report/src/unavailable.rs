@@ -1,4 +1,4 @@
-//! Device plugins that are gone, or that list more devices than there is room for. A pod that asks for their devices is
+//! Device plugins that are gone, that list no healthy device, or more devices than there is room for. A pod that asks for their devices is
 //! refused until they register again or list fewer, so an empty node does not show whether waiting helps.
 
 use alloc::vec::Vec;
@@ -25,8 +25,17 @@ impl Facts<'_> {
             let excess = inventory.refused_list(resource)?;
             Some(Obstacle::ListRefused { resource: Resource::from(*resource), excess })
         });
+        let is_ill = |resource: &&&ResourceName| {
+            inventory.is_registered(resource)
+                && inventory.healthy(resource).next().is_none()
+                && inventory.refused_list(resource).is_none()
+                && !is_gone(resource)
+        };
+        let ill: Vec<Resource> =
+            asked.iter().filter(is_ill).map(|resource| Resource::from(*resource)).collect();
         let gone = (!gone.is_empty()).then_some(Obstacle::PluginsGone(gone));
-        gone.into_iter().chain(refused).collect()
+        let ill = (!ill.is_empty()).then_some(Obstacle::NoneHealthy(ill));
+        gone.into_iter().chain(ill).chain(refused).collect()
     }
 
     /// `obstacles` and those of [`Facts::unavailable`], which are told alone if nothing else is known to be missing.
@@ -57,7 +66,9 @@ impl Facts<'_> {
         let Some(row) = lacking else { return matches!(refused.cause, Cause::Devices(_)) };
         let lacking = Resource::from(&row.resource);
         unavailable.iter().any(|obstacle| match obstacle {
-            Obstacle::PluginsGone(resources) => resources.contains(&lacking),
+            Obstacle::PluginsGone(resources) | Obstacle::NoneHealthy(resources) => {
+                resources.contains(&lacking)
+            }
             Obstacle::ListRefused { resource, .. } => *resource == lacking,
             _ => false,
         })

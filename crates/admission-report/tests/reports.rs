@@ -323,7 +323,7 @@ fn a_plugin_that_is_gone_is_the_reason_and_whether_waiting_helps_is_open() {
         refusal.why().as_deref(),
         Some(
             "the device plugin of acme.com/nic is gone, and no device of it can be allocated until a plugin registers \
-             again"
+             again: waiting for the plugin helps"
         )
     );
     assert_eq!((refusal.outlook(), refusal.on_empty_node), (None, OnEmptyNode::Unknown));

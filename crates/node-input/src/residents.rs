@@ -113,8 +113,7 @@ impl Residents {
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
         let Resident { folder, names, from, names_from, root } = resident;
-        let devices_left_out = devices_left_out(node, folder);
-        let restored = ledger(folder, node, names, &devices_left_out);
+        let restored = ledger(folder, node, names);
         let (restored, way_out) = match given.state {
             Some(_) => (restored, ""),
             None => (
@@ -128,10 +127,11 @@ impl Residents {
         let named = names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
         let line = Some(format!("beside {count} {pods} of {from}{named}{way_out}"));
         let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
-        notes.extend(devices_left_out.iter().map(|(resource, count)| {
+        notes.extend(plugins_away(node, folder).into_iter().map(|(resource, count)| {
+            let devices = if count == 1 { "1 device".to_owned() } else { format!("{count} devices") };
             format!(
-                "not looked at: {resource}, of which the kubelet's checkpoint names {count} devices and not their NUMA \
-                 nodes; --devices takes the kubelet's podresources answers"
+                "{resource}: the kubelet's checkpoint names {devices}, and nothing says that the plugin has registered since; \
+                 until it does, none is healthy. --devices takes what it lists, as the kubelet's podresources answers have it"
             )
         }));
         notes.extend(devices_lost(folder));
@@ -171,10 +171,10 @@ fn devices_lost(folder: &StateFolder) -> Option<String> {
     })
 }
 
-/// Devices that plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.
-fn devices_left_out(node: &LoadedNode, folder: &StateFolder) -> BTreeMap<ResourceName, usize> {
+/// How many devices plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.
+fn plugins_away(node: &LoadedNode, folder: &StateFolder) -> BTreeMap<ResourceName, usize> {
     let read = folder.device.as_deref().map(DeviceFile::read).filter(|read| read.fault.is_none());
     let registered = read.iter().flat_map(|read| read.state.registered.iter().flatten());
-    let left_out = registered.filter(|(resource, _)| !node.inventory.is_registered(resource));
-    left_out.map(|(resource, ids)| (resource.clone(), ids.iter().flatten().count())).collect()
+    let away = registered.filter(|(resource, _)| !node.inventory.is_registered(resource));
+    away.map(|(resource, ids)| (resource.clone(), ids.iter().flatten().count())).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use cpuset::CpuSet;
-use device_manager::{Holdings, Moment};
+use device_manager::Moment;
 use k8s_quantity::{Format, Quantity};
 use node_state::{PodNames, Start, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
@@ -26,21 +26,15 @@ pub enum Requests {
 }
 
 /// The ledger of the node as the files have it. Pods that are known to be gone hold nothing; pods whose manifests are
-/// known count with what they request. Devices of the resources `left_out` are held by nobody, so they are not checked.
+/// known count with what they request. Resources that the files name and the node's inventory lacks are those of plugins that
+/// are away: no device of them is healthy.
 pub fn ledger(
     folder: &StateFolder,
     node: &LoadedNode,
     names: &PodNames,
-    left_out: &BTreeMap<ResourceName, usize>,
 ) -> anyhow::Result<(Ledger, Requests)> {
     folder.known()?;
-    let mut start = folder.strict(&node.node).map_err(|error| refused(&error))?;
-    // The inventory of the node says which plugins there are.
-    start.registered.clear();
-    let devices = start.stored.devices.iter();
-    let devices = devices.filter(|(_, _, resource, _)| !left_out.contains_key(*resource));
-    let devices = devices.map(|(pod, name, of, held)| (pod.clone(), name.clone(), of.clone(), held.clone()));
-    start.stored.devices = Holdings::new(devices.collect::<Vec<_>>());
+    let start = folder.strict(&node.node).map_err(|error| refused(&error))?;
     let (residents, requests) = residents(holders(&start), names);
     let pods = RunningPods::admitted(residents);
     let ledger = start.ledger_with(&node.node, pods, node.inventory.clone(), Moment::default());

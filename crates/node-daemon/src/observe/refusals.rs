@@ -5,7 +5,7 @@
 //! is. Of a pod that was refused before the kubelet was listened to nothing is said unless there is such a state.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::iter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -129,7 +129,7 @@ impl Past {
     /// The files hold none that the node could go on with.
     pub(super) fn ledger(&self, node: &LoadedNode) -> anyhow::Result<(Ledger, Requests)> {
         let Self { folder, names, inventory } = self;
-        let (ledger, requests) = node_input::ledger(folder, node, names, &BTreeMap::new())?;
+        let (ledger, requests) = node_input::ledger(folder, node, names)?;
         Ok(match inventory {
             Some(inventory) => (ledger.with_inventory(inventory.clone()), requests),
             None => (ledger, requests),
