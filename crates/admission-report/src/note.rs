@@ -19,6 +19,7 @@ use crate::grouped::GroupedMemory;
 use crate::json;
 use crate::notice::Severity;
 use crate::parts_of_bytes::PartsOfBytes;
+use crate::placed_beside::{BesideHint, FewPages, few_pages, part_of_core};
 use crate::resource::Resource;
 use crate::unchecked::why_unchecked;
 use crate::words::{joined, verb};
@@ -83,6 +84,31 @@ pub enum Remark {
     },
     /// The pod is refused, and its claims of devices were not decided on.
     ClaimsUndecided(UndecidedClaims),
+    /// CPUs are on other NUMA nodes than those of the merged hint.
+    CpusBesideHint {
+        /// The nodes of the hint.
+        hint: NodeIds,
+        /// Those of the CPUs.
+        cpus: NodeIds,
+        /// Why.
+        why: BesideHint,
+    },
+    /// It holds some CPUs of cores, and its pod does not hold the rest.
+    PartOfCore {
+        /// Its CPUs of these cores.
+        part: CpuSet,
+        /// The rest.
+        rest: CpuSet,
+    },
+    /// Huge pages are bound to no NUMA node, and the nodes of its CPUs have too few.
+    FewPages(Vec<FewPages>),
+    /// A claim has a driver give it CPUs, and the CPU manager gives CPUs too.
+    ClaimOfCpus {
+        /// Its name in the pod.
+        claim: String,
+        /// Its device class.
+        class: String,
+    },
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
     /// Device plugins would have to be asked, and were not.
@@ -142,10 +168,14 @@ impl Note {
             | Remark::NotLinked(_)
             | Remark::NotPinned { .. }
             | Remark::AdmittedUnchecked { .. }
+            | Remark::CpusBesideHint { .. }
+            | Remark::FewPages(_)
+            | Remark::ClaimOfCpus { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
             Remark::ChosenRules { .. }
             | Remark::MemoryMoves(_)
             | Remark::SearchCut
+            | Remark::PartOfCore { .. }
             | Remark::RefusedUnchecked { .. }
             | Remark::ClaimsUndecided(_)
             | Remark::PluginsNotAsked
@@ -209,6 +239,17 @@ impl fmt::Display for Remark {
             Self::ClaimsUndecided(claims) => {
                 write!(f, "its claims are not decided here: {}", joined(claims.names(), ", "))
             }
+            Self::CpusBesideHint { hint, cpus, why } => {
+                write!(f, "the merged hint is NUMA {hint}, and its CPUs are on NUMA {cpus}: {why}")
+            }
+            Self::PartOfCore { part, rest } => part_of_core(f, part, rest),
+            Self::FewPages(few) => few_pages(f, few),
+            Self::ClaimOfCpus { claim, class } => write!(
+                f,
+                "claim {claim} takes CPUs from a driver (device class {class}) beside a static CPU manager: on one node the \
+                 two exclude each other, since neither knows which CPUs the other gives out; cpuManagerPolicy none goes with \
+                 such a driver"
+            ),
             Self::PartsOfBytes(parts) => parts.fmt(f),
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
             Self::RequestsUnknown => f.write_str(

@@ -81,7 +81,9 @@ fn written_up(shared: &Shared, decided: &PodDecision) -> Report {
     let PodDecision { pod, verdict, trace, before, after, moved, .. } = decided;
     shared.note_demands(pod);
     let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, advice: ADVICE };
-    Report::of(&facts, verdict, &Replies::default())
+    let mut report = Report::of(&facts, verdict, &Replies::default());
+    shared.node.remark(pod, &mut report);
+    report
 }
 
 fn log(decided: &PodDecision, report: &Report) {

@@ -39,6 +39,7 @@ mod links;
 mod quarantine;
 mod pods;
 mod questions;
+mod remarks;
 mod files;
 
 pub use change::{changed_problems, changes};

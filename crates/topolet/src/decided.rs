@@ -19,13 +19,14 @@ pub(crate) fn report(
 ) -> anyhow::Result<Report> {
     let Decided { before, trace, moved, outcome } = decided;
     let facts = Facts { node: &node.node, before, after, pod, trace, moved, advice: ADVICE };
-    let report = match outcome {
+    let mut report = match outcome {
         Outcome::Admitted(placement) => Report::admitted(&facts, placement),
         Outcome::Refused(refused, explanation) => Report::refused(&facts, refused, explanation),
         Outcome::NeedsPlugin(question) => {
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
     };
+    node.remark(pod, &mut report);
     let owner = asked.owners.get(&pod.uid).map(ToString::to_string);
     let report = Report { owner, kubelet_said: asked.refused.get(&pod.uid).cloned(), ..report };
     Ok(match node.fate(before, pod, &Replies::default()) {
