@@ -9,10 +9,14 @@ mod show;
 mod choice;
 mod order;
 mod sequence;
+mod foretold;
 #[cfg(test)]
 mod simulation;
 
 use crate::case::Runner;
+
+pub(crate) use node::with_pages;
+pub(crate) use sequence::Kubelet;
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {

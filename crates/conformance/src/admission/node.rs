@@ -8,7 +8,7 @@ use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, Rule
 use serde_json::{Value, json};
 use topology_admission::{Compat, Node};
 use topology_manifest::{Source, read_kubelet_config_of};
-use topology_model::{HugePages, KubeletView, MachineInfo};
+use topology_model::{HugePages, KubeletView, MachineInfo, ViewError};
 
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
@@ -46,9 +46,11 @@ impl Machine {
         if let Some(pages) = case.input["hugepages"].as_array() {
             replace_hugepages(&mut info, pages);
         }
-        let view = KubeletView::new(&info);
-        let unreadable = |error| Outcome::Failed { got: json!({ "no view": format!("{error}") }) };
-        Ok(Self { view: view.map_err(unreadable)?, info })
+        Self::of(info).map_err(|error| Outcome::Failed { got: json!({ "no view": error.to_string() }) })
+    }
+
+    pub(super) fn of(info: MachineInfo) -> Result<Self, ViewError> {
+        Ok(Self { view: KubeletView::new(&info)?, info })
     }
 
     pub(super) fn capacity(&self, config: &KubeletConfiguration, root_file_system: Option<u64>) -> Amounts {
@@ -88,6 +90,12 @@ impl Machine {
         };
         wanted.make(self.view.cpus())
     }
+}
+
+/// A machine with these huge pages in place of its own.
+pub(crate) fn with_pages(mut info: MachineInfo, pages: &Value) -> MachineInfo {
+    replace_hugepages(&mut info, pages.as_array().map_or(&[], Vec::as_slice));
+    info
 }
 
 /// Replaces all huge pages: those of the machine are the sums of its nodes'.

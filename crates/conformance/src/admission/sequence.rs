@@ -18,6 +18,7 @@ use super::reserved::listed;
 use super::show::{Known, allocatable_memory, container, metrics, state};
 use crate::case::{Case, Expected, Outcome, text};
 use crate::corpus::Corpus;
+use crate::promises::fate::{Fates, of_pod};
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
@@ -43,19 +44,7 @@ fn played(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
         Expected::Result(expected) => expected["steps"].as_array().cloned().unwrap_or_default(),
         Expected::Crash(_) | Expected::Hang => Vec::new(),
     };
-    let described = case.input["devices"].as_array().into_iter().flatten();
-    let mut kubelet = Kubelet {
-        case,
-        machine,
-        config,
-        ledger: node.empty_ledger(),
-        node,
-        plugins: described.map(Plugin::new).collect(),
-        known: Vec::new(),
-        ids: BTreeMap::new(),
-        created: 0,
-    };
-    kubelet.register_all();
+    let mut kubelet = Kubelet::new(case, machine, config, node);
     let start = kubelet.start();
     let mut got = json!({ "start": start });
     let mut steps = Vec::new();
@@ -87,20 +76,44 @@ pub(super) fn identity() -> Identity {
 }
 
 /// A kubelet with everything around it.
-struct Kubelet<'a> {
-    case: &'a Case,
-    machine: Machine,
-    config: KubeletConfiguration,
-    node: Node,
-    ledger: Ledger,
+pub(crate) struct Kubelet<'a> {
+    pub(super) case: &'a Case,
+    pub(super) machine: Machine,
+    pub(super) config: KubeletConfiguration,
+    pub(super) node: Node,
+    pub(super) ledger: Ledger,
     plugins: Vec<Plugin>,
     known: Vec<Known>,
     /// The last id of each container.
     ids: BTreeMap<ContainerKey, ContainerId>,
     created: u64,
+    /// What becomes of the kubelet with each pod that it admits; `None`: nobody wants to know.
+    pub(super) fates: Option<Vec<Fates>>,
+    /// All errors of a start that failed, of which the kubelet reports any.
+    pub(super) errors: Vec<String>,
 }
 
-impl Kubelet<'_> {
+impl<'a> Kubelet<'a> {
+    /// With all its plugins.
+    pub(super) fn new(case: &'a Case, machine: Machine, config: KubeletConfiguration, node: Node) -> Self {
+        let described = case.input["devices"].as_array().into_iter().flatten();
+        let mut kubelet = Self {
+            case,
+            machine,
+            config,
+            ledger: node.empty_ledger(),
+            node,
+            plugins: described.map(Plugin::new).collect(),
+            known: Vec::new(),
+            ids: BTreeMap::new(),
+            created: 0,
+            fates: None,
+            errors: Vec::new(),
+        };
+        kubelet.register_all();
+        kubelet
+    }
+
     fn register_all(&mut self) {
         let mut inventory = self.ledger.inventory().clone();
         for plugin in &self.plugins {
@@ -109,7 +122,7 @@ impl Kubelet<'_> {
         self.ledger = self.ledger.with_inventory(inventory);
     }
 
-    fn start(&self) -> Value {
+    pub(super) fn start(&self) -> Value {
         let mut start = self.amounts();
         start["state"] = self.state();
         if let Some(cpus) =
@@ -142,7 +155,7 @@ impl Kubelet<'_> {
         state(&self.node, &self.machine.view, &self.ledger, &self.known)
     }
 
-    fn step(&mut self, step: &Value) -> Result<Value, String> {
+    pub(super) fn step(&mut self, step: &Value) -> Result<Value, String> {
         match text(&step["op"]) {
             "add" => self.add(&step["pod"]),
             "remove" => self.remove(step),
@@ -204,6 +217,10 @@ impl Kubelet<'_> {
             let reply = answer(&self.plugins, question).ok_or_else(|| format!("asked {question:?}"))?;
             replies.insert(question.clone(), reply);
         };
+        if self.fates.is_some() {
+            let fates = of_pod(self.as_asked(), &self.ledger, pod, &replies);
+            self.fates.as_mut().into_iter().for_each(|all| all.push(fates.clone()));
+        }
         let verdict = attempt.verdict.clone();
         let metrics = metrics(&attempt.counted, self.node.scope());
         self.ledger = self.ledger.commit(attempt).map_err(|stale| stale.to_string())?;
@@ -331,7 +348,11 @@ impl Kubelet<'_> {
         let started = self.machine.start(self.case, &self.config);
         let node = match started {
             Ok(node) => node.with_identity(identity()),
-            Err(errors) => return Ok(json!({ "error": errors.first() })),
+            Err(errors) => {
+                let first = json!({ "error": errors.first() });
+                self.errors = errors;
+                return Ok(first);
+            }
         };
         let pods = RunningPods { admitted: Vec::new(), running, sources: SourcesReady::No };
         self.ledger = match self.restarted(&node, pods) {

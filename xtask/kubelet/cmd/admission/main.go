@@ -5,6 +5,7 @@
 //	admission vectors        cases on stdin, {"id", "case", "result"} on stdout, each asked several times
 //	admission bench          work to be timed on stdin, times on stdout
 //	admission drive DIR      a node whose root folder is DIR: see drive.go
+//	admission steps          nodes one after the other, step by step: see steps.go
 //	admission gates          every feature gate of the release
 package main
 
@@ -77,7 +78,7 @@ func supervise(limit time.Duration) {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: admission run|vectors|bench|drive|gates")
+	fmt.Fprintln(os.Stderr, "usage: admission run|vectors|bench|drive|steps|gates")
 	os.Exit(2)
 }
 
@@ -124,6 +125,11 @@ func main() {
 			usage()
 		}
 		if err := drive(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case "steps":
+		if err := steps(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

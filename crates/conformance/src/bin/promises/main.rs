@@ -1,0 +1,124 @@
+//! The run of promises as a program; `cargo xtask kubelet-node --promises` builds the kubelet's own code and runs it.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use conformance::promises::{Only, Run, Tally};
+
+/// Says for random fillings of machines what the kubelet will do, asks its own code, and compares.
+///
+/// Exits with 1 if the kubelet did something else than was said, or if more than one in 50 answers was not decided.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask kubelet-node --promises", bin_name = "promises")]
+struct Promises {
+    /// The program `admission` of xtask/kubelet.
+    #[arg(long, value_name = "PROGRAM")]
+    program: PathBuf,
+    /// The release of the kubelet that it is built with.
+    #[arg(long, value_name = "VERSION", default_value = "1.36.3")]
+    kubelet: String,
+    /// Machines: a folder of sysfs archives, or of what cAdvisor prints.
+    #[arg(long, value_name = "DIR", default_value = "fixtures/cadvisor")]
+    machines: PathBuf,
+    /// Where all draws come from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Configurations on each machine.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    configurations: u64,
+    /// Fillings with each configuration.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    fillings: u64,
+    /// Only this machine.
+    #[arg(long, value_name = "NAME")]
+    machine: Option<String>,
+    /// Only the configuration of this number.
+    #[arg(long, value_name = "N")]
+    configuration: Option<u64>,
+    /// Only the filling of this number.
+    #[arg(long, value_name = "N")]
+    filling: Option<u64>,
+    /// End after so many configurations, taken from all machines in turn.
+    #[arg(long, value_name = "N")]
+    most: Option<u64>,
+    /// Seconds to wait where no answer is foretold.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    patience: u64,
+    /// Seconds to wait where an answer is foretold.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    hang: u64,
+    /// Write what went otherwise to this file, a case on a line.
+    #[arg(long, value_name = "FILE")]
+    exceptions: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    match Promises::parse().run() {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Promises {
+    /// Whether every promise was kept.
+    fn run(self) -> anyhow::Result<bool> {
+        let minor = self.kubelet.rsplit_once('.').map_or(self.kubelet.as_str(), |(minor, _)| minor);
+        let run = Run {
+            machines: self.machines,
+            program: self.program,
+            release: minor.parse().with_context(|| format!("kubelet {} is not known", self.kubelet))?,
+            seed: self.seed,
+            configurations: self.configurations,
+            fillings: self.fillings,
+            patience: Duration::from_secs(self.patience),
+            hang: Duration::from_secs(self.hang),
+            only: Only {
+                machine: self.machine,
+                configuration: self.configuration,
+                filling: self.filling,
+                most: self.most,
+            },
+        };
+        let mut shown = 0;
+        let tally = run.play(|tally, machine| {
+            for exception in &tally.exceptions[shown..] {
+                println!(
+                    "{} --configuration {} --filling {} step {}: {}",
+                    exception.machine,
+                    exception.configuration,
+                    exception.filling,
+                    exception.step,
+                    exception.how
+                );
+            }
+            shown = tally.exceptions.len();
+            eprint!(
+                "\r{} configurations, {} fillings, {shown} exceptions; {machine}    ",
+                tally.configurations, tally.fillings
+            );
+        })?;
+        eprintln!();
+        if let Some(path) = &self.exceptions {
+            write(path, &tally)?;
+        }
+        println!("{tally}");
+        Ok(tally.is_kept())
+    }
+}
+
+fn write(path: &PathBuf, tally: &Tally) -> anyhow::Result<()> {
+    let mut file = File::create(path).with_context(|| format!("failed to make {}", path.display()))?;
+    for exception in &tally.exceptions {
+        writeln!(file, "{}", serde_json::to_string(exception)?)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,341 @@
+//! One filling: for each step first our answer, then the kubelet's.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::draw::Described;
+use super::fate::{Fate, Fates};
+use super::tally::{Exception, Said, Tally, What};
+use super::worker::{self, Program, Reply, Worker};
+use crate::admission::Kubelet;
+use crate::case::Case;
+use crate::compare::{Unstable, accepts};
+
+/// Below so many seconds an answer is foretold to come within one.
+const SOON: f64 = 0.3;
+/// A kubelet that was said to be slow is so much faster at the most.
+const MAGNITUDE: f64 = 10.0;
+/// CPU time within which a promise is kept.
+const PROMPT: Duration = Duration::from_secs(1);
+/// How often a case is asked again where the kubelet walked its maps in another order.
+const AGAIN: usize = 8;
+
+/// How long is waited.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Where no answer is foretold.
+    pub(super) fate: Duration,
+    /// Where an answer is.
+    pub(super) hang: Duration,
+}
+
+/// A case with its places in the run.
+pub(super) struct Filling<'a> {
+    pub(super) machine: &'a Described,
+    pub(super) case: &'a Case,
+    pub(super) steps: &'a [Value],
+    /// Numbers of the configuration and of the filling.
+    pub(super) numbers: (u64, u64),
+}
+
+/// Who asks, and whom.
+pub(super) struct Player<'a> {
+    pub(super) program: &'a Program,
+    pub(super) patience: Patience,
+    pub(super) worker: Option<Worker>,
+}
+
+/// Our answer to a step.
+struct Foretold {
+    value: Value,
+    /// Other answers of which the kubelet gives any.
+    or_errors: Vec<String>,
+    fates: Fates,
+}
+
+/// What is to be compared next.
+enum Next {
+    GoOn,
+    /// The kubelet is dead, or may hold something else than we think.
+    Stop,
+}
+
+impl Player<'_> {
+    /// Plays a filling and counts.
+    pub(super) fn play(&mut self, filling: &Filling<'_>, tally: &mut Tally) -> anyhow::Result<()> {
+        tally.fillings += 1;
+        let (mut kubelet, start) = start(filling)?;
+        let mut asked = vec![worker::begin(&filling.case.input)];
+        if let Next::Stop = self.compare(filling, &asked, What::Start, &start, tally)? {
+            return Ok(());
+        }
+        let Some(kubelet) = &mut kubelet else { return Ok(()) };
+        for step in filling.steps {
+            let what = match step["op"].as_str() {
+                Some("add") => What::Pod,
+                Some("restart") => What::Restart,
+                _ => What::Other,
+            };
+            let foretold = foretold(kubelet, step)?;
+            asked.push(worker::step(step));
+            if let Next::Stop = self.compare(filling, &asked, what, &foretold, tally)? {
+                return Ok(());
+            }
+            if foretold.value.get("error").is_some() || foretold.value.get("invalid").is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the last of these lines, before which the others were asked, and compares.
+    fn compare(
+        &mut self,
+        filling: &Filling<'_>,
+        asked: &[Value],
+        what: What,
+        foretold: &Foretold,
+        tally: &mut Tally,
+    ) -> anyhow::Result<Next> {
+        let said = said(what, foretold);
+        tally.count(said.clone());
+        let patience = match said {
+            Said::Fate(TWICE) | Said::Promise(_) | Said::Refusal(_) | Said::NotDecided => self.patience.hang,
+            Said::Fate(_) => self.patience.fate,
+        };
+        let mut reply = self.ask(asked.last().unwrap_or(&Value::Null), patience)?;
+        let mut verdict = judged(filling, &said, foretold, &reply);
+        // Maps are walked in another order each time.
+        let mut tries = 0;
+        while verdict.is_err() && matches!(reply, Reply::Answer { .. }) && tries < AGAIN {
+            tries += 1;
+            self.worker = None;
+            reply = self.replay(asked, patience)?;
+            verdict = judged(filling, &said, foretold, &reply);
+        }
+        if let Err(how) = verdict {
+            let did = match &reply {
+                Reply::Answer { value, took } => json!({ "answer": value, "took": took.as_secs_f64() }),
+                Reply::Died => json!("died"),
+                Reply::Silent => json!("no answer"),
+            };
+            tally.exceptions.push(Exception {
+                how,
+                machine: filling.machine.name.clone(),
+                configuration: filling.numbers.0,
+                filling: filling.numbers.1,
+                step: asked.len() - 1,
+                said: json!({ "value": foretold.value, "fates": format!("{:?}", foretold.fates) }),
+                did,
+                case: as_case(filling, asked),
+            });
+            self.worker = None;
+            return Ok(Next::Stop);
+        }
+        let is_over = !matches!(reply, Reply::Answer { .. })
+            || matches!(said, Said::NotDecided)
+            || matches!(&reply, Reply::Answer { value, .. } if value.get("panic").is_some());
+        if !matches!(reply, Reply::Answer { .. }) {
+            self.worker = None;
+        }
+        Ok(if is_over { Next::Stop } else { Next::GoOn })
+    }
+
+    fn ask(&mut self, line: &Value, patience: Duration) -> anyhow::Result<Reply> {
+        let worker = match &mut self.worker {
+            Some(worker) => worker,
+            none => none.insert(Worker::start(self.program)?),
+        };
+        worker.ask(line, patience)
+    }
+
+    /// All lines again in a new process; the answer to the last.
+    fn replay(&mut self, asked: &[Value], patience: Duration) -> anyhow::Result<Reply> {
+        let mut last = Reply::Died;
+        for line in asked {
+            last = self.ask(line, patience)?;
+            if !matches!(last, Reply::Answer { .. }) {
+                break;
+            }
+        }
+        Ok(last)
+    }
+}
+
+/// Our kubelet, if it starts, and what is said of its start.
+fn start<'a>(filling: &Filling<'a>) -> anyhow::Result<(Option<Kubelet<'a>>, Foretold)> {
+    let (kubelet, value, or_errors) = Kubelet::begin(filling.case, filling.machine.info.clone())
+        .map_err(|what| anyhow::anyhow!("{what}"))
+        .with_context(|| format!("failed to play {}", filling.machine.name))?;
+    let fates = kubelet.as_ref().map(Kubelet::fates_of_start).unwrap_or_default();
+    Ok((kubelet, Foretold { value, or_errors, fates }))
+}
+
+fn foretold(kubelet: &mut Kubelet<'_>, step: &Value) -> anyhow::Result<Foretold> {
+    let value = kubelet.foretell(step).map_err(|what| anyhow::anyhow!("{what}"))?;
+    let mut all = Fates::default();
+    for fates in kubelet.take_fates() {
+        all.work = all.work + fates.work;
+        all.is_cut |= fates.is_cut;
+        if all.fate.is_none() || matches!(all.fate, Some(Fate::GivesTwice(_))) {
+            all.fate = fates.fate.or(all.fate);
+        }
+        if matches!(all.fate, Some(Fate::Crashes(_) | Fate::NeverAnswers)) {
+            break;
+        }
+    }
+    Ok(Foretold { value, or_errors: kubelet.take_errors(), fates: all })
+}
+
+const TWICE: &str = "gives CPUs twice";
+const NEVER: &str = "never answers";
+const SLOW: &str = "answers late";
+const CRASHES: &str = "crashes";
+
+fn said(what: What, foretold: &Foretold) -> Said {
+    let Foretold { value, fates: Fates { work, fate, is_cut }, .. } = foretold;
+    let seconds = work.seconds();
+    match fate {
+        _ if seconds >= SOON => Said::Fate(SLOW),
+        Some(Fate::Crashes(_)) => Said::Fate(CRASHES),
+        Some(Fate::NeverAnswers) => Said::Fate(NEVER),
+        Some(Fate::GivesTwice(_)) => Said::Fate(TWICE),
+        None if *is_cut => Said::NotDecided,
+        None => {
+            let is_refused = |answer: &Value| answer["admitted"] == false;
+            let again = value["readmit"].as_array().into_iter().flatten();
+            let is_not_started = value.get("error").is_some() || value.get("invalid").is_some();
+            if is_not_started || is_refused(value) || again.into_iter().any(is_refused) {
+                Said::Refusal(what)
+            } else {
+                Said::Promise(what)
+            }
+        }
+    }
+}
+
+/// Whether the kubelet did what was said; else how it differs.
+fn judged(filling: &Filling<'_>, said: &Said, foretold: &Foretold, reply: &Reply) -> Result<(), String> {
+    let seconds = foretold.fates.work.seconds();
+    match (said, reply) {
+        (Said::Fate(SLOW), Reply::Silent)
+        | (Said::Fate(NEVER), Reply::Silent | Reply::Died)
+        | (Said::Fate(CRASHES), Reply::Died)
+        | (Said::NotDecided, _) => Ok(()),
+        (Said::Fate(SLOW), Reply::Died) => match foretold.fates.fate {
+            Some(Fate::Crashes(_)) => Ok(()),
+            _ => Err("the process died".to_owned()),
+        },
+        (Said::Fate(SLOW), Reply::Answer { value, took }) => {
+            if took.as_secs_f64() * MAGNITUDE < seconds {
+                return Err(format!("answered after {took:.1?} where {seconds:.1} s were foretold"));
+            }
+            match foretold.fates.fate {
+                Some(Fate::Crashes(_)) => crashed(value),
+                _ => same(filling, foretold, value),
+            }
+        }
+        (Said::Fate(CRASHES), Reply::Answer { value, .. }) => crashed(value),
+        (Said::Fate(NEVER), Reply::Answer { .. }) => Err("answered where no answer was foretold".to_owned()),
+        (_, Reply::Answer { value, took }) => {
+            same(filling, foretold, value)?;
+            if *took > PROMPT {
+                return Err(format!(
+                    "answered after {took:.1?} of CPU time where {seconds:.3} s were foretold"
+                ));
+            }
+            Ok(())
+        }
+        (_, Reply::Died) => Err("died where an answer was foretold".to_owned()),
+        (_, Reply::Silent) => Err("no answer where one was foretold".to_owned()),
+    }
+}
+
+fn crashed(value: &Value) -> Result<(), String> {
+    if value.get("panic").is_some() { Ok(()) } else { Err("answered where a crash was foretold".to_owned()) }
+}
+
+fn same(filling: &Filling<'_>, foretold: &Foretold, real: &Value) -> Result<(), String> {
+    if let Some(fault) = real.get("panic") {
+        return Err(format!("crashed where an answer was foretold: {fault}"));
+    }
+    let (mut own, mut real) = (foretold.value.clone(), real.clone());
+    if let (Some(_), Some(error)) = (own.get("error"), real["error"].as_str())
+        && foretold.or_errors.iter().any(|own| comparable(own) == comparable(error))
+    {
+        return Ok(());
+    }
+    for value in [&mut own, &mut real] {
+        sort(value, "invalid");
+        for list in filling.case.input["devices"].as_array().into_iter().flatten() {
+            if list["preferred"] != true {
+                without_ids(value, list["resource"].as_str().unwrap_or_default());
+            }
+        }
+    }
+    if accepts(&real, &own, &Unstable::default()) {
+        return Ok(());
+    }
+    Err(format!("differs at {}", first_difference(&real, &own, String::new())))
+}
+
+/// The text of an error as far as it can be compared: amounts are printed as internals after that.
+fn comparable(error: &str) -> &str {
+    error.split(" has a reservation of ").next().unwrap_or(error)
+}
+
+fn sort(value: &mut Value, name: &str) {
+    if let Some(list) = value.get_mut(name).and_then(Value::as_array_mut) {
+        list.sort_by_key(ToString::to_string);
+    }
+}
+
+/// Takes away which devices of a resource were chosen, and leaves on which nodes.
+fn without_ids(value: &mut Value, resource: &str) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(devices) = fields.get_mut("devices").and_then(Value::as_object_mut) {
+                devices.remove(resource);
+                if devices.is_empty() {
+                    fields.remove("devices");
+                }
+            }
+            fields.values_mut().for_each(|value| without_ids(value, resource));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| without_ids(value, resource)),
+        _ => {}
+    }
+}
+
+fn first_difference(real: &Value, own: &Value, path: String) -> String {
+    match (real, own) {
+        (Value::Object(real), Value::Object(own)) => {
+            let mut names: Vec<&String> = real.keys().chain(own.keys()).collect();
+            names.sort();
+            names.dedup();
+            let null = Value::Null;
+            for name in names {
+                let (real, own) = (real.get(name).unwrap_or(&null), own.get(name).unwrap_or(&null));
+                if real != own {
+                    return first_difference(real, own, format!("{path}/{name}"));
+                }
+            }
+            path
+        }
+        (Value::Array(real), Value::Array(own)) if real.len() == own.len() => {
+            let differing = real.iter().zip(own).enumerate().find(|(_, (real, own))| real != own);
+            differing
+                .map_or(path.clone(), |(at, (real, own))| first_difference(real, own, format!("{path}/{at}")))
+        }
+        _ => format!("{path}: the kubelet has {real}, foretold was {own}"),
+    }
+}
+
+/// The case up to the step that was asked last.
+fn as_case(filling: &Filling<'_>, asked: &[Value]) -> Value {
+    let mut case = filling.case.input.clone();
+    case["steps"] = asked.iter().skip(1).map(|line| line["step"].clone()).collect();
+    case
+}

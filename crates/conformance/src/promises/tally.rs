@@ -1,0 +1,154 @@
+//! What was said and what came of it, in numbers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What was said before the kubelet was asked.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Said {
+    /// It starts, admits the pod with this, restarts and keeps every pod.
+    Promise(What),
+    /// It refuses to start, or refuses the pod, or some pod when it restarts, with this reason.
+    Refusal(What),
+    /// It crashes, never answers, answers late, or gives CPUs twice.
+    Fate(&'static str),
+    /// Our own search was cut, so that another answer is possible.
+    NotDecided,
+}
+
+/// What is asked of a kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum What {
+    /// That it starts.
+    Start,
+    /// That it admits a pod.
+    Pod,
+    /// That it restarts.
+    Restart,
+    /// That it does what has no verdict: ends a pod, restarts a container, hears of devices.
+    Other,
+}
+
+/// A case in which the kubelet did something else than was said.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exception {
+    /// How it differs.
+    pub how: String,
+    /// The machine.
+    pub machine: String,
+    /// Number of the configuration on the machine, from 0.
+    pub configuration: u64,
+    /// Number of the filling with the configuration, from 0.
+    pub filling: u64,
+    /// Number of the step, from 0; 0 is the start.
+    pub step: usize,
+    /// What was said.
+    pub said: Value,
+    /// What the kubelet did.
+    pub did: Value,
+    /// The whole case, as `admission run` takes it.
+    pub case: Value,
+}
+
+/// Everything that was said.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// How often each was said.
+    pub said: BTreeMap<Said, u64>,
+    /// Machines, configurations and fillings that were played.
+    pub machines: u64,
+    /// Configurations.
+    pub configurations: u64,
+    /// Fillings.
+    pub fillings: u64,
+    /// What went otherwise.
+    pub exceptions: Vec<Exception>,
+}
+
+/// The figures of a tally.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Figures {
+    /// Promises.
+    pub promises: u64,
+    /// Refusals.
+    pub refusals: u64,
+    /// Fates.
+    pub fates: u64,
+    /// Not decided.
+    pub not_decided: u64,
+}
+
+impl Tally {
+    /// One more of these.
+    pub(super) fn count(&mut self, said: Said) {
+        *self.said.entry(said).or_default() += 1;
+    }
+
+    /// The sums.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let mut figures = Figures::default();
+        for (said, count) in &self.said {
+            *match said {
+                Said::Promise(_) => &mut figures.promises,
+                Said::Refusal(_) => &mut figures.refusals,
+                Said::Fate(_) => &mut figures.fates,
+                Said::NotDecided => &mut figures.not_decided,
+            } += count;
+        }
+        figures
+    }
+
+    /// Whether everything went as was said, and enough was said.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        let Figures { promises, refusals, fates, not_decided } = self.figures();
+        let all = promises + refusals + fates + not_decided;
+        self.exceptions.is_empty() && not_decided * MOST_NOT_DECIDED <= all
+    }
+}
+
+/// One in so many may be not decided.
+const MOST_NOT_DECIDED: u64 = 50;
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { machines, configurations, fillings, exceptions, .. } = self;
+        writeln!(f, "{machines} machines, {configurations} configurations, {fillings} fillings")?;
+        writeln!(f)?;
+        writeln!(f, "| said | of | times |\n|---|---|---|")?;
+        for (said, count) in &self.said {
+            let (said, of) = match said {
+                Said::Promise(what) => ("✔", what.words()),
+                Said::Refusal(what) => ("✘", what.words()),
+                Said::Fate(fate) => ("fate", *fate),
+                Said::NotDecided => ("not decided", ""),
+            };
+            writeln!(f, "| {said} | {of} | {count} |")?;
+        }
+        let Figures { promises, refusals, fates, not_decided } = self.figures();
+        writeln!(f)?;
+        write!(
+            f,
+            "{promises} ✔, {refusals} ✘, {fates} fates, {not_decided} not decided; {} exceptions",
+            exceptions.len()
+        )
+    }
+}
+
+impl What {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Pod => "pod",
+            Self::Restart => "restart",
+            Self::Other => "end of a pod, restart of a container, change of devices",
+        }
+    }
+}
