@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
+use crate::promises::Played;
 use crate::{cargo, root, run, target};
 
 /// The release that xtask/kubelet/go.mod requires.
@@ -54,12 +55,17 @@ impl KubeletVectors {
 pub(crate) struct KubeletNode {
     /// Instead: folders that each release of the kubelet and topolet by the rules of each have written, read by all of
     /// them. Prints who reads what otherwise. Minutes, after a first build of 20.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "promises")]
     all_releases: bool,
+    #[command(flatten)]
+    promises: Played,
 }
 
 impl KubeletNode {
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        if self.promises.is_asked() {
+            return self.promises.run();
+        }
         go_build(&["admission"])?;
         if !self.all_releases {
             return run(&mut cargo(&[

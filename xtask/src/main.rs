@@ -24,6 +24,7 @@ mod instructions;
 mod node;
 mod kubelet;
 mod kubelet_faults;
+mod promises;
 mod kubernetes;
 mod licences;
 mod nfd;
