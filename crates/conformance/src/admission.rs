@@ -15,6 +15,7 @@ mod simulation;
 
 use crate::case::Runner;
 
+pub(crate) use config::names_all;
 pub(crate) use node::with_pages;
 pub(crate) use sequence::Kubelet;
 

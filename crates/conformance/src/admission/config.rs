@@ -59,10 +59,18 @@ pub(super) fn crashes_with_gates(case: &Case, faults: &[GateError]) -> Outcome {
     if is_said { case.compare(got) } else { Outcome::Failed { got } }
 }
 
+const PREFIX: &str =
+    "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+
+/// Whether a crash names exactly these errors of a start, each with the words of the crash.
+pub(crate) fn names_all(crash: &str, errors: &[String]) -> bool {
+    let faults = errors.iter().filter_map(|error| error.strip_prefix(PREFIX)).map(str::to_owned);
+    let faults: Vec<String> = faults.collect();
+    !faults.is_empty() && is_of(crash, &faults)
+}
+
 /// Whether a crash names exactly these faults, of which several are listed in any order.
 fn is_of(crash: &str, faults: &[String]) -> bool {
-    const PREFIX: &str =
-        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
     let Some(named) = crash.strip_prefix(PREFIX) else { return false };
     let brackets_and_commas = if faults.len() > 1 { 2 * faults.len() } else { 0 };
     let length: usize = faults.iter().map(String::len).sum();

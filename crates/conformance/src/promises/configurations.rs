@@ -20,7 +20,11 @@ pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
             fields.insert("cpuManagerPolicyOptions".into(), Value::Object(options));
         }
     }
-    let kept = reservations(machine, draw, &mut fields);
+    let options = &fields.get("cpuManagerPolicyOptions");
+    let is_on = |name| options.is_some_and(|options| options[name] == "true");
+    // With both a kubelet may hand CPUs out for ever where a core is split on each node.
+    let kind = if is_on(WHOLE) && is_on(NODES) && draw.percent(50) { 5 } else { draw.below(12) };
+    let kept = reservations(machine, kind, draw, &mut fields);
     if draw.percent(62) {
         fields.insert("memoryManagerPolicy".into(), json!("Static"));
         fields.insert("reservedMemory".into(), reserved_memory(machine, draw, kept));
@@ -32,17 +36,59 @@ pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
     if draw.percent(5) {
         fields.insert("maxPods".into(), json!(draw.between(3, 6)));
     }
+    if draw.percent(3) {
+        fields.insert("podsPerCore".into(), json!(1));
+    }
+    if draw.percent(6) {
+        let gate = draw.one_of(&[
+            "CPUManagerPolicyBetaOptions",
+            "CPUManagerPolicyAlphaOptions",
+            "PodLevelResources",
+            "InPlacePodVerticalScaling",
+        ]);
+        gates.insert(gate.into(), json!(draw.percent(30)));
+    }
+    if draw.percent(5) {
+        mistake(draw, &mut fields);
+    }
     if !gates.is_empty() {
         fields.insert("featureGates".into(), Value::Object(gates));
     }
     Value::Object(fields)
 }
 
+/// What somebody may have written that no kubelet takes, or that means something else.
+fn mistake(draw: &mut Draw, fields: &mut Map<String, Value>) {
+    let (field, value) = draw.one_of(&[
+        ("reservedSystemCPUs", "9999"),
+        ("reservedSystemCPUs", "0-"),
+        ("topologyManagerScope", "node"),
+        ("topologyManagerPolicy", "strict"),
+        ("cpuManagerPolicy", "Static"),
+        ("memoryManagerPolicy", "static"),
+    ]);
+    if draw.percent(60) {
+        fields.insert(field.into(), json!(value));
+        return;
+    }
+    let (field, name, value) = draw.one_of(&[
+        ("cpuManagerPolicyOptions", "full-pcpu-only", "true"),
+        ("cpuManagerPolicyOptions", "full-pcpus-only", "yes"),
+        ("topologyManagerPolicyOptions", "max-allowable-numa-nodes", "7"),
+        ("topologyManagerPolicyOptions", "max-allowable-numa-nodes", "many"),
+        ("topologyManagerPolicyOptions", "prefer-closest-numa-nodes", "1"),
+        ("systemReserved", "cpu", "-1"),
+        ("systemReserved", "hugepages-2Mi", "4Mi"),
+        ("kubeReserved", "memory", "500m"),
+    ]);
+    fields.entry(field).or_insert_with(|| json!({}))[name] = json!(value);
+}
+
+const WHOLE: &str = "full-pcpus-only";
+const NODES: &str = "distribute-cpus-across-numa";
 const ALPHA: [&str; 2] = ["align-by-socket", "distribute-cpus-across-cores"];
 
 fn cpu_options(draw: &mut Draw) -> Vec<&'static str> {
-    const WHOLE: &str = "full-pcpus-only";
-    const NODES: &str = "distribute-cpus-across-numa";
     const STRICT: &str = "strict-cpu-reservation";
     const CACHE: &str = "prefer-align-cpus-by-uncorecache";
     match draw.below(100) {
@@ -63,12 +109,12 @@ fn cpu_options(draw: &mut Draw) -> Vec<&'static str> {
     }
 }
 
-/// What is kept for the system; gives the Mi of memory.
-fn reservations(machine: &Described, draw: &mut Draw, fields: &mut Map<String, Value>) -> u64 {
+/// What is kept for the system, CPUs of one of 12 kinds; gives the Mi of memory.
+fn reservations(machine: &Described, kind: u64, draw: &mut Draw, fields: &mut Map<String, Value>) -> u64 {
     let (mut system, mut kube) = (Map::new(), Map::new());
     let cores: Vec<_> = machine.nodes.iter().filter_map(|node| node.cores.first()).collect();
     let first = cores.first();
-    match draw.below(12) {
+    match kind {
         0..2 => {
             let cpu = first.and_then(|core| core.first()).map(|cpu| cpu.get().to_string());
             fields.insert("reservedSystemCPUs".into(), json!(cpu));
@@ -127,6 +173,13 @@ fn reserved_memory(machine: &Described, draw: &mut Draw, kept: u64) -> Value {
     let first = draw.one_of(&ids);
     // A sum that is not what is kept: the memory manager does not start.
     let kept = if draw.percent(2) { kept + 1 } else { kept };
+    if draw.percent(4) {
+        // Pages as well, of which no node may have so many.
+        let size = draw.one_of(&["hugepages-2Mi", "hugepages-1Gi"]);
+        let mut one = of(first, kept);
+        one["limits"][size] = json!(draw.one_of(&["1Gi", "512Gi"]));
+        return json!([one]);
+    }
     match ids.iter().find(|id| **id != first) {
         Some(second) if draw.percent(50) => json!([of(first, kept / 2), of(*second, kept - kept / 2)]),
         _ => json!([of(first, kept)]),
@@ -196,8 +249,8 @@ fn list(
     style: Style,
 ) -> Option<Value> {
     let ids: Vec<i64> = machine.with_cpus().map(|node| node.id).collect();
-    let only = draw.percent(25).then(|| draw.one_of(&ids));
     let prefers = style != Style::OneNode || draw.percent(85);
+    let only = (!prefers || draw.percent(25)).then(|| draw.one_of(&ids));
     let mut devices = Vec::new();
     for (at, id) in ids.iter().enumerate().filter(|(_, id)| only.is_none_or(|only| only == **id)) {
         for place in 0..count {
@@ -207,6 +260,8 @@ fn list(
                 Style::TwoNodes if next != *id => device["numa"] = json!([id, next]),
                 Style::OneNode | Style::TwoNodes => device["numa"] = json!([id]),
                 Style::Half if place % 2 == 0 => device["numa"] = json!([id]),
+                // A node that the machine lacks.
+                Style::Half if draw.percent(5) => device["numa"] = json!([draw.one_of(&[7, 63, 64, 99])]),
                 Style::Half | Style::NoNode => {}
             }
             if prefers && draw.percent(2) {

@@ -9,7 +9,7 @@ use super::draw::Described;
 use super::fate::{Fate, Fates};
 use super::tally::{Exception, Said, Tally, What};
 use super::worker::{self, Program, Reply, Worker};
-use crate::admission::Kubelet;
+use crate::admission::{Kubelet, names_all};
 use crate::case::Case;
 use crate::compare::{Unstable, accepts};
 
@@ -263,7 +263,8 @@ fn same(filling: &Filling<'_>, foretold: &Foretold, real: &Value) -> Result<(), 
     }
     let (mut own, mut real) = (foretold.value.clone(), real.clone());
     if let (Some(_), Some(error)) = (own.get("error"), real["error"].as_str())
-        && foretold.or_errors.iter().any(|own| comparable(own) == comparable(error))
+        && (foretold.or_errors.iter().any(|own| comparable(own) == comparable(error))
+            || names_all(error, &foretold.or_errors))
     {
         return Ok(());
     }
@@ -338,4 +339,73 @@ fn as_case(filling: &Filling<'_>, asked: &[Value]) -> Value {
     let mut case = filling.case.input.clone();
     case["steps"] = asked.iter().skip(1).map(|line| line["step"].clone()).collect();
     case
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_model::MachineInfo;
+
+    use super::super::fate::{Crash, Work};
+    use super::*;
+
+    /// What is wrong with an answer after so many seconds, `None`: no answer.
+    fn wrong(value: Value, fates: Fates, reply: Option<(Value, f64)>) -> Option<String> {
+        let input = json!({ "kind": "sequence", "devices": [{ "resource": "a/b", "preferred": false }] });
+        let case = Case::answered("admission", "", input, json!({ "hang": true })).unwrap();
+        let machine = Described::new("none", MachineInfo::default());
+        let filling = Filling { machine: &machine, case: &case, steps: &[], numbers: (0, 0) };
+        let foretold = Foretold { value, or_errors: vec!["one".into(), "other".into()], fates };
+        let reply = match reply {
+            None => Reply::Silent,
+            Some((value, took)) => Reply::Answer { value, took: Duration::from_secs_f64(took) },
+        };
+        judged(&filling, &said(What::Pod, &foretold), &foretold, &reply).err()
+    }
+
+    #[test]
+    fn what_was_said_is_what_is_done_or_an_exception() {
+        let admitted =
+            || json!({ "admitted": true, "containers": [{ "cpuset": "1", "devices": { "a/b": ["x"] } }] });
+        let other =
+            json!({ "admitted": true, "containers": [{ "cpuset": "2", "devices": { "a/b": ["x"] } }] });
+        let alike =
+            json!({ "admitted": true, "containers": [{ "cpuset": "1", "devices": { "a/b": ["y"] } }] });
+        let of = |fate| Fates { fate: Some(fate), ..Fates::default() };
+        let crash = || of(Fate::Crashes(Crash::Distance));
+        let slow = || Fates { work: Work { combinations: 1e8, ..Work::default() }, ..Fates::default() };
+        let panic = json!({ "panic": "index out of range" });
+        for (value, fates, reply, is_kept) in [
+            (admitted(), Fates::default(), Some((admitted(), 0.1)), true),
+            // A plugin that prefers nothing may give any.
+            (admitted(), Fates::default(), Some((alike, 0.1)), true),
+            (admitted(), Fates::default(), Some((other.clone(), 0.1)), false),
+            (admitted(), Fates::default(), Some((json!({ "admitted": false }), 0.1)), false),
+            (admitted(), Fates::default(), Some((admitted(), 1.1)), false),
+            (admitted(), Fates::default(), Some((panic.clone(), 0.1)), false),
+            (admitted(), Fates::default(), None, false),
+            (admitted(), crash(), Some((panic.clone(), 0.1)), true),
+            (admitted(), crash(), Some((admitted(), 0.1)), false),
+            (admitted(), crash(), None, false),
+            (admitted(), of(Fate::NeverAnswers), None, true),
+            (admitted(), of(Fate::NeverAnswers), Some((admitted(), 0.1)), false),
+            (admitted(), of(Fate::GivesTwice("1".parse().unwrap())), Some((admitted(), 0.1)), true),
+            (admitted(), of(Fate::GivesTwice("1".parse().unwrap())), Some((other, 0.1)), false),
+            // 22 seconds are foretold.
+            (admitted(), slow(), None, true),
+            (admitted(), slow(), Some((admitted(), 5.0)), true),
+            (admitted(), slow(), Some((admitted(), 1.0)), false),
+            (json!({ "error": "one" }), Fates::default(), Some((json!({ "error": "other" }), 0.1)), true),
+            (json!({ "error": "one" }), Fates::default(), Some((json!({ "error": "third" }), 0.1)), false),
+            (
+                json!({ "invalid": ["a", "b"] }),
+                Fates::default(),
+                Some((json!({ "invalid": ["b", "a"] }), 0.1)),
+                true,
+            ),
+        ] {
+            let said = format!("{value} {fates:?} {reply:?}");
+            let wrong = wrong(value, fates, reply);
+            assert_eq!(wrong.is_none(), is_kept, "{said}: {wrong:?}");
+        }
+    }
 }

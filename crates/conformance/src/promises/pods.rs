@@ -84,7 +84,9 @@ impl Setting<'_> {
 
     fn cpus(&self, draw: &mut Draw) -> u64 {
         let of_node = self.machine.cpus_of_node(draw);
-        let count = match draw.below(10) {
+        let count = match draw.below(12) {
+            10 => draw.between(of_node, self.machine.cpus()),
+            11 => self.machine.cpus().saturating_sub(draw.between(1, of_node)),
             0 => 1,
             1 | 2 => 2,
             3 => of_node / 4 + 1,
@@ -108,7 +110,7 @@ impl Setting<'_> {
             3 => mebi(of_node / 2),
             4 => mebi(of_node / 2 + of_node / 8),
             5 => mebi(of_node + of_node / 4),
-            _ => draw.one_of(&["512M", "100Mi", "2Gi", "1500Mi"]).into(),
+            _ => draw.one_of(&["512M", "100Mi", "2Gi", "1500Mi", "1e9", "0.5Gi", "1000000000500m"]).into(),
         }
     }
 
@@ -136,8 +138,10 @@ impl Setting<'_> {
                 limits.insert(resource.clone(), json!((bytes * draw.between(1, most)).to_string()));
             }
         }
-        if sizes.is_empty() && draw.percent(8) {
-            limits.insert("hugepages-2Mi".into(), json!("4Mi"));
+        if draw.percent(4) {
+            let (size, amount) =
+                draw.one_of(&[("hugepages-2Mi", "4Mi"), ("hugepages-1Gi", "0"), ("hugepages-64Ki", "640Ki")]);
+            limits.insert(size.into(), json!(amount));
         }
         self.add_devices(&mut limits, draw, 30);
         limits
@@ -153,9 +157,10 @@ impl Setting<'_> {
         for list in self.devices.as_array().into_iter().flatten() {
             let has = list["devices"].as_array().map_or(0, Vec::len) as u64;
             if draw.percent(chance) {
-                let count = match draw.below(5) {
-                    0 => 2,
-                    1 => draw.between(1, has),
+                let count = match draw.below(10) {
+                    0 | 1 => 2,
+                    2 => draw.between(1, has),
+                    3 if draw.percent(20) => 0,
                     _ => 1,
                 };
                 limits.insert(list["resource"].as_str().unwrap_or_default().into(), json!(count.to_string()));
@@ -196,7 +201,7 @@ impl Setting<'_> {
 
     /// With resources at pod level.
     fn whole(&self, draw: &mut Draw) -> Value {
-        let cpus = draw.between(2, 8);
+        let cpus = if draw.percent(20) { self.cpus(draw).max(2) } else { draw.between(2, 8) };
         let limits = json!({ "cpu": cpus.to_string(), "memory": draw.one_of(&["1Gi", "2Gi", "4Gi"]) });
         let resources = match draw.below(6) {
             0 => json!({ "limits": limits, "requests": { "cpu": "1", "memory": "512Mi" } }),

@@ -76,8 +76,12 @@ func steps() error {
 }
 
 // begin starts the kubelet of a case; no node is given where it does not start.
-func begin(c *Case) (*node, map[string]any, func(), error) {
-	n, restore, err := newNode(c)
+func begin(c *Case) (n *node, _ map[string]any, restore func(), err error) {
+	restore = func() {}
+	// Feature gates that cannot be set are a panic of the defaults; a kubelet does not start with it.
+	if fault := guarded(func() { n, restore, err = newNode(c) }); fault != "" {
+		return nil, map[string]any{"error": fault}, restore, nil
+	}
 	if err != nil {
 		return nil, nil, restore, err
 	}
