@@ -130,7 +130,10 @@ impl Run {
         let case = Case::answered("admission", "", Value::Object(case), json!({ "hang": true }))?;
         let case = case.of(self.release);
         let serves_pods = config["featureGates"]["PodLevelResourceManagers"] == true;
-        let setting = Setting { machine: &machine, devices: &devices, serves_pods };
+        let options = &config["cpuManagerPolicyOptions"];
+        let distributes =
+            options["full-pcpus-only"] == "true" && options["distribute-cpus-across-numa"] == "true";
+        let setting = Setting { machine: &machine, devices: &devices, serves_pods, distributes };
         for filling in (0..self.fillings).filter(|at| self.only.filling.is_none_or(|only| only == *at)) {
             let mut draw = Draw::of(self.seed, &machine.name, &[number, filling]);
             let steps = script::steps(&setting, &config, &mut draw);

@@ -1,8 +1,9 @@
 //! Configurations as people write them, as they should not, and as `docs/upstream` says that a kubelet cannot bear them.
 
+use cpuset::CpuSet;
 use serde_json::{Map, Value, json};
 
-use super::draw::{Described, Draw};
+use super::draw::{Described, DescribedNode, Draw};
 
 /// A `KubeletConfiguration` for a machine.
 pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
@@ -23,7 +24,7 @@ pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
     let options = &fields.get("cpuManagerPolicyOptions");
     let is_on = |name| options.is_some_and(|options| options[name] == "true");
     // With both a kubelet may hand CPUs out for ever where a core is split on each node.
-    let kind = if is_on(WHOLE) && is_on(NODES) && draw.percent(50) { 5 } else { draw.below(12) };
+    let kind = if is_on(WHOLE) && is_on(NODES) && draw.percent(50) { 5 } else { draw.below(14) };
     let kept = reservations(machine, kind, draw, &mut fields);
     if draw.percent(62) {
         fields.insert("memoryManagerPolicy".into(), json!("Static"));
@@ -45,6 +46,10 @@ pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
             "CPUManagerPolicyAlphaOptions",
             "PodLevelResources",
             "InPlacePodVerticalScaling",
+            "InPlacePodVerticalScalingExclusiveCPUs",
+            "InPlacePodVerticalScalingExclusiveMemory",
+            "TopologyManagerPolicyAlphaOptions",
+            "TopologyManagerPolicyBetaOptions",
         ]);
         gates.insert(gate.into(), json!(draw.percent(30)));
     }
@@ -109,7 +114,7 @@ fn cpu_options(draw: &mut Draw) -> Vec<&'static str> {
     }
 }
 
-/// What is kept for the system, CPUs of one of 12 kinds; gives the Mi of memory.
+/// What is kept for the system, CPUs of one of 14 kinds; gives the Mi of memory.
 fn reservations(machine: &Described, kind: u64, draw: &mut Draw, fields: &mut Map<String, Value>) -> u64 {
     let (mut system, mut kube) = (Map::new(), Map::new());
     let cores: Vec<_> = machine.nodes.iter().filter_map(|node| node.cores.first()).collect();
@@ -138,6 +143,15 @@ fn reservations(machine: &Described, kind: u64, draw: &mut Draw, fields: &mut Ma
         }
         10 => {
             system.insert("cpu".into(), json!(draw.one_of(&["1", "2", "3", "4"])));
+        }
+        // A node, or all but some cores of the machine.
+        11 | 12 => {
+            let is_kept = |at: usize, node: &DescribedNode| at == 0 || (kind == 12 && node.cpus > 0);
+            let nodes = machine.nodes.iter().enumerate().filter(|(at, node)| is_kept(*at, node));
+            let left = if kind == 12 { usize::try_from(draw.between(0, 4)).unwrap_or(0) } else { 0 };
+            let cores = nodes.flat_map(|(_, node)| node.cores.iter().skip(left));
+            let cpus = cores.fold(CpuSet::new(), |all, core| &all | core);
+            fields.insert("reservedSystemCPUs".into(), json!(cpus.to_string()));
         }
         // Nothing: the static policy does not start.
         _ => {}

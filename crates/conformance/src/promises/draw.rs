@@ -119,14 +119,20 @@ pub(super) fn pages(machine: &Described, draw: &mut Draw) -> Option<Value> {
     let (large, small) = (draw.percent(70), draw.percent(50));
     // The memory manager crashes on a node that does not list a size.
     let is_missing = draw.percent(6);
+    let is_full = draw.percent(5);
     let mut pages = Vec::new();
     for node in &machine.nodes {
         let has_room = node.memory >= 4 << 30 && !draw.percent(10);
         if !has_room && is_missing {
             continue;
         }
-        let gis = if has_room { 1 + draw.below((node.memory >> 30) / 6 + 1) } else { 0 };
-        let twos = if has_room { 64 * draw.between(1, 8) } else { 0 };
+        let gis = match node.memory >> 30 {
+            _ if !has_room => 0,
+            // Nearly all of its memory: what is reserved there may be more than is left.
+            all if is_full => all,
+            all => 1 + draw.below(all / 6 + 1),
+        };
+        let twos = if has_room && !is_full { 64 * draw.between(1, 8) } else { 0 };
         if large {
             pages.push(json!({ "node": node.id, "sizeKi": 1 << 20, "pages": gis }));
         }

@@ -11,6 +11,8 @@ pub(super) struct Setting<'a> {
     pub(super) devices: &'a Value,
     /// Whether the managers serve pods as a whole.
     pub(super) serves_pods: bool,
+    /// Whether CPUs are distributed over nodes in whole cores.
+    pub(super) distributes: bool,
 }
 
 type Amounts = Map<String, Value>;
@@ -78,6 +80,14 @@ impl Setting<'_> {
         named(name, &json!({ "containers": [container("part", &limits)] }))
     }
 
+    /// A pod that takes all cores but about one on each node.
+    pub(super) fn nearly_all(&self, name: &str, draw: &mut Draw) -> Value {
+        let (threads, nodes) = (self.machine.threads(), self.machine.with_cpus().count() as u64);
+        let cores = (self.machine.cpus() / threads).saturating_sub(draw.between(nodes / 2, 2 * nodes)).max(1);
+        let limits = amounts([("cpu", (cores * threads).to_string()), ("memory", "1Gi".into())]);
+        named(name, &json!({ "containers": [container("most", &limits)] }))
+    }
+
     fn one(&self, draw: &mut Draw, name: &str, limits: impl Fn(&Self, &mut Draw) -> Amounts) -> Value {
         json!({ "containers": [container(name, &limits(self, draw))] })
     }
@@ -115,7 +125,15 @@ impl Setting<'_> {
     }
 
     fn ordinary(&self, draw: &mut Draw) -> Amounts {
-        let mut limits = amounts([("cpu", self.cpus(draw).to_string()), ("memory", self.memory(draw))]);
+        let mut cpus = self.cpus(draw).to_string();
+        if draw.percent(5) {
+            cpus = draw.one_of(&["2000m", "1999500u", "1.5", "0", "1e1", "3001m"]).into();
+        }
+        let mut memory = self.memory(draw);
+        if draw.percent(3) {
+            memory = draw.one_of(&["0", "1", "123456789123456789", "1Ei"]).into();
+        }
+        let mut limits = amounts([("cpu", cpus), ("memory", memory)]);
         self.add_devices(&mut limits, draw, 35);
         limits
     }
@@ -202,7 +220,12 @@ impl Setting<'_> {
     /// With resources at pod level.
     fn whole(&self, draw: &mut Draw) -> Value {
         let cpus = if draw.percent(20) { self.cpus(draw).max(2) } else { draw.between(2, 8) };
-        let limits = json!({ "cpu": cpus.to_string(), "memory": draw.one_of(&["1Gi", "2Gi", "4Gi"]) });
+        let mut limits = json!({ "cpu": cpus.to_string(), "memory": draw.one_of(&["1Gi", "2Gi", "4Gi"]) });
+        if let Some((size, bytes)) = self.machine.page_sizes().first()
+            && draw.percent(20)
+        {
+            limits[size] = json!((bytes * draw.between(1, 4)).to_string());
+        }
         let resources = match draw.below(6) {
             0 => json!({ "limits": limits, "requests": { "cpu": "1", "memory": "512Mi" } }),
             1 => json!({ "limits": { "cpu": cpus.to_string() }, "requests": { "cpu": cpus.to_string() } }),

@@ -16,6 +16,11 @@ pub(super) fn steps(setting: &Setting<'_>, config: &Value, draw: &mut Draw) -> V
         serial += 1;
         format!("p{serial}")
     };
+    if setting.distributes && draw.percent(50) {
+        let name = next_name();
+        steps.push(json!({ "op": "add", "pod": setting.nearly_all(&name, draw) }));
+        names.push(name);
+    }
     // Some nodes are filled with equal pods first.
     let parts = if draw.percent(35) { draw.between(2, 10) } else { 0 };
     for _ in 0..parts + parts / 4 {
