@@ -72,8 +72,8 @@ impl Run {
     /// Plays everything; `seen` hears of each configuration that is done.
     ///
     /// # Errors
-    /// What cannot be read or asked.
-    pub fn play(&self, mut seen: impl FnMut(&Tally, &str)) -> anyhow::Result<Tally> {
+    /// What cannot be read or asked, and those of `seen`.
+    pub fn play(&self, mut seen: impl FnMut(&Tally, &str) -> anyhow::Result<()>) -> anyhow::Result<Tally> {
         let mut machines = machines::machines(&self.machines)?;
         if let Some(only) = &self.only.machine {
             machines.retain(|machine| machine.name == *only);
@@ -97,7 +97,7 @@ impl Run {
                 }
                 self.configured(machine, number, &mut player, &mut tally)?;
                 tally.configurations += 1;
-                seen(&tally, &machine.name);
+                seen(&tally, &machine.name)?;
             }
         }
         Ok(tally)

@@ -41,7 +41,7 @@ fn what_is_said_of_a_kubelet_is_what_it_does() {
         hang: Duration::from_mins(2),
         only: Only::default(),
     };
-    let tally = run.play(|_, _| {}).unwrap();
+    let tally = run.play(|_, _| Ok(())).unwrap();
     assert!(tally.exceptions.is_empty(), "{:#?}", tally.exceptions);
     let figures = tally.figures();
     assert!(tally.is_kept(), "{tally}");

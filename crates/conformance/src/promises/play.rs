@@ -19,8 +19,9 @@ const SOON: f64 = 0.3;
 const MAGNITUDE: f64 = 10.0;
 /// CPU time within which a promise is kept.
 const PROMPT: Duration = Duration::from_secs(1);
-/// How often a case is asked again where the kubelet walked its maps in another order.
-const AGAIN: usize = 8;
+/// How often a case is asked again where the kubelet may have walked its maps in another order. A walk begins at a random
+/// one of eight places, so that the order that we take may be one of eight.
+const AGAIN: usize = 48;
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use conformance::promises::{Only, Run, Tally};
+use conformance::promises::{Only, Run};
 
 /// Says for random fillings of machines what the kubelet will do, asks its own code, and compares.
 ///
@@ -88,6 +88,7 @@ impl Promises {
                 most: self.most,
             },
         };
+        let mut file = self.exceptions.as_deref().map(made).transpose()?;
         let mut shown = 0;
         let tally = run.play(|tally, machine| {
             for exception in &tally.exceptions[shown..] {
@@ -99,26 +100,23 @@ impl Promises {
                     exception.step,
                     exception.how
                 );
+                if let Some(file) = &mut file {
+                    writeln!(file, "{}", serde_json::to_string(exception)?)?;
+                }
             }
             shown = tally.exceptions.len();
             eprint!(
                 "\r{} configurations, {} fillings, {shown} exceptions; {machine}    ",
                 tally.configurations, tally.fillings
             );
+            Ok(())
         })?;
         eprintln!();
-        if let Some(path) = &self.exceptions {
-            write(path, &tally)?;
-        }
         println!("{tally}");
         Ok(tally.is_kept())
     }
 }
 
-fn write(path: &PathBuf, tally: &Tally) -> anyhow::Result<()> {
-    let mut file = File::create(path).with_context(|| format!("failed to make {}", path.display()))?;
-    for exception in &tally.exceptions {
-        writeln!(file, "{}", serde_json::to_string(exception)?)?;
-    }
-    Ok(())
+fn made(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("failed to make {}", path.display()))
 }
