@@ -86,7 +86,7 @@ impl Run {
         }
         let program = Program { path: self.program.clone(), machines: folder.path().to_path_buf() };
         let patience = Patience { fate: self.patience, hang: self.hang };
-        let mut player = Player { program: &program, patience, worker: None };
+        let mut player = Player { program: &program, patience, worker: None, waits: 0 };
         let mut tally = Tally { machines: machines.len() as u64, ..Tally::default() };
         let numbers = (0..self.configurations)
             .filter(|number| self.only.configuration.is_none_or(|only| only == *number));
@@ -110,6 +110,7 @@ impl Run {
         player: &mut Player<'_>,
         tally: &mut Tally,
     ) -> anyhow::Result<()> {
+        player.waits = 0;
         let mut draw = Draw::of(self.seed, &machine.name, &[number]);
         let config = configurations::configuration(machine, &mut draw);
         let pages = draw::pages(machine, &mut draw);

@@ -23,10 +23,15 @@ const PROMPT: Duration = Duration::from_secs(1);
 /// one of eight places, so that the order that we take may be one of eight.
 const AGAIN: usize = 48;
 
+/// How often in a configuration the whole time is waited for an answer that is not foretold.
+const WAITS: u32 = 3;
+/// Later ones are waited for so long: whether no answer comes at once.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Where no answer is foretold.
+    /// Where no answer is foretold, the first times.
     pub(super) fate: Duration,
     /// Where an answer is.
     pub(super) hang: Duration,
@@ -46,6 +51,8 @@ pub(super) struct Player<'a> {
     pub(super) program: &'a Program,
     pub(super) patience: Patience,
     pub(super) worker: Option<Worker>,
+    /// How often an answer that was not foretold was waited for with this configuration.
+    pub(super) waits: u32,
 }
 
 /// Our answer to a step.
@@ -54,6 +61,8 @@ struct Foretold {
     /// Other answers of which the kubelet gives any.
     or_errors: Vec<String>,
     fates: Fates,
+    /// Resources of which the kubelet takes devices at random.
+    by_chance: Vec<String>,
 }
 
 /// What is to be compared next.
@@ -104,7 +113,8 @@ impl Player<'_> {
         tally.count(said.clone());
         let patience = match said {
             Said::Fate(TWICE) | Said::Promise(_) | Said::Refusal(_) | Said::NotDecided => self.patience.hang,
-            Said::Fate(_) => self.patience.fate,
+            Said::Fate(_) if self.waits < WAITS => self.patience.fate,
+            Said::Fate(_) => self.patience.fate.min(AT_ONCE),
         };
         let mut reply = self.ask(asked.last().unwrap_or(&Value::Null), patience)?;
         let mut verdict = judged(filling, &said, foretold, &reply);
@@ -137,9 +147,17 @@ impl Player<'_> {
         }
         let is_over = !matches!(reply, Reply::Answer { .. })
             || matches!(said, Said::NotDecided)
+            || verdict == Ok(Agreement::ByChance)
             || matches!(&reply, Reply::Answer { value, .. } if value.get("panic").is_some());
-        if !matches!(reply, Reply::Answer { .. }) {
-            self.worker = None;
+        match &reply {
+            Reply::Answer { took, .. } if said == Said::Fate(SLOW) => {
+                tally.late.push(took.as_secs_f64() / foretold.fates.work.seconds());
+            }
+            Reply::Answer { .. } => {}
+            Reply::Died | Reply::Silent => {
+                self.waits += 1;
+                self.worker = None;
+            }
         }
         Ok(if is_over { Next::Stop } else { Next::GoOn })
     }
@@ -171,7 +189,7 @@ fn start<'a>(filling: &Filling<'a>) -> anyhow::Result<(Option<Kubelet<'a>>, Fore
         .map_err(|what| anyhow::anyhow!("{what}"))
         .with_context(|| format!("failed to play {}", filling.machine.name))?;
     let fates = kubelet.as_ref().map(Kubelet::fates_of_start).unwrap_or_default();
-    Ok((kubelet, Foretold { value, or_errors, fates }))
+    Ok((kubelet, Foretold { value, or_errors, fates, by_chance: Vec::new() }))
 }
 
 fn foretold(kubelet: &mut Kubelet<'_>, step: &Value) -> anyhow::Result<Foretold> {
@@ -187,7 +205,8 @@ fn foretold(kubelet: &mut Kubelet<'_>, step: &Value) -> anyhow::Result<Foretold>
             break;
         }
     }
-    Ok(Foretold { value, or_errors: kubelet.take_errors(), fates: all })
+    let by_chance = by_chance(&step["pod"]);
+    Ok(Foretold { value, or_errors: kubelet.take_errors(), fates: all, by_chance })
 }
 
 const TWICE: &str = "gives CPUs twice";
@@ -217,16 +236,30 @@ fn said(what: What, foretold: &Foretold) -> Said {
     }
 }
 
+/// How the kubelet did what was said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Agreement {
+    Exactly,
+    /// But for devices that it takes at random: of those that an init container leaves to one that asks for fewer.
+    ByChance,
+}
+
 /// Whether the kubelet did what was said; else how it differs.
-fn judged(filling: &Filling<'_>, said: &Said, foretold: &Foretold, reply: &Reply) -> Result<(), String> {
+fn judged(
+    filling: &Filling<'_>,
+    said: &Said,
+    foretold: &Foretold,
+    reply: &Reply,
+) -> Result<Agreement, String> {
+    const KEPT: Result<Agreement, String> = Ok(Agreement::Exactly);
     let seconds = foretold.fates.work.seconds();
     match (said, reply) {
         (Said::Fate(SLOW), Reply::Silent)
         | (Said::Fate(NEVER), Reply::Silent | Reply::Died)
         | (Said::Fate(CRASHES), Reply::Died)
-        | (Said::NotDecided, _) => Ok(()),
+        | (Said::NotDecided, _) => KEPT,
         (Said::Fate(SLOW), Reply::Died) => match foretold.fates.fate {
-            Some(Fate::Crashes(_)) => Ok(()),
+            Some(Fate::Crashes(_)) => KEPT,
             _ => Err("the process died".to_owned()),
         },
         (Said::Fate(SLOW), Reply::Answer { value, took }) => {
@@ -241,24 +274,28 @@ fn judged(filling: &Filling<'_>, said: &Said, foretold: &Foretold, reply: &Reply
         (Said::Fate(CRASHES), Reply::Answer { value, .. }) => crashed(value),
         (Said::Fate(NEVER), Reply::Answer { .. }) => Err("answered where no answer was foretold".to_owned()),
         (_, Reply::Answer { value, took }) => {
-            same(filling, foretold, value)?;
+            let agreement = same(filling, foretold, value)?;
             if *took > PROMPT {
                 return Err(format!(
                     "answered after {took:.1?} of CPU time where {seconds:.3} s were foretold"
                 ));
             }
-            Ok(())
+            Ok(agreement)
         }
         (_, Reply::Died) => Err("died where an answer was foretold".to_owned()),
         (_, Reply::Silent) => Err("no answer where one was foretold".to_owned()),
     }
 }
 
-fn crashed(value: &Value) -> Result<(), String> {
-    if value.get("panic").is_some() { Ok(()) } else { Err("answered where a crash was foretold".to_owned()) }
+fn crashed(value: &Value) -> Result<Agreement, String> {
+    if value.get("panic").is_some() {
+        Ok(Agreement::Exactly)
+    } else {
+        Err("answered where a crash was foretold".to_owned())
+    }
 }
 
-fn same(filling: &Filling<'_>, foretold: &Foretold, real: &Value) -> Result<(), String> {
+fn same(filling: &Filling<'_>, foretold: &Foretold, real: &Value) -> Result<Agreement, String> {
     if let Some(fault) = real.get("panic") {
         return Err(format!("crashed where an answer was foretold: {fault}"));
     }
@@ -267,20 +304,29 @@ fn same(filling: &Filling<'_>, foretold: &Foretold, real: &Value) -> Result<(), 
         && (foretold.or_errors.iter().any(|own| comparable(own) == comparable(error))
             || names_all(error, &foretold.or_errors))
     {
-        return Ok(());
+        return Ok(Agreement::Exactly);
     }
     for value in [&mut own, &mut real] {
         sort(value, "invalid");
         for list in filling.case.input["devices"].as_array().into_iter().flatten() {
             if list["preferred"] != true {
-                without_ids(value, list["resource"].as_str().unwrap_or_default());
+                without_devices(value, list["resource"].as_str().unwrap_or_default(), &["devices"]);
             }
         }
     }
     if accepts(&real, &own, &Unstable::default()) {
-        return Ok(());
+        return Ok(Agreement::Exactly);
     }
-    Err(format!("differs at {}", first_difference(&real, &own, String::new())))
+    let differs = first_difference(&real, &own, String::new());
+    for resource in &foretold.by_chance {
+        for value in [&mut own, &mut real] {
+            without_devices(value, resource, &["devices", "deviceNodes"]);
+        }
+    }
+    if accepts(&real, &own, &Unstable::default()) {
+        return Ok(Agreement::ByChance);
+    }
+    Err(format!("differs at {differs}"))
 }
 
 /// The text of an error as far as it can be compared: amounts are printed as internals after that.
@@ -294,21 +340,52 @@ fn sort(value: &mut Value, name: &str) {
     }
 }
 
-/// Takes away which devices of a resource were chosen, and leaves on which nodes.
-fn without_ids(value: &mut Value, resource: &str) {
+/// Takes away what fields of these names say of a resource: which devices were chosen, or on which nodes.
+fn without_devices(value: &mut Value, resource: &str, names: &[&str]) {
     match value {
         Value::Object(fields) => {
-            if let Some(devices) = fields.get_mut("devices").and_then(Value::as_object_mut) {
-                devices.remove(resource);
-                if devices.is_empty() {
-                    fields.remove("devices");
+            for name in names {
+                if let Some(devices) = fields.get_mut(*name).and_then(Value::as_object_mut) {
+                    devices.remove(resource);
+                    if devices.is_empty() {
+                        fields.remove(*name);
+                    }
                 }
             }
-            fields.values_mut().for_each(|value| without_ids(value, resource));
+            for value in fields.values_mut() {
+                without_devices(value, resource, names);
+            }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| without_ids(value, resource)),
+        Value::Array(values) => {
+            for value in values {
+                without_devices(value, resource, names);
+            }
+        }
         _ => {}
     }
+}
+
+/// The resources of which an init container of a pod leaves more than one after it asks for.
+fn by_chance(pod: &Value) -> Vec<String> {
+    let containers = |name: &str| pod["spec"][name].as_array().cloned().unwrap_or_default();
+    let init: Vec<Value> = containers("initContainers");
+    let all: Vec<&Value> = init.iter().collect();
+    let count = |own: &Value, resource: &str| {
+        own["resources"]["limits"][resource].as_str().and_then(|count| count.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let apps = containers("containers");
+    let mut found = Vec::new();
+    for (at, own) in all.iter().enumerate().filter(|(_, own)| own["restartPolicy"] != "Always") {
+        let limits = own["resources"]["limits"].as_object().into_iter().flatten();
+        for resource in limits.map(|(name, _)| name).filter(|name| name.contains('/')) {
+            let after = all[at + 1..].iter().copied().chain(&apps);
+            let is_fewer = |later: &Value| (1..count(own, resource)).contains(&count(later, resource));
+            if after.into_iter().any(is_fewer) {
+                found.push(resource.clone());
+            }
+        }
+    }
+    found
 }
 
 fn first_difference(real: &Value, own: &Value, path: String) -> String {
@@ -355,7 +432,12 @@ mod tests {
         let case = Case::answered("admission", "", input, json!({ "hang": true })).unwrap();
         let machine = Described::new("none", MachineInfo::default());
         let filling = Filling { machine: &machine, case: &case, steps: &[], numbers: (0, 0) };
-        let foretold = Foretold { value, or_errors: vec!["one".into(), "other".into()], fates };
+        let foretold = Foretold {
+            value,
+            or_errors: vec!["one".into(), "other".into()],
+            fates,
+            by_chance: vec!["c/d".into()],
+        };
         let reply = match reply {
             None => Reply::Silent,
             Some((value, took)) => Reply::Answer { value, took: Duration::from_secs_f64(took) },
@@ -380,6 +462,15 @@ mod tests {
             // A plugin that prefers nothing may give any.
             (admitted(), Fates::default(), Some((alike, 0.1)), true),
             (admitted(), Fates::default(), Some((other.clone(), 0.1)), false),
+            (
+                json!({ "containers": [{ "devices": { "c/d": ["x"] }, "deviceNodes": { "c/d": { "0": 1 } } }] }),
+                Fates::default(),
+                Some((
+                    json!({ "containers": [{ "devices": { "c/d": ["y"] }, "deviceNodes": { "c/d": { "1": 1 } } }] }),
+                    0.1,
+                )),
+                true,
+            ),
             (admitted(), Fates::default(), Some((json!({ "admitted": false }), 0.1)), false),
             (admitted(), Fates::default(), Some((admitted(), 1.1)), false),
             (admitted(), Fates::default(), Some((panic.clone(), 0.1)), false),

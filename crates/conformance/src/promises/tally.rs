@@ -69,6 +69,8 @@ pub struct Tally {
     pub fillings: u64,
     /// What went otherwise.
     pub exceptions: Vec<Exception>,
+    /// Of the late answers that came, the time that each took as a part of what was foretold.
+    pub late: Vec<f64>,
 }
 
 /// The figures of a tally.
@@ -132,8 +134,18 @@ impl fmt::Display for Tally {
             };
             writeln!(f, "| {said} | {of} | {count} |")?;
         }
-        let Figures { promises, refusals, fates, not_decided } = self.figures();
         writeln!(f)?;
+        let (least, most) =
+            self.late.iter().fold((f64::MAX, 0.0), |(least, most), part| (part.min(least), part.max(most)));
+        if !self.late.is_empty() {
+            writeln!(
+                f,
+                "{} of the late answers came in the time given, after {least:.1} to {most:.1} times the seconds foretold.",
+                self.late.len()
+            )?;
+            writeln!(f)?;
+        }
+        let Figures { promises, refusals, fates, not_decided } = self.figures();
         write!(
             f,
             "{promises} ✔, {refusals} ✘, {fates} fates, {not_decided} not decided; {} exceptions",
