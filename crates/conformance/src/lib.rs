@@ -17,6 +17,7 @@ mod cpu;
 mod memory;
 mod device;
 mod admission;
+pub mod promises;
 
 pub use case::{Case, Expected, Listed, NotACase, Outcome};
 pub use compare::Unstable;

@@ -1,10 +1,9 @@
 //! What is said of a kubelet before it is asked, and what it then does.
 //!
 //! Machines of a folder, random configurations, and on each random fillings: pods that come and go, restarts, changes of
-//! devices. For each step our answer is made first, with [what becomes of the kubelet](fate) beside it; then the kubelet's
+//! devices. For each step our answer is made first, with [what becomes of the kubelet](kubelet_fates) beside it; then the kubelet's
 //! own code is asked, in a process that may crash or hang. Nothing is drawn from answers.
 
-pub mod fate;
 mod tally;
 mod worker;
 mod draw;

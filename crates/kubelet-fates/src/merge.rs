@@ -20,6 +20,11 @@ pub(crate) fn combined(answer: Answer<'_>, view: &KubeletView, is_single: bool) 
         Affinity::Any => hint.is_preferred(),
         Affinity::Nodes(mask) => mask.len() == 1 && hint.is_preferred(),
     };
+    // An empty list counts as a hint without nodes that is not preferred.
+    let answer = match answer {
+        Answer::Family(family) if family.accepts_nothing() => Answer::Impossible,
+        other => other,
+    };
     match answer {
         Answer::Impossible if is_single => 0.0,
         Answer::NoOpinion | Answer::Impossible => 1.0,
@@ -62,6 +67,7 @@ impl Merge {
             .map(|(_, answer)| match answer {
                 Answer::NoOpinion => vec![(None, true)],
                 Answer::Impossible => vec![(None, false)],
+                Answer::Family(family) if family.accepts_nothing() => vec![(None, false)],
                 Answer::List(list) => list.iter().map(|listed| of(listed.hint)).collect(),
                 Answer::Family(family) => {
                     let masks = family.masks().iter().map(|(mask, _)| *mask);

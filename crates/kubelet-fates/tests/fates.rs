@@ -3,7 +3,7 @@
 
 use device_manager::Replies;
 use k8s_quantity::{Format, Quantity};
-use kubelet_fates::{Crash, Fate, Fates, Kubelet, of_pod};
+use kubelet_fates::{Crash, Fate, Fates, Kubelet, of_pod, of_restart};
 use pod_spec::{Container, Pod};
 use pod_spec::{PodLevelResources, ResourceList, Role};
 use serde_json::json;
@@ -103,6 +103,33 @@ fn crashes_are_known_by_what_is_missing() {
 }
 
 #[test]
+fn a_restart_comes_to_the_same_pod_again() {
+    let view = machine(&[0, 1, 2, 3]);
+    let text = json!({
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+        "cpuManagerPolicy": "static", "reservedSystemCPUs": "0,8,16,24",
+        "cpuManagerPolicyOptions": { "distribute-cpus-across-numa": "true", "full-pcpus-only": "true" },
+    })
+    .to_string();
+    let config = read_kubelet_config(&Source { name: "config", text: &text }).unwrap().config;
+    let node = Node::start(&view, &config, None, Compat::KUBELET).unwrap();
+    let pods: Vec<Pod> = [("small", 0), ("hangs", 22), ("later", 2)]
+        .map(|(name, cpus)| {
+            let limits: ResourceList = [("cpu", cpus), ("memory", 1 << 30)]
+                .map(|(name, amount)| (name.into(), Quantity::from_units(amount, Format::BinarySi)))
+                .into();
+            let container =
+                Container { name: "main".into(), role: Role::App, requests: limits.clone(), limits };
+            Pod::new("default", name, vec![container]).with_defaults(PodLevelResources::Count)
+        })
+        .into();
+    let kubelet = Kubelet { node: &node, view: &view, config: &config };
+    let known = of_restart(kubelet, &node.empty_ledger(), &pods);
+    let fates: Vec<_> = known.into_iter().map(|(_, fates)| fates.fate).collect();
+    assert_eq!(fates, [None, Some(Fate::NeverAnswers)]);
+}
+
+#[test]
 fn combinations_are_the_product_of_the_lists() {
     let fields = |policy: &str| {
         json!({
@@ -116,4 +143,7 @@ fn combinations_are_the_product_of_the_lists() {
     assert!((of("single-numa-node").combinations - 9.0).abs() < 0.1, "{:?}", of("single-numa-node"));
     assert!(of("none").combinations.abs() < 0.1);
     assert!((of("none").memory - 7.0).abs() < 0.1);
+    // No set of nodes has so many CPUs: a hint without nodes takes the place of a list.
+    let none = known(&[0, 1, 2], fields("restricted"), &[("cpu", 23), ("memory", 1 << 30)]).work;
+    assert!((none.combinations - 7.0).abs() < 0.1, "{none:?}");
 }

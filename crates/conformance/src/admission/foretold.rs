@@ -6,7 +6,7 @@ use topology_model::MachineInfo;
 use super::node::{Machine, configuration};
 use super::sequence::{Kubelet, identity};
 use crate::case::Case;
-use crate::promises::fate::{self, Fates};
+use kubelet_fates::Fates;
 
 /// A start: the kubelet if there is one, what it prints, and all errors of which it reports any.
 type Start<'a> = (Option<Kubelet<'a>>, Value, Vec<String>);
@@ -62,10 +62,10 @@ impl<'a> Kubelet<'a> {
     }
 
     pub(crate) fn fates_of_start(&self) -> Fates {
-        fate::of_configuration(self.as_asked())
+        kubelet_fates::of_configuration(self.as_asked())
     }
 
-    pub(super) const fn as_asked(&self) -> fate::Kubelet<'_> {
-        fate::Kubelet { node: &self.node, view: &self.machine.view, config: &self.config }
+    pub(super) const fn as_asked(&self) -> kubelet_fates::Kubelet<'_> {
+        kubelet_fates::Kubelet { node: &self.node, view: &self.machine.view, config: &self.config }
     }
 }

@@ -18,7 +18,7 @@ use super::reserved::listed;
 use super::show::{Known, allocatable_memory, container, metrics, state};
 use crate::case::{Case, Expected, Outcome, text};
 use crate::corpus::Corpus;
-use crate::promises::fate::{Fates, of_pod};
+use kubelet_fates::{Fates, of_pod};
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {

@@ -6,12 +6,12 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::draw::Described;
-use super::fate::{Fate, Fates};
 use super::tally::{Exception, Said, Tally, What};
 use super::worker::{self, Program, Reply, Worker};
 use crate::admission::{Kubelet, names_all};
 use crate::case::Case;
 use crate::compare::{Unstable, accepts};
+use kubelet_fates::{Fate, Fates};
 
 /// Below so many seconds an answer is foretold to come within one.
 const SOON: f64 = 0.3;
@@ -222,8 +222,9 @@ fn said(what: What, foretold: &Foretold) -> Said {
         Some(Fate::Crashes(_)) => Said::Fate(CRASHES),
         Some(Fate::NeverAnswers) => Said::Fate(NEVER),
         Some(Fate::GivesTwice(_)) => Said::Fate(TWICE),
-        None if *is_cut => Said::NotDecided,
-        None => {
+        Some(Fate::AnswersLate(_)) => Said::Fate(SLOW),
+        None | Some(Fate::CannotRestart(_)) if *is_cut => Said::NotDecided,
+        None | Some(Fate::CannotRestart(_)) => {
             let is_refused = |answer: &Value| answer["admitted"] == false;
             let again = value["readmit"].as_array().into_iter().flatten();
             let is_not_started = value.get("error").is_some() || value.get("invalid").is_some();
@@ -423,8 +424,8 @@ fn as_case(filling: &Filling<'_>, asked: &[Value]) -> Value {
 mod tests {
     use topology_model::MachineInfo;
 
-    use super::super::fate::{Crash, Work};
     use super::*;
+    use kubelet_fates::{Crash, Work};
 
     /// What is wrong with an answer after so many seconds, `None`: no answer.
     fn wrong(value: Value, fates: Fates, reply: Option<(Value, f64)>) -> Option<String> {
