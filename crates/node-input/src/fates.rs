@@ -2,7 +2,6 @@
 //! tried.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
 
 use device_manager::Replies;
 use kubelet_fates::{Fate, Kubelet};
@@ -12,6 +11,7 @@ use topology_admission::{Ledger, Placement, Verdict};
 
 use crate::node::LoadedNode;
 use crate::other_rules::OtherRules;
+use crate::ways_out::WayOut;
 
 /// What happens, and the changes that avoid it, each with its result.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,23 +22,14 @@ pub struct FateOfPod {
     pub avoided_by: Vec<String>,
 }
 
-/// The same node by other rules, for each fault that they avoid; made when the first pod meets the fault.
-#[derive(Clone, Default)]
-pub(crate) struct WaysOut(Arc<RwLock<BTreeMap<Fault, Arc<Vec<WayOut>>>>>);
-
-/// A change, and the node with it.
-struct WayOut {
-    change: String,
-    node: LoadedNode,
-}
-
 impl LoadedNode {
     /// What happens in place of the kubelet's answer on `pod`, or with it; `None`: it is answered as
     /// [`Node::admission`](topology_admission::Node::admission) says, or topolet decides here.
     #[must_use]
     pub fn fate(&self, before: &Ledger, pod: &Pod, replies: &Replies) -> Option<FateOfPod> {
         let fate = Kubelet::of(&self.node)?.fate(before, pod, replies)?;
-        let ways = self.ways_out(fate.fault());
+        let fault = fate.fault();
+        let ways = self.ways_out.of(fault, || self.find_ways_out(fault));
         let tried = ways.iter().filter_map(|way| {
             let ledger = self.restarted_as(&way.node, before).ok()?;
             if Kubelet::of(&way.node.node)?.fate(&ledger, pod, replies).is_some() {
@@ -53,16 +44,7 @@ impl LoadedNode {
         Some(FateOfPod { fate, avoided_by })
     }
 
-    fn ways_out(&self, fault: Fault) -> Arc<Vec<WayOut>> {
-        let known = self.ways_out.0.read().unwrap_or_else(PoisonError::into_inner).get(&fault).cloned();
-        known.unwrap_or_else(|| {
-            let found = Arc::new(self.find_ways_out(fault));
-            self.ways_out.0.write().unwrap_or_else(PoisonError::into_inner).insert(fault, found.clone());
-            found
-        })
-    }
-
-    fn find_ways_out(&self, fault: Fault) -> Vec<WayOut> {
+    fn find_ways_out(&self, fault: Fault) -> Vec<WayOut<Self>> {
         let config = self.config();
         let without = |option: &str, options: &BTreeMap<String, String>| {
             let is_on = |name: &&String| {

@@ -5,6 +5,7 @@ mod node;
 mod node_release;
 mod other_rules;
 mod fates;
+mod ways_out;
 mod machine;
 mod load;
 mod memory;

@@ -21,13 +21,13 @@ use topology_model::{CpuTable, KubeletView};
 
 use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
-use crate::fates::WaysOut;
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
 use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
 use crate::packed::{Gap, Packed};
 use crate::sources::{MachineSource, RulesSource};
+use crate::ways_out::WaysOut;
 
 /// Where no configuration is known, and more than this machine may be meant.
 const NO_CONFIGURATION: &str = "no configuration of a kubelet was given or found";
@@ -59,7 +59,7 @@ pub struct LoadedNode {
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
     pub(crate) rules: Arc<DecidesBy>,
-    pub(crate) ways_out: WaysOut,
+    pub(crate) ways_out: WaysOut<Self>,
 }
 
 /// What the decisions of a node depend on besides what runs on it, as far as a kubelet reads it anew when it starts.

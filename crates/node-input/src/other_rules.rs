@@ -7,8 +7,8 @@ use node_config::{OwnOptions, Strategy};
 use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, RunningPods};
 
-use crate::fates::WaysOut;
 use crate::node::{DecidesBy, Keeping, LoadedNode, hazards, refuse_invalid, start_failed};
+use crate::ways_out::WaysOut;
 
 /// Options of the static CPU policy that need a feature gate which is off by default.
 const ALPHA_OPTIONS: [&str; 2] = ["align-by-socket", "distribute-cpus-across-cores"];
