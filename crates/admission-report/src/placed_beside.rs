@@ -70,10 +70,8 @@ pub(crate) fn few_pages(f: &mut fmt::Formatter<'_>, few: &[FewPages]) -> fmt::Re
 
 /// The sentence about parts of cores.
 pub(crate) fn part_of_core(f: &mut fmt::Formatter<'_>, part: &CpuSet, rest: &CpuSet) -> fmt::Result {
-    let (noun, core) = if part.len() == 1 { ("CPU", "core") } else { ("CPUs", "cores") };
-    let others = if rest.len() == 1 { "CPU" } else { "CPUs" };
-    write!(
-        f,
-        "it holds a part of its {core} alone: {noun} {part}, without {others} {rest}, on which others may run"
-    )
+    let noun = |cpus: &CpuSet| if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let what = if (part.len(), rest.len()) == (1, 1) { "half a core" } else { "parts of cores" };
+    let (own, others) = (noun(part), noun(rest));
+    write!(f, "it holds {what}: {own} {part} without {others} {rest}, on which others may run")
 }
