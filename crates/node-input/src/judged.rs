@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use admission_report::Notice;
-use node_config::DecidedBy;
+use node_config::{DecidedBy, KubeletConfiguration};
 use node_output::JudgedBy;
 use node_state::{FindingLine, Quarantine, StateFolder};
 use topology_admission::Compat;
@@ -61,6 +61,18 @@ impl JudgedNode {
 }
 
 impl LoadedNode {
+    /// A node with a changed configuration, which looks at state files as the program that decides does when it starts.
+    ///
+    /// # Errors
+    /// Something cannot be read, or the program does not start with the configuration.
+    pub fn starting(
+        machine: &LoadedMachine,
+        rules: &RulesSource,
+        change: impl FnOnce(&mut KubeletConfiguration),
+    ) -> anyhow::Result<Self> {
+        Self::with(machine, rules, None, strict(decided_by(machine, rules)?), change)
+    }
+
     /// A node that looks at state files as strictly as a kubelet that starts, whichever program decides: what this takes both
     /// take.
     ///

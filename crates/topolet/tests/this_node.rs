@@ -175,10 +175,10 @@ fn a_configuration_is_checked_with_the_state_of_the_node() {
     let check = |config: &str| check_for("kubelet", config);
     // Pods hold what this reserves.
     let (text, status) = check(&CONFIG.replace("0,24,48,72", "0-3,48-51"));
-    assert!(text.contains("! the kubelet would not start from this state: "), "{text}");
+    assert!(text.contains("✘ state   the kubelet does not start: start cpu manager error: "), "{text}");
     assert!(text.contains("`topolet state check` says more") && status == Some(2), "{text}");
     let (text, status) = check(&CONFIG.replace("static", "none"));
-    assert!(text.contains("would not start from this state") && status == Some(2), "{text}");
+    assert!(text.contains("✘ state   the kubelet does not start: ") && status == Some(2), "{text}");
     let (text, status) = check(CONFIG);
     assert!(!text.contains("would not start") && status == Some(0), "{text}");
     // Strict reservation is proposed, and the state has reserved CPUs among the shared ones.

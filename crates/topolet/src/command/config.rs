@@ -7,16 +7,17 @@ use config_advice::{
 };
 use node_config::KubeletConfiguration;
 use node_input::{
-    IdentitySource, KubeletVersion, LoadedMachine, LoadedNode, ReadConfiguration, Residents, ResidentsSource,
-    RulesSource,
+    IdentitySource, JudgedNode, KubeletVersion, LoadedMachine, LoadedNode, ReadConfiguration, Residents,
+    ResidentsSource, RulesSource,
 };
-use node_output::{Document, Format};
+use node_output::{Document, Format, JudgedBy};
+use node_state::{RefusedAgain, Restart, RestartOutcome};
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
 use super::examples;
-use crate::advice::{self, Checked, Finding, Given};
-use crate::arguments::{MachineArguments, OutputArguments, programs};
+use crate::advice::{self, Checked, Expected, Finding, Given};
+use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, programs};
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 
@@ -61,6 +62,8 @@ pub(crate) struct ConfigCheckArguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
+    pub(crate) residents: ResidentsArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -74,56 +77,100 @@ pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result
 struct StateBeside {
     /// Which files, and which pods they are about.
     beside: String,
-    /// Why a kubelet does not start from them with the configuration; `None`: it does.
-    refused: Option<String>,
-    /// The same with what is proposed.
-    refused_later: Option<String>,
+    now: Started,
+    /// With what is proposed; `None`: a kubelet does not start with that on the machine.
+    later: Option<Started>,
 }
+
+/// What a start of the kubelet from the files comes to: why it does not start, or what becomes of the pods.
+type Started = Result<Restart, String>;
 
 impl StateBeside {
     /// `None`: the machine has no state, or a kubelet does not get so far with the configuration.
     fn look(
         machine: &LoadedMachine,
         rules: &RulesSource,
+        given: &ResidentsSource,
         config: &KubeletConfiguration,
         proposal: &KubeletConfiguration,
     ) -> anyhow::Result<Option<Self>> {
-        let own = ResidentsSource::default();
-        let Some(resident) = own.of_node(machine.packed.as_deref())? else { return Ok(None) };
-        let with = |config: &KubeletConfiguration| {
+        let Some(resident) = given.of_node(machine.packed.as_deref())? else { return Ok(None) };
+        let with = |config: &KubeletConfiguration| -> Option<Started> {
             let change = |own: &mut KubeletConfiguration| own.clone_from(config);
-            let node = LoadedNode::changed(machine, rules, None, change).ok()?;
-            Some(Residents::new(&node, &own, &resident))
-        };
-        let why = |error: anyhow::Error| {
-            let text = error.root_cause().to_string();
-            text.lines().next().unwrap_or_default().to_owned()
+            let node = LoadedNode::starting(machine, rules, change).ok()?;
+            if let Err(error) = Residents::new(&node, given, &resident) {
+                let text = error.root_cause().to_string();
+                return Some(Err(text.lines().next().unwrap_or_default().to_owned()));
+            }
+            let by = JudgedBy::Configured(node.line.clone());
+            Some(Ok(JudgedNode { node, by, notices: Vec::new() }.next_restart(&resident)))
         };
         let Some(now) = with(config) else { return Ok(None) };
         let pods = resident.folder.holders().map_or(0, |holders| holders.len());
         let named =
             resident.names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
         let pods = if pods == 1 { "1 pod holds".to_owned() } else { format!("{pods} pods hold") };
+        let again = match &now {
+            Ok(restart) if restart.outcome == RestartOutcome::AdmitsAll => {
+                "; a restart with this configuration keeps that, and admits every pod that runs again"
+            }
+            _ => "",
+        };
         Ok(Some(Self {
-            beside: format!("{pods} something by {}{named}", resident.from),
-            refused: now.err().map(why),
-            refused_later: with(proposal).and_then(Result::err).map(why),
+            beside: format!("{pods} something by {}{named}{again}", resident.from),
+            now,
+            later: with(proposal),
         }))
     }
 
-    fn note(&self, changes: &[Change]) -> Option<String> {
-        let later = |why: &String| {
-            format!(
-                "with what is proposed {why}: drain the node first, and remove the state files before the kubelet starts again"
-            )
+    /// What a start with the configuration does to what runs.
+    fn findings(&self) -> Vec<Finding> {
+        let finding = |severity, text: String, help: Option<&String>| Finding {
+            field: STATE.to_owned(),
+            file: None,
+            line: None,
+            severity,
+            text,
+            expected: help.map(|help| Expected::Text(help.clone())),
         };
-        match (&self.refused, &self.refused_later) {
-            (Some(why), _) => Some(format!("{why}; `topolet state check` says more")),
-            (None, Some(why)) if !changes.is_empty() => Some(later(why)),
-            (None, _) => None,
+        match &self.now {
+            Err(why) => {
+                // The line says that the kubelet does not start.
+                let why = why.strip_prefix("the kubelet would not start from this state: ").unwrap_or(why);
+                let text = format!("{why}; `topolet state check` says more");
+                vec![finding(Severity::Refused, text, None)]
+            }
+            Ok(restart) => {
+                let refused = restart.refused.iter().map(|again| {
+                    let RefusedAgain { pod, reason, cause, help, .. } = again;
+                    let text = format!("the next restart refuses {pod}, which runs ({reason}): {cause}");
+                    finding(Severity::Harmful, text, Some(help))
+                });
+                refused.collect()
+            }
         }
     }
+
+    fn notes(&self, changes: &[Change]) -> Vec<String> {
+        let not_known = self.now.as_ref().ok().and_then(|restart| restart.not_known.as_ref());
+        let not_known =
+            not_known.map(|why| format!("what a restart does to all that runs is not known: {why}"));
+        let later = match (&self.now, &self.later) {
+            (Ok(_), Some(Err(why))) => Some(format!(
+                "with what is proposed {why}: drain the node first, and remove the state files before the kubelet starts again"
+            )),
+            (Ok(now), Some(Ok(later))) if later.refused.len() > now.refused.len() => Some(format!(
+                "with what is proposed the next restart refuses {} of the pods that run: drain the node first",
+                later.refused.len()
+            )),
+            _ => None,
+        };
+        not_known.into_iter().chain(later.filter(|_| !changes.is_empty())).collect()
+    }
 }
+
+/// What findings on state files are about, in the place of a field.
+const STATE: &str = "state";
 
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
@@ -138,8 +185,8 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         decided_by: Some(arguments.target),
         ..RulesSource::default()
     };
-    let rules =
-        rules.of_node(&IdentitySource::default(), &ResidentsSource::default(), machine.packed.as_deref())?;
+    let residents = arguments.residents.source();
+    let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
     if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
         screen.warn(doubt);
     }
@@ -165,8 +212,12 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(profile) = &read.profile {
         findings.extend(advice::profile::findings(profile, &proposal, view.cpus().all()));
     }
-    let state = StateBeside::look(&machine, &source, &read.config, &proposal)?;
-    let is_wrong = !findings.is_empty() || state.as_ref().is_some_and(|state| state.refused.is_some());
+    let state = StateBeside::look(&machine, &source, &residents, &read.config, &proposal)?;
+    let of_state: Vec<Finding> = state.iter().flat_map(StateBeside::findings).collect();
+    let keeps_from_start = of_state.iter().any(|finding| finding.severity == Severity::Refused);
+    let at = if keeps_from_start { refused } else { findings.len() };
+    findings.splice(at..at, of_state);
+    let is_wrong = !findings.is_empty();
     let changes = changes(&read.config, &proposal);
     let given = Given { name: &read.name, text: &text, kind: read.kind };
     if arguments.propose {
@@ -204,7 +255,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let of_proposal = notes(&proposal, &view, target);
     let of_proposal = of_proposal.iter().filter(|note| !is_said(note));
     let mut notes: Vec<String> = held_back.iter().chain(of_proposal).map(ToString::to_string).collect();
-    notes.extend(state.as_ref().and_then(|state| state.note(&changes)));
+    notes.extend(state.iter().flat_map(|state| state.notes(&changes)));
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),
