@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
+use k8s_quantity::{Amount, Format, Quantity};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
 use node_state::{PodNames, Quarantine, StateFolder};
-use pod_spec::{PodUid, ResourceName};
+use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
 
 use crate::node::LoadedNode;
@@ -75,6 +76,43 @@ impl LoadedNode {
         }
     }
 
+    /// Why the pods of a list are evidently those of another node, as text to be shown: one is bound to it, or they request
+    /// more than the machine has. `None`: nothing speaks against it.
+    pub fn why_not_its_pods<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Option<String> {
+        let pods: Vec<&Pod> = pods.into_iter().collect();
+        let own = self.node.identity().map(|identity| identity.name.as_str());
+        let bound = pods.iter().find_map(|pod| {
+            let name = pod.constraints.node_name.as_deref()?;
+            own.is_some_and(|own| own != name).then(|| (format!("{}/{}", pod.namespace, pod.name), name))
+        });
+        if let (Some((pod, theirs)), Some(own)) = (bound, own) {
+            return Some(format!(
+                "the list of running pods is of another node: pod {pod} is bound to {theirs}, and this node is called {own}"
+            ));
+        }
+        let rules = self.node.pod_rules().pod_level;
+        let requests: Vec<_> =
+            pods.iter().map(|pod| pod.effective(Amounts::Requests, rules, Overhead::Added)).collect();
+        let sum = |resource: &str, of: fn(&Quantity) -> i64| {
+            let amounts = requests.iter().filter_map(|requests| requests.get(resource));
+            amounts.map(of).fold(0_i64, i64::saturating_add)
+        };
+        let (cpus, memory) = (sum("cpu", Quantity::milli_value), sum("memory", Quantity::value));
+        let bytes = |value: i64| Amount::Bytes(u64::try_from(value).unwrap_or(0));
+        let (all_cpus, all_memory) = (self.view().cpus().num_cpus(), self.view().memory_capacity());
+        let (asked, there) = if i64::try_from(all_cpus).is_ok_and(|all| cpus > all.saturating_mul(1000)) {
+            (format!("{} CPUs", Quantity::from_milli(cpus, Format::DecimalSi)), all_cpus.to_string())
+        } else if i64::try_from(all_memory).is_ok_and(|all| memory > all) {
+            (format!("{} of memory", bytes(memory)), Amount::Bytes(all_memory).to_string())
+        } else {
+            return None;
+        };
+        let machine = &self.line.machine;
+        Some(format!(
+            "the list of running pods is of another node: they request {asked}, and machine {machine} has {there}"
+        ))
+    }
+
     /// Why nothing is known of what runs here; empty: nothing does, as on a machine without a kubelet.
     fn why_unknown(&self) -> Vec<String> {
         let root = self.packed.as_deref().and_then(Packed::state_root);
@@ -135,6 +173,7 @@ impl Residents {
             )
         }));
         notes.extend(devices_lost(folder));
+        notes.extend(node.why_not_its_pods(ledger.pods()));
         notes.extend(gone(folder, names, from));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
         let quarantine = match root {

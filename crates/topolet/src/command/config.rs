@@ -80,6 +80,8 @@ struct StateBeside {
     now: Started,
     /// With what is proposed; `None`: a kubelet does not start with that on the machine.
     later: Option<Started>,
+    /// What of what runs is not known, as text to be shown.
+    notes: Vec<String>,
 }
 
 /// What a start of the kubelet from the files comes to: why it does not start, or what becomes of the pods.
@@ -95,17 +97,21 @@ impl StateBeside {
         proposal: &KubeletConfiguration,
     ) -> anyhow::Result<Option<Self>> {
         let Some(resident) = given.of_node(machine.packed.as_deref())? else { return Ok(None) };
-        let with = |config: &KubeletConfiguration| -> Option<Started> {
+        let with = |config: &KubeletConfiguration| -> Option<(Started, Vec<String>)> {
             let change = |own: &mut KubeletConfiguration| own.clone_from(config);
             let node = LoadedNode::starting(machine, rules, change).ok()?;
-            if let Err(error) = Residents::new(&node, given, &resident) {
-                let text = error.root_cause().to_string();
-                return Some(Err(text.lines().next().unwrap_or_default().to_owned()));
-            }
+            let residents = match Residents::new(&node, given, &resident) {
+                Ok(residents) => residents,
+                Err(error) => {
+                    let text = error.root_cause().to_string();
+                    return Some((Err(text.lines().next().unwrap_or_default().to_owned()), Vec::new()));
+                }
+            };
             let by = JudgedBy::Configured(node.line.clone());
-            Some(Ok(JudgedNode { node, by, notices: Vec::new() }.next_restart(&resident)))
+            let restart = JudgedNode { node, by, notices: Vec::new() }.next_restart(&resident);
+            Some((Ok(restart), residents.notes))
         };
-        let Some(now) = with(config) else { return Ok(None) };
+        let Some((now, notes)) = with(config) else { return Ok(None) };
         let pods = resident.folder.holders().map_or(0, |holders| holders.len());
         let named =
             resident.names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
@@ -119,7 +125,8 @@ impl StateBeside {
         Ok(Some(Self {
             beside: format!("{pods} something by {}{named}{again}", resident.from),
             now,
-            later: with(proposal),
+            later: with(proposal).map(|(started, _)| started),
+            notes,
         }))
     }
 
@@ -165,7 +172,8 @@ impl StateBeside {
             )),
             _ => None,
         };
-        not_known.into_iter().chain(later.filter(|_| !changes.is_empty())).collect()
+        let later = later.filter(|_| !changes.is_empty());
+        self.notes.iter().cloned().chain(not_known).chain(later).collect()
     }
 }
 

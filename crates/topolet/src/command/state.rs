@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use admission_report::Notice;
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_input::{IdentitySource, LIVE, LoadedMachine, Packed, Resident, ResidentsSource};
@@ -133,6 +134,10 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     let judged = machine.judge(&source, &resident, &rules, None)?;
     for warning in judged.warnings() {
         screen.warn(warning);
+    }
+    let pods = resident.names.specs().values().map(AsRef::as_ref);
+    if let Some(other) = judged.node.why_not_its_pods(pods).filter(|_| judged.by.has_machine()) {
+        screen.warn(Notice::warning(other));
     }
     let findings = judged.findings(&resident, &quarantine(&resident)?);
     let restart = judged.next_restart(&resident);
