@@ -189,6 +189,35 @@ impl LoadedMachine {
     }
 }
 
+impl LoadedMachine {
+    /// Devices that a plugin lists without a NUMA node, though the kernel has one for their PCI functions; `addresses` has
+    /// those whose ids are none.
+    pub(crate) fn without_nodes(
+        &self,
+        resource: &ResourceName,
+        devices: &[Device],
+        addresses: &BTreeMap<DeviceId, PciAddress>,
+    ) -> Option<Notice> {
+        let machine = self.machine.as_ref().filter(|machine| machine.nodes().len() > 1)?;
+        let near = devices.iter().filter(|device| device.topology.ids().is_empty()).filter_map(|device| {
+            let address = addresses.get(&device.id).copied().or_else(|| device.id.as_str().parse().ok())?;
+            let node = machine.device(address)?.node.reported()?;
+            Some(format!("{address} on NUMA {node}"))
+        });
+        let near: Vec<String> = near.collect();
+        let first = near.first()?;
+        let (count, more) = match near.len() {
+            1 => ("1 device".to_owned(), String::new()),
+            many => (format!("{many} devices"), " the first of them".to_owned()),
+        };
+        let comma = if more.is_empty() { "" } else { "," };
+        Some(Notice::warning(format!(
+            "{resource}: the plugin lists {count} without a NUMA node, and the kernel has one, {first}{comma}{more}: the kubelet \
+             aligns nothing with them, so CPUs and memory of a pod may be on another NUMA node than its devices"
+        )))
+    }
+}
+
 /// The functions that a pool takes of those that no pool before it has.
 fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress>) -> Vec<Device> {
     let mut devices = Vec::new();

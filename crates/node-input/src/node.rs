@@ -373,7 +373,7 @@ fn packed_config(machine: &LoadedMachine) -> Option<(&Packed, &[u8])> {
     Some((packed, packed.config.as_deref()?))
 }
 
-/// The devices that are given, else the machine's own, and what of them is not judged.
+/// The devices that are given, else the machine's own, and what of them is not judged or not as the machine has it.
 ///
 /// # Errors
 /// They do not fit the machine.
@@ -384,11 +384,13 @@ pub fn inventory_of(
 ) -> anyhow::Result<(Inventory, Vec<Notice>)> {
     let mut inventory = Inventory::new(view.nodes().clone());
     let Some(text) = device_text(machine, devices) else { return Ok((inventory, Vec::new())) };
-    let not_judged = text.not_judged()?.into_iter().collect();
+    let mut notices = text.not_judged()?;
+    let addresses = text.addresses()?;
     for (resource, devices) in text.devices(machine, view.nodes())? {
+        notices.extend(machine.without_nodes(&resource, &devices, &addresses));
         inventory = inventory.with(resource, devices);
     }
-    Ok((inventory, not_judged))
+    Ok((inventory, notices))
 }
 
 fn device_text(machine: &LoadedMachine, given: Option<DeviceText>) -> Option<DeviceText> {
