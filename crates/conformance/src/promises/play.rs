@@ -175,8 +175,11 @@ impl Player<'_> {
         let mut last = Reply::Died;
         for line in asked {
             last = self.ask(line, patience)?;
-            if !matches!(last, Reply::Answer { .. }) {
-                break;
+            // On another way the kubelet may be dead earlier.
+            let is_dead = |value: &Value| value.get("panic").is_some() || value.get("error").is_some();
+            match &last {
+                Reply::Answer { value, .. } if !is_dead(value) => {}
+                _ => break,
             }
         }
         Ok(last)

@@ -80,11 +80,19 @@ impl Setting<'_> {
         named(name, &json!({ "containers": [container("part", &limits)] }))
     }
 
-    /// A pod that takes all cores but about one on each node.
+    /// A pod that takes all cores but about one on each node; often so many that an odd number of CPUs is left on each,
+    /// and what is left over for two of them is one CPU each too much.
     pub(super) fn nearly_all(&self, name: &str, draw: &mut Draw) -> Value {
         let (threads, nodes) = (self.machine.threads(), self.machine.with_cpus().count() as u64);
-        let cores = (self.machine.cpus() / threads).saturating_sub(draw.between(nodes / 2, 2 * nodes)).max(1);
-        let limits = amounts([("cpu", (cores * threads).to_string()), ("memory", "1Gi".into())]);
+        let left = draw.one_of(&[3, 5]);
+        let free = self.machine.cpus_of_node(draw).saturating_sub(1);
+        let cpus = if nodes > left && threads == 2 && free > left && draw.percent(60) {
+            nodes * (free - left) + 2 * left
+        } else {
+            let cores = self.machine.cpus() / threads;
+            cores.saturating_sub(draw.between(nodes / 2, 2 * nodes)).max(1) * threads
+        };
+        let limits = amounts([("cpu", cpus.to_string()), ("memory", "1Gi".into())]);
         named(name, &json!({ "containers": [container("most", &limits)] }))
     }
 
