@@ -48,8 +48,11 @@ impl<'h> HostState<'h> {
             replies.insert(question.clone(), reply);
         };
         let fate = Kubelet::of(self.host.node).and_then(|own| own.fate(&self.ledger, pod, &replies));
-        if let Some(fate) = fate.filter(|fate| !fate.is_waited_for()) {
-            return Arrived::Fated(fate);
+        match fate {
+            // It runs there, with harm that a simulation without restarts does not see.
+            Some(Fate::GivesTwice(_) | Fate::CannotRestart(_)) | None => {}
+            Some(fate) if fate.is_waited_for() => {}
+            Some(fate) => return Arrived::Fated(fate),
         }
         let verdict = attempt.verdict.clone();
         if let Ok(after) = self.ledger.commit(attempt) {
