@@ -158,6 +158,12 @@ impl StateBeside {
         }
     }
 
+    /// Adds [`Self::findings`]: what keeps the kubelet from starting behind the first `refused`, which do too.
+    fn add_to(&self, findings: &mut Vec<Finding>, refused: usize) {
+        let at = if self.now.is_err() { refused } else { findings.len() };
+        findings.splice(at..at, self.findings());
+    }
+
     fn notes(&self, changes: &[Change]) -> Vec<String> {
         let not_known = self.now.as_ref().ok().and_then(|restart| restart.not_known.as_ref());
         let not_known =
@@ -221,10 +227,9 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         findings.extend(advice::profile::findings(profile, &proposal, view.cpus().all()));
     }
     let state = StateBeside::look(&machine, &source, &residents, &read.config, &proposal)?;
-    let of_state: Vec<Finding> = state.iter().flat_map(StateBeside::findings).collect();
-    let keeps_from_start = of_state.iter().any(|finding| finding.severity == Severity::Refused);
-    let at = if keeps_from_start { refused } else { findings.len() };
-    findings.splice(at..at, of_state);
+    if let Some(state) = &state {
+        state.add_to(&mut findings, refused);
+    }
     let is_wrong = !findings.is_empty();
     let changes = changes(&read.config, &proposal);
     let given = Given { name: &read.name, text: &text, kind: read.kind };
