@@ -21,6 +21,7 @@ macro_rules! table {
     ($($name:ident $page:literal $title:literal = [$v34:ident, $v35:ident, $v36:ident, $v37:ident],
        $consequence:literal, $cure:literal;)*) => {
         /// A fault of the kubelet that its own code has shown: `cargo xtask kubelet-faults` reproduces each.
+        #[expect(clippy::doc_markdown, reason = "titles of pages, with names of the kubelet's code")]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         pub enum Fault {
             $(#[doc = $title] $name,)*

@@ -213,7 +213,7 @@ pub(super) fn decide(
     match (format, list) {
         (_, Some(list)) => screen.print(&list.end())?,
         (Format::Table, None) if told.summary || tally.pods() > 1 => {
-            screen.show(&format!("\n{tally}\n"))?;
+            screen.show(&format!("\n{}", screen.page.wrapped(&tally.to_string(), 2)))?;
         }
         (Format::Table, None) => {}
         (_, None) if told.summary => {

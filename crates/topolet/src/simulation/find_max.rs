@@ -249,6 +249,7 @@ mod tests {
     use topology_manifest::{Source, read_pods};
 
     use super::*;
+    use node_config::DecidedBy;
     use node_input::MachineSource;
 
     fn pods() -> Vec<Pod> {
@@ -267,8 +268,9 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
         pods.into_iter().map(Pod::delivered).collect()
     }
 
+    /// Those of topolet: a kubelet of dozens of NUMA nodes admits none within a minute.
     fn rules() -> RulesSource {
-        RulesSource::default()
+        RulesSource { decided_by: Some(DecidedBy::Topolet), ..RulesSource::default() }
     }
 
     /// What a person would do: one `admit` after the other, of pods that are written down.
