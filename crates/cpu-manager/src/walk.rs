@@ -23,6 +23,8 @@ use crate::{Allocator, Holdings, Order, Static, WholeCores};
 pub struct Walk {
     /// Combinations of nodes and subsets of them that are looked at; at least so many if it was [cut](WalkEnd::Cut).
     pub steps: u64,
+    /// How often a free CPU is looked at to count those of a node, since the kubelet counts them anew for each combination.
+    pub looks: u64,
     /// How it ends.
     pub end: WalkEnd,
 }
@@ -50,7 +52,7 @@ impl Walk {
             return self;
         }
         let next = next();
-        Self { steps: self.steps + next.steps, end: next.end }
+        Self { steps: self.steps + next.steps, looks: self.looks + next.looks, end: next.end }
     }
 }
 
@@ -147,6 +149,9 @@ struct Looking<'a> {
     count: i64,
     group: i64,
     steps: u64,
+    looks: u64,
+    /// CPUs that are free on all nodes together.
+    all_free: u64,
 }
 
 /// What the walk over combinations of one size keeps.
@@ -169,7 +174,9 @@ impl<'a> Looking<'a> {
         let order: Vec<usize> = allocator.units.node_order(free).iter().map(|listed| listed.at).collect();
         let free: Vec<i64> = allocator.units.nodes.iter().map(|node| signed(node.free(free))).collect();
         let distinct = free.iter().filter(|free| **free > 0).count();
-        Self { allocator, order, free, distinct, count: signed(count), group: signed(group), steps: 0 }
+        let all_free = free.iter().sum::<i64>().try_into().unwrap_or(0);
+        let (count, group) = (signed(count), signed(group));
+        Self { allocator, order, free, distinct, count, group, steps: 0, looks: 0, all_free }
     }
 
     fn walk(mut self) -> Walk {
@@ -182,15 +189,19 @@ impl<'a> Looking<'a> {
         for size in fewest..=most {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             match self.look(size) {
-                Err(Stopped(end)) => return Walk { steps: self.steps, end },
+                Err(Stopped(end)) => return self.ended(end),
                 Ok(None) => {}
                 Ok(Some(best)) => {
                     let end = if self.is_handed_out(&best) { WalkEnd::Found } else { WalkEnd::Never };
-                    return Walk { steps: self.steps, end };
+                    return self.ended(end);
                 }
             }
         }
-        Walk { steps: self.steps, end: WalkEnd::Found }
+        self.ended(WalkEnd::Found)
+    }
+
+    const fn ended(&self, end: WalkEnd) -> Walk {
+        Walk { steps: self.steps, looks: self.looks, end }
     }
 
     /// The combination of `size` nodes that the kubelet keeps.
@@ -246,13 +257,22 @@ impl<'a> Looking<'a> {
         is_lowered: bool,
     ) -> Result<Option<(u64, Vec<usize>)>, Stopped> {
         self.step()?;
+        // All free CPUs are looked at for each node that is counted: first for the sum,
+        let of_combination = combination.len() as u64 * self.all_free;
+        self.looks += of_combination;
         let nodes: Vec<usize> = combination.iter().map(|&at| self.order[at]).collect();
         let free = |node: &usize| self.free[*node];
         let mut distinct = nodes.clone();
         distinct.sort_unstable();
         distinct.dedup();
+        if distinct.iter().map(free).sum::<i64>() < self.count {
+            return Ok(None);
+        }
+        // then for the groups of each,
+        self.looks += of_combination;
+        let free = |node: &usize| self.free[*node];
         let groups: i64 = nodes.iter().map(|node| free(node) / self.group).sum();
-        if distinct.iter().map(free).sum::<i64>() < self.count || groups * self.group < self.count {
+        if groups * self.group < self.count {
             return Ok(None);
         }
         let size = signed(nodes.len());
@@ -260,9 +280,13 @@ impl<'a> Looking<'a> {
         if is_lowered {
             share = nodes.iter().map(|node| free(node) / self.group * self.group).fold(share, i64::min);
         }
-        if nodes.iter().any(|node| free(node) < share) {
+        // then whether each has its share,
+        self.looks += of_combination;
+        if nodes.iter().any(|node| self.free[*node] < share) {
             return Ok(None);
         }
+        // and then for what is left on every node.
+        self.looks += self.distinct as u64 * self.all_free;
         let mut after = self.free.clone();
         for node in &nodes {
             after[*node] -= share;

@@ -91,7 +91,7 @@ impl Fate {
         matches!(self, Self::AnswersLate(work) if work.seconds() < MINUTE)
     }
 
-    /// Whether the pod is admitted, at once or late, if it can be.
+    /// Whether the kubelet answers as well, at once or late.
     #[must_use]
     pub const fn leaves_an_answer(&self) -> bool {
         matches!(self, Self::AnswersLate(_) | Self::GivesTwice(_) | Self::CannotRestart(_))

@@ -1,4 +1,4 @@
-//! What is known of a kubelet beforehand.
+//! What happens to a kubelet, known before it decides on a pod.
 
 use alloc::string::ToString as _;
 use alloc::vec::Vec;
@@ -19,11 +19,11 @@ use crate::work::Work;
 /// A kubelet of which something is asked.
 #[derive(Clone, Copy)]
 pub struct Kubelet<'a> {
-    /// What it starts as.
+    /// Its rules.
     pub node: &'a Node,
     /// The machine.
     pub view: &'a KubeletView,
-    /// What it was started with.
+    /// Its configuration.
     pub config: &'a KubeletConfiguration,
 }
 
@@ -121,10 +121,11 @@ impl Fates {
 
     pub(crate) fn walked(&mut self, walk: Walk) -> Result<(), Over> {
         self.work.shares += walk.steps;
+        self.work.looks += walk.looks;
         match walk.end {
             WalkEnd::Found => Ok(()),
             WalkEnd::Never => self.ends(Fate::NeverAnswers),
-            // Slow enough to be that.
+            // So many steps take seconds: the answer is late in any case.
             WalkEnd::Cut => Err(Over),
         }
     }

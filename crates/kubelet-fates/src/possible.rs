@@ -1,4 +1,6 @@
-//! Whether anything can happen at all, from a few numbers: what most pods on most nodes are spared of is not replayed.
+//! Whether anything can happen in place of an answer, from a few numbers: most pods on most nodes need no replay.
+
+use alloc::collections::BTreeSet;
 
 use node_config::parse_bool;
 use pod_spec::{Pod, ResourceName};
@@ -59,26 +61,26 @@ fn asks_for_pages(pod: &Pod) -> bool {
     of_containers || pod.has_pod_level_resources()
 }
 
-/// The most that can be walked through for the pod.
+/// The most that can be walked through for the pod: as if each container asked for every device that any of them asks for,
+/// which under scope `pod` they do together.
 fn most(kubelet: Kubelet<'_>, ledger: &Ledger, pod: &Pod) -> Work {
     let (view, nodes) = (kubelet.view, kubelet.view.nodes().len());
-    let all = sets(nodes);
-    let mut most = Work::default();
-    for container in &pod.containers {
-        let is_device = |resource: &&ResourceName| ledger.inventory().is_registered(resource);
-        let devices = container.limits.keys().filter(is_device).count();
-        let managers =
-            usize::from(kubelet.node.cpus().is_some()) + usize::from(kubelet.node.memory().is_some());
-        most.cpus += all * count(view.cpus().num_cpus());
-        most.memory += 2.0 * all;
-        most.memory_nodes += 2.0 * all * count(nodes);
-        most.devices += container
-            .limits
-            .keys()
-            .filter(is_device)
-            .map(|own| all * count(ledger.inventory().devices(own).count()))
-            .sum::<f64>();
-        most.combinations += libm::pow(all + 1.0, count(devices + managers));
+    let (all, inventory) = (sets(nodes), ledger.inventory());
+    let asked = pod.containers.iter().flat_map(|own| own.limits.keys());
+    let devices: BTreeSet<&ResourceName> =
+        asked.filter(|resource| inventory.is_registered(resource)).collect();
+    let listed: usize = devices.iter().map(|resource| inventory.devices(resource).count()).sum();
+    let managers = usize::from(kubelet.node.cpus().is_some()) + usize::from(kubelet.node.memory().is_some());
+    // Memory is walked for hints, and once more where it is allocated.
+    let memory = 2.0 * all;
+    let containers = count(pod.containers.len());
+    Work {
+        cpus: containers * all * count(view.cpus().num_cpus()),
+        memory: containers * memory,
+        memory_nodes: containers * memory * count(nodes),
+        devices: containers * all * count(listed),
+        combinations: containers * libm::pow(all + 1.0, count(devices.len() + managers)),
+        shares: 0,
+        looks: 0,
     }
-    most
 }

@@ -17,6 +17,8 @@ pub struct Work {
     pub combinations: f64,
     /// Combinations and subsets of nodes that CPUs are distributed over; a lower bound where the walk was cut.
     pub shares: u64,
+    /// How often a CPU is looked at meanwhile.
+    pub looks: u64,
 }
 
 impl core::ops::Add for Work {
@@ -30,6 +32,7 @@ impl core::ops::Add for Work {
             devices: self.devices + other.devices,
             combinations: self.combinations + other.combinations,
             shares: self.shares + other.shares,
+            looks: self.looks + other.looks,
         }
     }
 }
@@ -49,14 +52,15 @@ impl Work {
         const DEVICE: f64 = 60.0;
         const COMBINATION: f64 = 220.0;
         const SHARE: f64 = 1500.0;
-        #[expect(clippy::cast_precision_loss, reason = "at most some millions")]
-        let shares = self.shares as f64;
+        const LOOK: f64 = 7.5;
+        #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+        let (shares, looks) = (self.shares as f64, self.looks as f64);
         [
             self.cpus * CPU,
             self.memory * MEMORY_SET + self.memory_nodes * MEMORY_NODE,
             self.devices * DEVICE,
             self.combinations * COMBINATION,
-            shares * SHARE,
+            shares * SHARE + looks * LOOK,
         ]
     }
 }
