@@ -1,4 +1,4 @@
-//! What is said of a kubelet before it is asked, and what it then does.
+//! What is predicted of a kubelet before it is asked, and what it then does.
 //!
 //! Machines of a folder, random configurations, and on each random fillings: pods that come and go, restarts, changes of
 //! devices. For each step our answer is made first, with [what becomes of the kubelet](kubelet_fates) beside it; then the kubelet's

@@ -92,7 +92,7 @@ impl Machine {
     }
 }
 
-/// A machine with these huge pages in place of its own.
+/// The machine with other huge pages.
 pub(crate) fn with_pages(mut info: MachineInfo, pages: &Value) -> MachineInfo {
     replace_hugepages(&mut info, pages.as_array().map_or(&[], Vec::as_slice));
     info

@@ -18,7 +18,7 @@ use super::reserved::listed;
 use super::show::{Known, allocatable_memory, container, metrics, state};
 use crate::case::{Case, Expected, Outcome, text};
 use crate::corpus::Corpus;
-use kubelet_fates::{Fates, of_pod};
+use kubelet_fates::{Fate, Fates, of_pod};
 
 /// Plays the steps and compares what each answers and leaves behind.
 pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
@@ -87,7 +87,7 @@ pub(crate) struct Kubelet<'a> {
     /// The last id of each container.
     ids: BTreeMap<ContainerKey, ContainerId>,
     created: u64,
-    /// What becomes of the kubelet with each pod that it admits; `None`: nobody wants to know.
+    /// What becomes of the kubelet with each pod that it admits; `None`: it is not asked for.
     pub(super) fates: Option<Vec<Fates>>,
     /// All errors of a start that failed, of which the kubelet reports any.
     pub(super) errors: Vec<String>,
@@ -219,6 +219,15 @@ impl<'a> Kubelet<'a> {
         };
         if self.fates.is_some() {
             let fates = of_pod(self.as_asked(), &self.ledger, pod, &replies);
+            // What commands ask takes a short way where nothing can happen.
+            let short = self.as_asked().fate(&self.ledger, pod, &replies);
+            let is_missed = match &fates.fate {
+                Some(fate) => short.as_ref() != Some(fate),
+                None => fates.work.seconds() > 1.0 && !matches!(short, Some(Fate::AnswersLate(_))),
+            };
+            if is_missed {
+                return Err(format!("{short:?} where {fates:?} is known of pod {}", pod.name));
+            }
             self.fates.as_mut().into_iter().for_each(|all| all.push(fates.clone()));
         }
         let verdict = attempt.verdict.clone();

@@ -62,7 +62,7 @@ pub(super) fn configuration(machine: &Described, draw: &mut Draw) -> Value {
     Value::Object(fields)
 }
 
-/// What somebody may have written that no kubelet takes, or that means something else.
+/// Mistakes in a configuration: what no kubelet takes, or what means something else.
 fn mistake(draw: &mut Draw, fields: &mut Map<String, Value>) {
     let (field, value) = draw.one_of(&[
         ("reservedSystemCPUs", "9999"),

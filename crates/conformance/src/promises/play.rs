@@ -15,7 +15,7 @@ use kubelet_fates::{Fate, Fates};
 
 /// Below so many seconds an answer is foretold to come within one.
 const SOON: f64 = 0.3;
-/// A kubelet that was said to be slow is so much faster at the most.
+/// A kubelet that is predicted to be slow is so much faster at the most.
 const MAGNITUDE: f64 = 10.0;
 /// CPU time within which a promise is kept.
 const PROMPT: Duration = Duration::from_secs(1);
@@ -186,7 +186,7 @@ impl Player<'_> {
     }
 }
 
-/// Our kubelet, if it starts, and what is said of its start.
+/// Our kubelet, if it starts, and what is predicted of its start.
 fn start<'a>(filling: &Filling<'a>) -> anyhow::Result<(Option<Kubelet<'a>>, Foretold)> {
     let (kubelet, value, or_errors) = Kubelet::begin(filling.case, filling.machine.info.clone())
         .map_err(|what| anyhow::anyhow!("{what}"))
@@ -240,7 +240,7 @@ fn said(what: What, foretold: &Foretold) -> Said {
     }
 }
 
-/// How the kubelet did what was said.
+/// How the kubelet did what was predicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Agreement {
     Exactly,
@@ -248,7 +248,7 @@ enum Agreement {
     ByChance,
 }
 
-/// Whether the kubelet did what was said; else how it differs.
+/// Whether the kubelet did what was predicted; else how it differs.
 fn judged(
     filling: &Filling<'_>,
     said: &Said,

@@ -1,4 +1,4 @@
-//! What was said and what came of it, in numbers.
+//! Predictions and what the kubelet did, in numbers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What was said before the kubelet was asked.
+/// What was predicted before the kubelet was asked.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Said {
@@ -34,7 +34,7 @@ pub enum What {
     Other,
 }
 
-/// A case in which the kubelet did something else than was said.
+/// A case in which the kubelet did something else than was predicted.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exception {
@@ -48,7 +48,7 @@ pub struct Exception {
     pub filling: u64,
     /// Number of the step, from 0; 0 is the start.
     pub step: usize,
-    /// What was said.
+    /// The prediction.
     pub said: Value,
     /// What the kubelet did.
     pub did: Value,
@@ -56,7 +56,7 @@ pub struct Exception {
     pub case: Value,
 }
 
-/// Everything that was said.
+/// All predictions.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// How often each was said.

@@ -12,7 +12,7 @@ use conformance::promises::{Only, Run};
 
 /// Says for random fillings of machines what the kubelet will do, asks its own code, and compares.
 ///
-/// Exits with 1 if the kubelet did something else than was said, or if more than one in 50 answers was not decided.
+/// Exits with 1 if the kubelet did something else than was predicted, or if more than one in 50 answers was not decided.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask kubelet-node --promises", bin_name = "promises")]
 struct Promises {
