@@ -355,10 +355,17 @@ impl LoggedDecision {
         let line = refusal.map(Refusal::in_one_line).filter(|line| !line.is_empty());
         match (&self.kubelet, refusal) {
             (Some(kubelet), _) if !kubelet.agrees => {
-                let here = refusal.map_or("it is admitted".to_owned(), |here| here.reason.to_string());
+                let here = match (self.report.fated(), refusal) {
+                    (Some(fated), _) => fated.fate.brief().to_owned(),
+                    (None, Some(refusal)) => refusal.reason.to_string(),
+                    (None, None) => "it is admitted".to_owned(),
+                };
                 let line = line.map(|line| format!(": {line}")).unwrap_or_default();
                 let message = format!("{}; decided here: {here}{line}", kubelet.message);
                 (Kind::Warning, kubelet.reason.clone(), message)
+            }
+            _ if let Some(fated) = self.report.fated() => {
+                (Kind::Warning, fated.fate.kind().to_owned(), fated.to_string())
             }
             (_, Some(refusal)) => {
                 (Kind::Warning, refusal.reason.to_string(), line.unwrap_or_else(|| refusal.message.clone()))

@@ -8,6 +8,8 @@ pub const DONE: &str = "done";
 pub const SOME_REFUSED: &str = "some-refused";
 /// No pod is refused, and something that some pod asks for was not decided on.
 pub const NOT_DECIDED: &str = "not-decided";
+/// A kubelet does not simply admit or refuse some pod: it never answers, say.
+pub const FATE: &str = "fate";
 /// A part of what was sent was left out.
 pub const PARTIAL: &str = "partial";
 /// Something is wrong with the node.

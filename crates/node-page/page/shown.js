@@ -12,6 +12,7 @@ export const VERDICTS = {
   done: ["admitted", "admitted"],
   "some-refused": ["refused", "refused"],
   "not-decided": ["", "admitted without its claims, which are not decided here"],
+  fate: ["refused", "the kubelet does not simply admit or refuse it"],
   partial: ["", "a part of the manifest was left out"],
 };
 

@@ -319,3 +319,22 @@ fn with_static_pods(manifests: &Path) -> String {
         manifests.display()
     )
 }
+
+#[test]
+fn what_a_kubelet_never_gets_to_is_no_yes() {
+    const MANY_NODES: &str = "gb200-nvl4-34node";
+    let (root, own) = (Folder::new(), Folder::new());
+    let owner = Daemon::spawn(MANY_NODES, root.path(), "pinned", &[]);
+    until("an owner", || owner.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    owner.kill();
+    let socket = own.path().join("observe.sock");
+    let watching = ["--observe", "--socket", socket.to_str().unwrap()];
+    let watcher = Daemon::spawn(MANY_NODES, root.path(), "pinned", &watching).at(&socket);
+    until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
+    let reply = watcher.ask("POST", "/v1/pods?dryRun=All", &pod("web", "cpu: 4, memory: 1Gi"));
+    assert_eq!(reply.status, 422, "{}", reply.body);
+    assert_eq!(reply.field("topolet-outcome"), "fate");
+    let decision = &serde_json::from_str::<serde_json::Value>(&reply.body).unwrap()["decisions"][0];
+    assert_eq!((&decision["verdict"], &decision["admitted"]), (&"fate".into(), &false.into()));
+    assert_eq!(decision["fate"]["fault"], "merge-product");
+}

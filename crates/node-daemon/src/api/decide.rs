@@ -26,7 +26,7 @@ use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before};
 use crate::owner::Told;
 use crate::shared::Mode;
-use node_output::http::{DONE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
+use node_output::http::{DONE, FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 pub(super) const DRY_RUN: Parameter = Parameter {
@@ -111,9 +111,14 @@ impl Decided {
         match worst.and_then(|code| StatusCode::from_u16(code).ok()) {
             Some(status) => status,
             None if self.decisions.iter().all(|report| report.is_admitted()) => StatusCode::OK,
+            None if self.has_fate() => StatusCode::UNPROCESSABLE_ENTITY,
             None if self.decisions.iter().all(|report| report.refusal().is_none()) => StatusCode::ACCEPTED,
             None => StatusCode::UNPROCESSABLE_ENTITY,
         }
+    }
+
+    fn has_fate(&self) -> bool {
+        self.decisions.iter().any(|report| report.fated().is_some())
     }
 
     /// What is told of it without looking at each.
@@ -124,6 +129,7 @@ impl Decided {
         match wholeness {
             Wholeness::Partial => PARTIAL,
             Wholeness::Whole if is_done => DONE,
+            Wholeness::Whole if self.has_fate() => FATE,
             Wholeness::Whole if is_open => NOT_DECIDED,
             Wholeness::Whole => SOME_REFUSED,
         }
@@ -210,6 +216,8 @@ fn deferred(node: &Node, pod: &Pod, deferral: &Deferral) -> Arc<Report> {
 pub(super) fn outcome_of(report: &Report) -> &'static str {
     if report.is_admitted() {
         DONE
+    } else if report.fated().is_some() {
+        FATE
     } else if report.is_placed() {
         NOT_DECIDED
     } else {

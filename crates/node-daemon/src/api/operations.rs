@@ -137,7 +137,7 @@ const UNDECIDED: &str = "A pod could not be decided on: `failed` has its code, a
                          a pod that is alone, and of a request that failed as a whole, it is an `Error`.";
 /// Changes of a node.
 const CHANGE: &[u16] = &[404, 409, 504, 507];
-const OUTCOMES: &[&str] = &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED, http::PARTIAL];
+const OUTCOMES: &[&str] = &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED, http::FATE, http::PARTIAL];
 /// Who writes documents.
 const SERVED: &str = "serve";
 
@@ -394,7 +394,7 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         query: look::LAST,
         answer: Answer::Document(
             Described {
-                outcomes: &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED],
+                outcomes: &[http::DONE, http::SOME_REFUSED, http::NOT_DECIDED, http::FATE],
                 ..described(
                     "LastDecisions",
                     Form::new::<look::LastDecisions<'static>>("Decisions", "serve, of the last decisions"),

@@ -93,6 +93,9 @@ impl<'a> Line<'a> {
         let refusal = report.refusal();
         let (reason, message) = match (kubelet, refusal) {
             (Some(kubelet), _) => (kubelet.reason.clone(), Cow::from(&kubelet.message)),
+            (None, _) if let Some(fated) = report.fated() => {
+                (fated.fate.kind().to_owned(), Cow::from(fated.to_string()))
+            }
             (None, Some(refusal)) => (refusal.reason.to_string(), Cow::from(&refusal.message)),
             (None, None) => match report.undecided_claims() {
                 Some(claims) => ("WithoutClaims".to_owned(), Cow::from(claims.to_string())),

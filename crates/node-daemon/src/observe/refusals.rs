@@ -71,7 +71,9 @@ pub(super) fn explain(
     if agrees {
         tracing::warn!(pod, reason, text, why, fits, "pod refused by the kubelet");
     } else {
-        let here = report.refusal().map_or("admitted".to_owned(), |refusal| refusal.reason.to_string());
+        let fate = report.fated().map(|fated| fated.fate.brief().to_owned());
+        let here = fate.or_else(|| Some(report.refusal()?.reason.to_string()));
+        let here = here.unwrap_or_else(|| "admitted".to_owned());
         tracing::warn!(
             pod,
             reason,

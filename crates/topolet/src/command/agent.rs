@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
-use node_output::http::{NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
+use node_output::http::{FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;
@@ -473,7 +473,7 @@ pub(super) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Res
         Format::Json | Format::Yaml => screen.print(&reply.body)?,
     }
     Ok(match reply.field(OUTCOME) {
-        Some(SOME_REFUSED | NOT_DECIDED) => Outcome::SomeRefused,
+        Some(SOME_REFUSED | NOT_DECIDED | FATE) => Outcome::SomeRefused,
         Some(PARTIAL) => Outcome::Partial,
         Some(SOMETHING_WRONG) => Outcome::SomethingWrong,
         _ => Outcome::Done,
