@@ -1,4 +1,4 @@
-//! What a kubelet said of a pod that it did not admit, beside the decision here.
+//! Why a kubelet did not admit a pod, compared with the decision here.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -26,7 +26,7 @@ const DECIDED: [&str; 12] = [
     "TaintToleration",
 ];
 
-/// Its reasons for that which depend on what is not looked at here.
+/// Reasons of a kubelet that depend on what is not decided here.
 const OTHERS: [&str; 9] = [
     "AppArmor",
     "InvalidNodeInfo",
@@ -115,7 +115,7 @@ fn is_decided(reason: &str) -> bool {
     DECIDED.contains(&reason) || reason.starts_with("OutOf")
 }
 
-/// What the kubelet said of a pod that it did not admit, beside the decision here.
+/// Why the kubelet did not admit a pod, compared with the decision here.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(rename = "KubeletSaid"))]

@@ -49,7 +49,7 @@ pub struct Report {
 pub enum Conclusion {
     /// It may run, and its containers are given this, in the order in which they were served.
     Admitted(Vec<ContainerReport>),
-    /// The managers give its containers this, and nobody here decides on its claims of devices.
+    /// The managers give its containers this; its claims of devices are not decided here.
     WithoutClaims(Vec<ContainerReport>, UndecidedClaims),
     /// It may not run.
     Refused(Refusal),
