@@ -23,6 +23,8 @@ pub enum Fate {
     GivesTwice(CpuSet),
     /// The pod is admitted, and the kubelet does not start again while it runs; its words.
     CannotRestart(String),
+    /// The pod is admitted with CPUs as a whole; each restart gives it others and loses those that it had.
+    LosesCpus,
 }
 
 /// What the kubelet dies of.
@@ -53,22 +55,25 @@ impl Fate {
             Self::AnswersLate(_) => Fault::MergeProduct,
             Self::GivesTwice(_) => Fault::BusySibling,
             Self::CannotRestart(_) => Fault::FullNode,
+            Self::LosesCpus => Fault::PodCpusLost,
         }
     }
 
     /// What a fate can be, as documents have it.
-    pub const KINDS: [&str; 5] = ["crashes", "neverAnswers", "answersLate", "givesTwice", "cannotRestart"];
+    pub const KINDS: [&str; 6] =
+        ["crashes", "neverAnswers", "answersLate", "givesTwice", "cannotRestart", "losesCpus"];
 
     /// What it is, as documents have it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
-        let [crashes, never, late, twice, restart] = Self::KINDS;
+        let [crashes, never, late, twice, restart, loses] = Self::KINDS;
         match self {
             Self::Crashes(_) => crashes,
             Self::NeverAnswers => never,
             Self::AnswersLate(_) => late,
             Self::GivesTwice(_) => twice,
             Self::CannotRestart(_) => restart,
+            Self::LosesCpus => loses,
         }
     }
 
@@ -81,6 +86,7 @@ impl Fate {
             Self::AnswersLate(_) => "answered late",
             Self::GivesTwice(_) => "given CPUs that are not free",
             Self::CannotRestart(_) => "keeping the kubelet from starting again",
+            Self::LosesCpus => "losing their CPUs with a restart",
         }
     }
 
@@ -94,7 +100,10 @@ impl Fate {
     /// Whether the kubelet answers as well, at once or late.
     #[must_use]
     pub const fn leaves_an_answer(&self) -> bool {
-        matches!(self, Self::AnswersLate(_) | Self::GivesTwice(_) | Self::CannotRestart(_))
+        match self {
+            Self::Crashes(_) | Self::NeverAnswers => false,
+            Self::AnswersLate(_) | Self::GivesTwice(_) | Self::CannotRestart(_) | Self::LosesCpus => true,
+        }
     }
 }
 
@@ -113,6 +122,9 @@ impl fmt::Display for Fate {
             Self::CannotRestart(error) => {
                 write!(f, "the kubelet admits the pod and does not start again while it runs: {error}")
             }
+            Self::LosesCpus => f.write_str(
+                "the kubelet admits the pod, gives it other CPUs when it restarts, and does not start the time after that",
+            ),
         }
     }
 }

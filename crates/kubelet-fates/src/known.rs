@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use cpu_manager::{StateError, Walk, WalkEnd};
 use cpuset::CpuSet;
 use device_manager::{BlockedDevices, Devices, Replies};
+use kubelet_release::Fault;
 use node_config::KubeletConfiguration;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Admission, Ledger, Node, RestoreError, Searches, Verdict};
@@ -156,7 +157,19 @@ impl<'a> Kubelet<'a> {
                 None => {}
             }
         }
-        self.fills(ledger, pod, replies)
+        self.loses(ledger, pod, replies).or_else(|| self.fills(ledger, pod, replies))
+    }
+
+    /// Whether the pod has its CPUs as a whole, which a restart does not find.
+    fn loses(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
+        let is_in = Fault::PodCpusLost.is_in(self.node.kubelet_rules().version.release());
+        if !is_in || !self.node.cpus()?.allocates_whole(pod) {
+            return None;
+        }
+        let attempt = self.node.admission(ledger, pod).with(replies).attempt();
+        let is_admitted = matches!(attempt.verdict, Verdict::Admitted(_));
+        let own = attempt.after.cpus()?.whole_pod(&pod.uid)?;
+        (is_admitted && !own.is_empty()).then_some(Fate::LosesCpus)
     }
 
     /// Whether the shared pool is empty with the pod, from which no kubelet starts.

@@ -50,7 +50,7 @@ impl<'h> HostState<'h> {
         let fate = Kubelet::of(self.host.node).and_then(|own| own.fate(&self.ledger, pod, &replies));
         match fate {
             // It runs there, with harm that a simulation without restarts does not see.
-            Some(Fate::GivesTwice(_) | Fate::CannotRestart(_)) | None => {}
+            Some(Fate::GivesTwice(_) | Fate::CannotRestart(_) | Fate::LosesCpus) | None => {}
             Some(fate) if fate.is_waited_for() => {}
             Some(fate) => return Arrived::Fated(fate),
         }

@@ -226,8 +226,8 @@ fn said(what: What, foretold: &Foretold) -> Said {
         Some(Fate::NeverAnswers) => Said::Fate(NEVER),
         Some(Fate::GivesTwice(_)) => Said::Fate(TWICE),
         Some(Fate::AnswersLate(_)) => Said::Fate(SLOW),
-        None | Some(Fate::CannotRestart(_)) if *is_cut => Said::NotDecided,
-        None | Some(Fate::CannotRestart(_)) => {
+        None | Some(Fate::CannotRestart(_) | Fate::LosesCpus) if *is_cut => Said::NotDecided,
+        None | Some(Fate::CannotRestart(_) | Fate::LosesCpus) => {
             let is_refused = |answer: &Value| answer["admitted"] == false;
             let again = value["readmit"].as_array().into_iter().flatten();
             let is_not_started = value.get("error").is_some() || value.get("invalid").is_some();
