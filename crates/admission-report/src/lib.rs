@@ -46,6 +46,7 @@ mod unit;
 mod merge;
 mod chosen;
 mod note;
+mod faults;
 mod notes;
 mod placed_beside;
 mod notice;

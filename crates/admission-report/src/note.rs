@@ -7,6 +7,7 @@ use core::fmt;
 use cpu_manager::NotPinned;
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
+use kubelet_release::Fault;
 use pod_spec::{ContainerName, QosClass, ResourceName};
 use serde::{Serialize, Serializer};
 use topology_admission::KubeletAgain;
@@ -111,6 +112,13 @@ pub enum Remark {
     },
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
+    /// A fault of the kubelet that the pod meets, beside the answer.
+    Fault {
+        /// Which.
+        fault: Fault,
+        /// What of the pod or the node brings it about, as the beginning of a sentence.
+        because: String,
+    },
     /// Device plugins would have to be asked, and were not.
     PluginsNotAsked,
     /// The requests of running pods are not known, so whether all fit the node was not evaluated.
@@ -171,6 +179,7 @@ impl Note {
             | Remark::CpusBesideHint { .. }
             | Remark::FewPages(_)
             | Remark::ClaimOfCpus { .. }
+            | Remark::Fault { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
             Remark::ChosenRules { .. }
             | Remark::MemoryMoves(_)
@@ -251,6 +260,9 @@ impl fmt::Display for Remark {
                  such a driver"
             ),
             Self::PartsOfBytes(parts) => parts.fmt(f),
+            Self::Fault { fault, because } => {
+                write!(f, "{because}: {} ({}); {}", fault.consequence(), fault.page(), fault.cure())
+            }
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
             Self::RequestsUnknown => f.write_str(
                 "pods with nothing of their own are not in the kubelet's files: whether all requests together fit the \

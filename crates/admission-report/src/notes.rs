@@ -12,6 +12,7 @@ use topology_policy::KubeletPolicy;
 use crate::chosen::ChosenRules;
 use crate::claims::UndecidedClaims;
 use crate::facts::{Facts, NamedPod};
+use crate::faults;
 use crate::note::{MemoryMove, Note, Remark, SharingReason};
 use crate::parts_of_bytes::PartsOfBytes;
 
@@ -36,6 +37,9 @@ impl Facts<'_> {
             containers: [container].into(),
             remark: Remark::PartsOfBytes(parts),
         }));
+        notes.extend(
+            faults::of_admitted(self).map(|(fault, because)| Note::on_pod(Remark::Fault { fault, because })),
+        );
         let (resources, advice) = (self.unchecked(), self.advice.unchecked);
         if !resources.is_empty() {
             notes.push(Note::on_pod(Remark::AdmittedUnchecked { resources, advice }));

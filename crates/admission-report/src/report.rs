@@ -7,9 +7,10 @@ use core::fmt;
 
 use device_manager::Replies;
 use kubelet_fates::Fate;
+use kubelet_release::Release;
 use pod_spec::{Pod, PodRules, QosClass};
 use serde::{Serialize, Serializer};
-use topology_admission::{Explanation, Placement, Refused, Tries, Verdict};
+use topology_admission::{Explanation, OnEmptyNode, Placement, Refused, Tries, Verdict};
 
 use crate::chosen::ChosenRules;
 use crate::claims::UndecidedClaims;
@@ -17,9 +18,10 @@ use crate::container::ContainerReport;
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
 use crate::fated::Fated;
+use crate::faults;
 use crate::json;
 use crate::kubelet_refusal::{KubeletRefusal, KubeletSaid};
-use crate::note::Note;
+use crate::note::{Note, Remark};
 use crate::refusal::Refusal;
 use crate::unit::UnitReport;
 
@@ -30,7 +32,7 @@ pub struct Report {
     pub pod: String,
     /// What made the pod, as kind and name: `Deployment web`. For the caller to fill in.
     pub owner: Option<String>,
-    /// Why its kubelet did not admit it, by its status, if it has one. For the caller to fill in.
+    /// Why its kubelet did not admit it, by its status, if it has one; see [`Report::refused_by_kubelet`].
     pub kubelet_said: Option<KubeletRefusal>,
     /// The pod's class.
     pub qos_class: QosClass,
@@ -211,6 +213,20 @@ impl Report {
             Conclusion::Fated(fated) => Some(fated),
             _ => None,
         }
+    }
+
+    /// The same pod, of which a kubelet of `release` has said why it did not admit it.
+    #[must_use]
+    pub fn refused_by_kubelet(mut self, said: KubeletRefusal, release: Release) -> Self {
+        // Where what pods hold explains it, nothing else is behind it.
+        let is_explained = said.agrees(&self.conclusion)
+            && self.refusal().is_some_and(|refusal| refusal.on_empty_node != OnEmptyNode::Unknown);
+        if !is_explained {
+            let faults = faults::of_refusal(&said.message, release);
+            self.notes.extend(faults.map(|(fault, because)| Note::on_pod(Remark::Fault { fault, because })));
+        }
+        self.kubelet_said = Some(said);
+        self
     }
 
     /// The same pod, of which this happens in place of what was concluded, or with it. Each of `avoided_by` is a change that was

@@ -15,7 +15,7 @@ use core::fmt;
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use kubelet_release::Fault;
-use node_config::KubeletConfiguration;
+use node_config::{FeatureGates, Gate, KubeletConfiguration};
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
 use crate::DecidedBy;
@@ -92,6 +92,8 @@ pub enum Hazard {
         /// What it is.
         kind: Unit,
     },
+    /// A restart loses the CPUs of pods with pod-level resources, and the kubelet does not start the time after that.
+    LosesCpusOfPods,
     /// No ordinary pod is admitted, even on an empty node.
     AdmitsNothing {
         /// The kubelet's reason, such as `TopologyAffinityError`.
@@ -139,6 +141,7 @@ impl Hazard {
             Self::DistancesById => Some(Fault::DistanceIndex),
             Self::ReservedTooMuch { .. } => Some(Fault::WrappedMemory),
             Self::ReservedGivenOut { .. } => Some(Fault::BusySibling),
+            Self::LosesCpusOfPods => Some(Fault::PodCpusLost),
             Self::NoRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::FullNode),
             Self::RefusedAtRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::SmtAfterRestart),
             Self::AdmitsNothing { .. } | Self::NoRestart { .. } | Self::RefusedAtRestart { .. } => None,
@@ -159,6 +162,7 @@ impl Hazard {
             Self::DistancesById => "topologyManagerPolicyOptions",
             Self::ReservedTooMuch { .. } => "reservedMemory",
             Self::ReservedGivenOut { .. } => "reservedSystemCPUs",
+            Self::LosesCpusOfPods => "featureGates",
         }
     }
 }
@@ -232,6 +236,9 @@ impl Hazard {
                     "{reserved} {part} a part of {unit_is} {unit}, and the {differ}: the kubelet can give all of {unit} to a pod, reserved CPUs among them, and does not start again then"
                 )
             }
+            Self::LosesCpusOfPods => f.write_str(
+                "with gate PodLevelResourceManagers and scope pod a restart of the kubelet gives each pod with pod-level CPUs others and loses the first ones, and the kubelet does not start the time after that",
+            ),
             Self::AdmitsNothing { reason, memory, .. } => write!(
                 f,
                 "no Guaranteed pod of 1 to 8 CPUs and {memory} is ever admitted, even on an empty node: {reason}"
@@ -335,6 +342,18 @@ fn given_out(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard
     Some(Hazard::ReservedGivenOut { unit, reserved, kind })
 }
 
+/// Whether pods are served as a whole by a kubelet that does not find their CPUs again.
+pub(crate) fn loses_cpus(config: &KubeletConfiguration) -> bool {
+    let gates = FeatureGates::check(config.rules.gates, &config.feature_gates);
+    let is_on = |gate| gates.as_ref().is_ok_and(|gates| gates.is_on(gate));
+    Fault::PodCpusLost.is_in(config.rules.version.release())
+        && config.cpu_policy() == "static"
+        && config.topology_policy() != "none"
+        && config.topology_scope() == "pod"
+        && is_on(Gate::PodLevelResources)
+        && is_on(Gate::PodLevelResourceManagers)
+}
+
 /// What a kubelet with this configuration suffers on this machine and topolet does not, without a trial of pods.
 pub fn hazards_of_kubelet(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
     untried_hazards(config, view, DecidedBy::Kubelet)
@@ -349,6 +368,7 @@ pub(crate) fn untried_hazards(
     let mut found = excessive_reservations(config, view, target);
     if target == DecidedBy::Kubelet {
         found.extend(given_out(config, view));
+        found.extend(loses_cpus(config).then_some(Hazard::LosesCpusOfPods));
         found.extend(crashes(config, view));
         found.extend(slow_admissions(config, view));
     }

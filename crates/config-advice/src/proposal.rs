@@ -10,13 +10,15 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use node_config::{Eviction, FeatureGates, KubeletConfiguration, Reservation, Scope, TopologyPolicyName};
+use node_config::{
+    Eviction, FeatureGates, Gate, KubeletConfiguration, Reservation, Scope, TopologyPolicyName,
+};
 use topology_admission::{Compat, Node};
 use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::amount::too_small;
-use crate::hazard::{Hazard, untried_hazards};
+use crate::hazard::{Hazard, loses_cpus, untried_hazards};
 use crate::note::Note;
 use crate::options::{cpu_options, topology_options};
 use crate::pinned::pinned;
@@ -30,7 +32,7 @@ pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: Decide
 }
 
 fn completed(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
-    let kept = readable(config, view);
+    let kept = readable(config, view, target);
     if let Some(proposal) = best(&kept, view, target) {
         return proposal;
     }
@@ -129,7 +131,7 @@ pub fn held_back(
     target: DecidedBy,
 ) -> Vec<Note> {
     let or = |given: &Option<String>, most: &str| given.clone().or_else(|| Some(most.to_owned()));
-    let kept = readable(config, view);
+    let kept = readable(config, view, target);
     let most = KubeletConfiguration {
         topology_manager_policy: or(&kept.topology_manager_policy, "restricted"),
         memory_manager_policy: or(&kept.memory_manager_policy, "Static"),
@@ -165,8 +167,8 @@ pub(crate) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool 
     config.validate().is_empty() && Node::start(view, config, None, Compat::KUBELET).is_ok()
 }
 
-/// The configuration without what cannot be read or is out of range.
-fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfiguration {
+/// The configuration without what cannot be read or is out of range, and without a gate that does harm whatever else is set.
+fn readable(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
     let mut kept = config.clone();
     kept.max_pods = config.max_pods.filter(|pods| *pods >= 0);
     kept.pods_per_core = config.pods_per_core.filter(|pods| *pods >= 0);
@@ -176,6 +178,9 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView) -> KubeletConfigu
     }
     let table = kept.rules.gates;
     kept.feature_gates.retain(|gate, on| FeatureGates::check(table, &[(gate.clone(), *on)].into()).is_ok());
+    if target == DecidedBy::Kubelet && loses_cpus(config) {
+        kept.feature_gates.remove(Gate::PodLevelResourceManagers.name());
+    }
     if let Some(eviction) = &mut kept.eviction_hard {
         eviction.retain(|signal, value| Eviction::parse(&[(signal.clone(), value.clone())].into()).is_ok());
     }

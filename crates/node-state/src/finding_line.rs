@@ -1,6 +1,7 @@
 //! What is wrong with a folder of state, as it is told: lines of a document.
 
-use serde::Serialize;
+use kubelet_release::Fault;
+use serde::{Serialize, Serializer};
 
 /// What kind of thing is wrong, most harmful first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -42,6 +43,15 @@ pub struct FindingLine {
     pub what: String,
     /// What the kubelet makes of it: its own words where it refuses to start.
     pub kubelet: String,
+    /// The fault of the kubelet that it can come from: the name of its page in `docs/upstream`.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "by_name")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub fault: Option<Fault>,
     /// What helps.
     pub help: String,
+}
+
+#[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn by_name<S: Serializer>(fault: &Option<Fault>, serializer: S) -> Result<S::Ok, S::Error> {
+    fault.map(Fault::id).serialize(serializer)
 }

@@ -6,11 +6,13 @@ use std::path::Path;
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::pods::PodFile;
 use kubelet_checkpoint::store::StateFile;
+use kubelet_release::Fault as Upstream;
 use topology_admission::Node;
 
 use crate::audit::Audit;
 use crate::books::{BookDifference, Column};
 use crate::fault::{Fault, Finding, ReservedGiven, ReservedPart};
+use crate::files;
 use crate::finding_line::{FindingLine, Problem};
 use crate::folder::StateFolder;
 use crate::names::PodNames;
@@ -23,7 +25,7 @@ impl StateFolder {
     /// run, `quarantine` what a repair has left behind.
     #[must_use]
     pub fn check(&self, node: &Node, names: &PodNames, quarantine: &Quarantine) -> Vec<FindingLine> {
-        lines(&self.audit(node, &names.pod_list(self, quarantine)), quarantine)
+        self.lines(&self.audit(node, &names.pod_list(self, quarantine)), node, quarantine)
     }
 
     /// The same where the kubelet's configuration is not known: `node` has one under which the files can have been written,
@@ -38,7 +40,44 @@ impl StateFolder {
         if is_full && audit.findings.iter().all(|finding| finding.file != cpus) {
             audit.findings.push(Finding { file: cpus.to_path_buf(), fault: Fault::FullNode });
         }
-        lines(&audit, quarantine)
+        self.lines(&audit, node, quarantine)
+    }
+
+    fn lines(&self, audit: &Audit, node: &Node, quarantine: &Quarantine) -> Vec<FindingLine> {
+        let mut lines: Vec<FindingLine> =
+            audit.findings.iter().map(|finding| line(finding, audit, self.upstream(finding, node))).collect();
+        lines.extend(quarantine.pods.values().map(quarantined));
+        lines.extend(quarantine.lost.iter().map(|file| FindingLine {
+            problem: Problem::Quarantined,
+            file: QUARANTINE.to_owned(),
+            what: format!(
+                "parts of {file} were lost, and a repair wrote it without a list of the running pods"
+            ),
+            kubelet:
+                "does not know: pods that the file does not list may run on what other pods hold".to_owned(),
+            fault: None,
+            help: format!("restart or delete the pods that run on this node, then remove {QUARANTINE}"),
+        }));
+        lines.sort_by_key(|line| line.problem);
+        lines
+    }
+
+    /// The fault of the kubelet by which a file that it refuses can have come about.
+    fn upstream(&self, finding: &Finding, node: &Node) -> Option<Upstream> {
+        let fault = match &finding.fault {
+            Fault::UnownedCpus(_) if self.has_whole_pods(node) => Upstream::PodCpusLost,
+            Fault::UnownedCpus(_) => Upstream::KilledBetweenWrites,
+            Fault::FullNode => Upstream::FullNode,
+            Fault::CpusReserved { given: ReservedGiven::WithCores(_), .. } => Upstream::BusySibling,
+            _ => return None,
+        };
+        fault.is_in(node.kubelet_rules().version.release()).then_some(fault)
+    }
+
+    /// Whether a pod has its CPUs as a whole.
+    fn has_whole_pods(&self, node: &Node) -> bool {
+        let contents = self.contents(files::pod_level(node));
+        contents.cpu.and_then(Result::ok).is_some_and(|file| !file.pod_entries.is_empty())
     }
 }
 
@@ -74,20 +113,6 @@ impl Finding {
     }
 }
 
-fn lines(audit: &Audit, quarantine: &Quarantine) -> Vec<FindingLine> {
-    let mut lines: Vec<FindingLine> = audit.findings.iter().map(|finding| line(finding, audit)).collect();
-    lines.extend(quarantine.pods.values().map(quarantined));
-    lines.extend(quarantine.lost.iter().map(|file| FindingLine {
-        problem: Problem::Quarantined,
-        file: QUARANTINE.to_owned(),
-        what: format!("parts of {file} were lost, and a repair wrote it without a list of the running pods"),
-        kubelet: "does not know: pods that the file does not list may run on what other pods hold".to_owned(),
-        help: format!("restart or delete the pods that run on this node, then remove {QUARANTINE}"),
-    }));
-    lines.sort_by_key(|line| line.problem);
-    lines
-}
-
 /// What brings back the memory that a file was written for.
 fn drifted(differences: &[BookDifference]) -> String {
     let is_reserved = |difference: &BookDifference| {
@@ -113,12 +138,20 @@ const PUT_ASIDE: &str = "delete the file before the kubelet starts, or have 'top
 const STARTS_EMPTY: &str =
     "starts and forgets who holds which device, so it can allocate devices that are in use";
 
-fn line(finding: &Finding, audit: &Audit) -> FindingLine {
+fn line(finding: &Finding, audit: &Audit, upstream: Option<Upstream>) -> FindingLine {
+    let page = match upstream {
+        Some(fault @ Upstream::KilledBetweenWrites) => {
+            format!(". The CPUs came online since, or it was killed between two writes ({})", fault.page())
+        }
+        Some(fault) => format!(" ({})", fault.page()),
+        None => String::new(),
+    };
     FindingLine {
         problem: problem(&finding.fault),
         file: finding.file.display().to_string(),
         what: finding.fault.to_string(),
-        kubelet: kubelet(finding, audit),
+        kubelet: kubelet(finding, audit) + &page,
+        fault: upstream,
         help: help(finding),
     }
 }
@@ -131,6 +164,7 @@ fn quarantined(quarantined: &Quarantined) -> FindingLine {
         file: QUARANTINE.to_owned(),
         what: format!("{name} is quarantined since a repair: {why}{}", quarantined.kept()),
         kubelet: "does not know: the pod may go on running on what another pod holds by now".to_owned(),
+        fault: None,
         help: format!("delete the pod, or remove {QUARANTINE} when you have seen to it"),
     }
 }
@@ -229,6 +263,9 @@ fn help(finding: &Finding) -> String {
             format!("set cpuManagerPolicy to {stored:?} again")
         }
         Fault::OtherPolicy { stored, .. } => format!("set memoryManagerPolicy to {stored:?} again"),
+        Fault::UnownedCpus(_) => {
+            "run 'topolet state repair --apply', which gives them back to the shared pool".to_owned()
+        }
         Fault::CpusGone { .. } | Fault::SharedCpusGone(_) => "bring them online again".to_owned(),
         Fault::CpusReserved { given: ReservedGiven::WithCores(cores), .. } => {
             return format!(

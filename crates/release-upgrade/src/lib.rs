@@ -9,12 +9,14 @@
 mod upgrade;
 mod subject;
 mod responsible;
+mod fault;
 mod configuration;
 mod state_file;
 mod pod;
 mod json;
 
 pub use configuration::{ConfigurationChange, Effect};
+pub use fault::{FaultChange, FaultTurn};
 pub use pod::{Change, ContainerHoldings, Outcome, PodChange, PodHoldings, PodVerdict};
 pub use responsible::ResponsibleRule;
 pub use state_file::{FileChange, Loss, WayBack};

@@ -7,6 +7,7 @@ use pod_spec::Pod;
 use serde::Serialize;
 
 use crate::configuration::ConfigurationChange;
+use crate::fault::FaultChange;
 use crate::json;
 use crate::pod::{Change, PodChange, PodVerdict};
 use crate::responsible::{Mixtures, ResponsibleRule};
@@ -38,6 +39,8 @@ pub struct Upgrade {
     pub configuration: Vec<ConfigurationChange>,
     /// Files that it writes in another form.
     pub files: Vec<FileChange>,
+    /// Faults of the kubelet that only one of the releases has.
+    pub faults: Vec<FaultChange>,
     /// Every pod, in the order in which they are attempted.
     pub pods: Vec<PodChange>,
 }
@@ -78,6 +81,7 @@ impl Upgrade {
             to_stopped: new.err(),
             configuration: ConfigurationChange::all(subject, from.release(), to.release()),
             files,
+            faults: FaultChange::all(from.release(), to.release()),
             pods,
         }
     }
@@ -153,6 +157,11 @@ impl fmt::Display for Upgrade {
                 "none is written in another form"
             };
             writeln!(f, "  {text}")?;
+        }
+        writeln!(f, "\nFAULTS of the kubelet")?;
+        self.faults.iter().try_for_each(|fault| writeln!(f, "  {fault}"))?;
+        if self.faults.is_empty() {
+            writeln!(f, "  both releases have the same")?;
         }
         writeln!(
             f,

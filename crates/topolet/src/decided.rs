@@ -28,7 +28,10 @@ pub(crate) fn report(
     };
     node.remark(pod, &mut report);
     let owner = asked.owners.get(&pod.uid).map(ToString::to_string);
-    let report = Report { owner, kubelet_said: asked.refused.get(&pod.uid).cloned(), ..report };
+    let mut report = Report { owner, ..report };
+    if let Some(said) = asked.refused.get(&pod.uid) {
+        report = report.refused_by_kubelet(said.clone(), node.node.kubelet_rules().version.release());
+    }
     Ok(match node.fate(before, pod, &Replies::default()) {
         Some(FateOfPod { fate, avoided_by }) => report.with_fate(fate, avoided_by),
         None => report,

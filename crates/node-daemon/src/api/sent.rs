@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use admission_report::{KubeletRefusal, Report};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use kubelet_release::Release;
 use node_input::{LoadedNode, Questions, Wholeness};
 use node_output::http::FILE;
 use pod_spec::{Pod, PodUid};
@@ -73,17 +74,23 @@ pub(super) struct Origins {
     owners: BTreeMap<PodUid, Owner>,
     /// What a kubelet said of those that it did not admit.
     refused: BTreeMap<PodUid, KubeletRefusal>,
+    /// The release of that kubelet.
+    release: Release,
 }
 
 impl Origins {
     /// The report on one of the pods, with what is told of it.
     pub(super) fn added_to(&self, report: Arc<Report>, pod: &PodUid) -> Arc<Report> {
         let owner = self.owners.get(pod).map(ToString::to_string);
-        let kubelet_said = self.refused.get(pod).cloned();
-        if owner.is_none() && kubelet_said.is_none() {
+        let said = self.refused.get(pod).cloned();
+        if owner.is_none() && said.is_none() {
             return report;
         }
-        Arc::new(Report { owner, kubelet_said, ..Report::clone(&report) })
+        let report = Report { owner, ..Report::clone(&report) };
+        Arc::new(match said {
+            Some(said) => report.refused_by_kubelet(said, self.release),
+            None => report,
+        })
     }
 }
 
@@ -146,8 +153,9 @@ impl Sent {
             let between = if shape.screen.is_some() { "\n" } else { "; " };
             return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join(between) }));
         }
+        let origins = Origins { owners, refused, release: node.node.kubelet_rules().version.release() };
         let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(rules)));
-        Ok(Self { pods: pods.collect(), origins: Origins { owners, refused }, wholeness, warnings })
+        Ok(Self { pods: pods.collect(), origins, wholeness, warnings })
     }
 }
 

@@ -3,14 +3,16 @@
 use std::io::IsTerminal as _;
 use std::time::Instant;
 
-use admission_report::Report;
+use admission_report::{Notice, Report};
 use anyhow::bail;
 use clap::Args;
 use device_manager::Replies;
+use kubelet_release::Fault;
+use node_config::DecidedBy;
 use node_input::{DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
 use node_output::{Document, Format, JsonList, NodeLine, Tally};
 use serde::Serialize;
-use topology_admission::{Detail, Series, Tries};
+use topology_admission::{Detail, Reason, Series, Tries};
 
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
 use crate::decided;
@@ -182,6 +184,7 @@ pub(super) fn decide(
     // Whether the kubelet has refused a pod for another reason.
     let mut otherwise = false;
     let mut groups = told.groups(asked);
+    let mut kept_hints = KeptHints::default();
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let decided = series.decide(pod, &Replies::default());
@@ -191,6 +194,7 @@ pub(super) fn decide(
         }
         otherwise |= report.is_decided_otherwise();
         tally.add(&report);
+        kept_hints.add(&report);
         let is_shown = told.shows(pod, &report);
         // A person reads the first while the next is worked out, and so does a program.
         match (format, &mut list) {
@@ -206,6 +210,9 @@ pub(super) fn decide(
             _ => {}
         }
         progress.decided(format, screen);
+    }
+    if let Some(notice) = kept_hints.notice(node) {
+        screen.warn(notice);
     }
     if told.legend && format == Format::Table {
         screen.show(&format!("\n{}", node_output::legend(screen.page)))?;
@@ -229,6 +236,40 @@ pub(super) fn decide(
         Wholeness::Whole if otherwise => Outcome::SomethingWrong,
         Wholeness::Whole => Outcome::Done,
     })
+}
+
+/// Refused pods of which the kubelet keeps topology hints.
+#[derive(Clone, Copy, Default)]
+struct KeptHints(usize);
+
+impl KeptHints {
+    /// So many are worth a word.
+    const MANY: usize = 1000;
+
+    /// A pod leaves the hints of the containers that were merged before it was refused, and of one whose allocation failed.
+    fn add(&mut self, report: &Report) {
+        let Some(refusal) = report.refusal() else { return };
+        let is_kept = match refusal.reason {
+            Reason::UnexpectedAdmission | Reason::SmtAlignment => !report.units.is_empty(),
+            _ => report.units.len() > 1,
+        };
+        self.0 += usize::from(is_kept);
+    }
+
+    fn notice(self, node: &LoadedNode) -> Option<Notice> {
+        let (Self(refused), fault) = (self, Fault::RefusedHints);
+        let release = node.node.kubelet_rules().version.release();
+        let is_told =
+            refused >= Self::MANY && node.decided_by() == DecidedBy::Kubelet && fault.is_in(release);
+        is_told.then(|| {
+            Notice::warning(format!(
+                "the kubelet keeps the hints of {refused} refused pods: {} ({}); {}",
+                fault.consequence(),
+                fault.page(),
+                fault.cure()
+            ))
+        })
+    }
 }
 
 /// Says on standard error how many pods are decided on, where that takes long.
