@@ -4,6 +4,7 @@ mod host;
 mod runner;
 
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use local_cluster::RELEASE;
@@ -53,10 +54,10 @@ const STEPS: [&str; 6] = [
 ];
 
 fn everything(host: Host) -> anyhow::Result<()> {
-    let mut steps = (1..).zip(STEPS);
+    let (mut steps, began) = ((1..).zip(STEPS), Instant::now());
     let mut next = || {
         if let Some((number, what)) = steps.next() {
-            eprintln!("\nstep {number} of {}: {what}", STEPS.len());
+            eprintln!("\nstep {number} of {}, after {} s: {what}", STEPS.len(), began.elapsed().as_secs());
         }
     };
     next();
