@@ -58,6 +58,15 @@ pub(crate) enum Outcome {
     Refused(Refused),
 }
 
+/// What follows of what a node did.
+#[derive(Default)]
+pub(crate) struct Acted {
+    /// Pods of which the API server has to be told.
+    pub(crate) news: Vec<String>,
+    /// Pods that are to be looked at then.
+    pub(crate) due: Vec<(Instant, String)>,
+}
+
 impl FleetNode {
     pub(crate) fn new(name: String, kind: &Kind) -> Self {
         Self {
@@ -84,13 +93,14 @@ impl FleetNode {
         }
     }
 
-    /// Does what the node can do by itself about the pod. Gives the pods of which the API server has to be told.
-    pub(crate) fn act(&mut self, uid: &str, kind: &Kind, around: Surroundings<'_>) -> Vec<String> {
+    /// Does what the node can do by itself about the pod.
+    pub(crate) fn act(&mut self, uid: &str, kind: &Kind, around: Surroundings<'_>, now: Instant) -> Acted {
         let mut open = vec![uid.to_owned()];
-        let mut news = Vec::new();
+        let mut acted = Acted::default();
         while let Some(uid) = open.pop() {
             let Some(pod) = self.pods.get_mut(&uid) else { continue };
-            pod.look(&self.ledger, kind.reported, around);
+            let due = pod.look(&self.ledger, kind.reported, around, now);
+            acted.due.extend(due.map(|due| (due, uid.clone())));
             match pod.step {
                 Step::Admit => {
                     if let Some(ended) = self.admit(&uid, kind) {
@@ -109,12 +119,12 @@ impl FleetNode {
                 Step::Report | Step::Finalise | Step::Stop | Step::Wait => {
                     if pod.sending == Sending::Idle && pod.has_news() {
                         pod.sending = Sending::Queued;
-                        news.push(uid);
+                        acted.news.push(uid);
                     }
                 }
             }
         }
-        news
+        acted
     }
 
     /// Decides on a pod. Gives the pods that have ended for it; `None`: it cannot be read, and waits.

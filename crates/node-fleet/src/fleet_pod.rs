@@ -1,11 +1,14 @@
 //! A pod that is bound to a node of the fleet.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use cluster_node::PodReference;
 use kubelet_status::{Containers, History, Hold, PodObject, Reported, Step, Surroundings};
 use pod_spec::Pod;
 use topology_admission::Ledger;
+
+use crate::runs::Runs;
 
 /// A pod that is bound to a node of the fleet.
 pub(crate) struct FleetPod {
@@ -14,6 +17,8 @@ pub(crate) struct FleetPod {
     /// What the ledger has of it.
     pub(crate) held: Option<Arc<Pod>>,
     pub(crate) history: History,
+    /// Its containers; `None`: it is not admitted.
+    runs: Option<Runs>,
     /// What is to be done, as of the last look.
     pub(crate) step: Step,
     pub(crate) sending: Sending,
@@ -34,6 +39,7 @@ impl FleetPod {
             object: Some(object),
             held: None,
             history: History::default(),
+            runs: None,
             step: Step::Wait,
             sending: Sending::Idle,
         }
@@ -46,16 +52,29 @@ impl FleetPod {
         }
     }
 
-    /// Works out what is to be done.
-    pub(crate) fn look(&mut self, ledger: &Ledger, reported: Reported, around: Surroundings<'_>) {
-        let held = self.held.as_ref().zip(self.object.as_ref()).map(|(pod, object)| Containers {
-            simulated: around.containers.of_admitted(object.stage()),
-            given: reported.given(pod, ledger),
-            ..Containers::default()
+    /// Works out what is to be done. Gives when to look again, if a container starts or ends then.
+    pub(crate) fn look(
+        &mut self,
+        ledger: &Ledger,
+        reported: Reported,
+        around: Surroundings<'_>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let mut due = None;
+        let held = self.held.as_ref().zip(self.object.as_ref()).map(|(pod, object)| {
+            let runs = self.runs.get_or_insert_with(|| Runs::start(object, &mut self.history, now));
+            due = runs.advance(object, &mut self.history, now);
+            Containers {
+                running: runs.running(),
+                exits: self.history.exits().clone(),
+                given: reported.given(pod, ledger),
+                ..Containers::default()
+            }
         });
         let known = self.history.known(self.object.as_ref(), held, around);
         let hold = if self.held.is_some() { Hold::Holds } else { Hold::Nothing };
         self.step = Step::next(self.object.as_ref().map(PodObject::stage), hold, known);
+        due
     }
 
     /// Whether the API server has to be told something.

@@ -23,6 +23,8 @@ pub(crate) enum Job {
     Status(NodeNumber),
     /// What schedulers read of it is written.
     Publish(NodeNumber),
+    /// The pod of that UID is looked at: a container starts or ends.
+    Look(NodeNumber, String),
     /// The API server is told of the pod of that UID.
     Pod(NodeNumber, String),
 }
@@ -35,7 +37,7 @@ impl Job {
             Self::Lease(_) => Work::Leases,
             Self::Status(_) => Work::NodeStatuses,
             Self::Publish(_) => Work::Publication,
-            Self::Pod(..) => Work::PodStatuses,
+            Self::Look(..) | Self::Pod(..) => Work::PodStatuses,
         }
     }
 }

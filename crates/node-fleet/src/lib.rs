@@ -11,6 +11,8 @@
 //! What is to be sent are jobs. Each says of which node or pod something is to be sent, and not what: a
 //! sender looks at the node when its turn has come, so that changes that follow each other are sent together.
 
+mod plan;
+mod runs;
 mod run;
 mod fleet_node;
 mod fleet_pod;

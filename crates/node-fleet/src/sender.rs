@@ -79,6 +79,10 @@ impl Sender {
             Job::Lease(at) => self.lease(*at),
             Job::Status(at) => self.status(*at),
             Job::Publish(at) => self.publish(*at),
+            Job::Look(at, uid) => {
+                self.look(*at, uid);
+                Ok(())
+            }
             Job::Pod(at, uid) => self.pod(*at, uid),
         };
         if let Err(error) = sent {
@@ -205,6 +209,12 @@ impl Sender {
             self.cluster.write_state(name, StatePart::Node, &self.shared.kind.description)?;
         }
         Ok(())
+    }
+
+    fn look(&self, at: NodeNumber, uid: &str) {
+        if let Some(node) = self.shared.nodes.get(at) {
+            self.shared.act(at, &mut node.lock(), uid);
+        }
     }
 
     fn pod(&self, at: NodeNumber, uid: &str) -> Result<(), SendError> {

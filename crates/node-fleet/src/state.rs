@@ -96,10 +96,14 @@ impl Shared {
     pub(crate) fn act(&self, at: NodeNumber, node: &mut FleetNode, uid: &str) {
         let time = now_in_seconds();
         let around =
-            Surroundings { addresses: &self.addresses, containers: ContainerReports::Simulated, time: &time };
+            Surroundings { addresses: &self.addresses, containers: ContainerReports::Awaited, time: &time };
         let before = node.ledger.version();
-        for uid in node.act(uid, &self.kind, around) {
+        let acted = node.act(uid, &self.kind, around, Instant::now());
+        for uid in acted.news {
             self.jobs.add(Job::Pod(at, uid));
+        }
+        for (due, uid) in acted.due {
+            self.jobs.add_at(due, Job::Look(at, uid));
         }
         if node.ledger.version() != before {
             self.changed(at, node);
