@@ -24,6 +24,9 @@ pub(crate) struct Cluster {
     /// Builds the programs, and starts nothing.
     #[arg(long)]
     build: bool,
+    /// With kube-controller-manager: Deployments and Jobs make pods, budgets have a status, templates make claims.
+    #[arg(long, conflicts_with_all = ["without_scheduler", "topology_match", "extender"])]
+    controllers: bool,
     /// Without kube-scheduler: pods are bound by whoever creates them.
     #[arg(long)]
     without_scheduler: bool,
@@ -54,8 +57,13 @@ impl Cluster {
         }
         let topolet = if self.nodes > 0 || self.extender { Some(topolet()?) } else { None };
         let programs = Programs::built(&target(), &self.kubelet_version)?;
-        let parts =
-            if self.without_scheduler || self.asks_nodes() { Parts::Storage } else { Parts::Scheduler };
+        let parts = if self.controllers {
+            Parts::Controllers
+        } else if self.without_scheduler || self.asks_nodes() {
+            Parts::Storage
+        } else {
+            Parts::Scheduler
+        };
         let mut cluster = local_cluster::Cluster::start(&programs, parts)?;
         if self.topology_match {
             let scheduler = Scheduler::TopologyMatch;

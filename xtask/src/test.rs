@@ -48,7 +48,7 @@ const STEPS: [&str; 6] = [
     "cargo-nextest, which runs the tests",
     "device plugins in Go and Python, which tests talk to",
     "the kubelet's own managers, which tests are compared with",
-    "etcd, kube-apiserver, kube-scheduler and kubectl, which tests talk to",
+    "etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kubectl, which tests talk to",
     "examples of the documentation, and example programs",
     "tests",
 ];

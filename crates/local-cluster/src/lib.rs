@@ -3,6 +3,7 @@
 mod certificates;
 mod programs;
 mod processes;
+mod controllers;
 mod kubelet;
 mod pods_endpoint;
 mod rights;
@@ -33,7 +34,7 @@ pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
-pub use self::programs::{Program, Programs, RELEASE, package};
+pub use self::programs::{OTHER, Program, Programs, RELEASE, RELEASES, package, release_of_tests};
 pub use self::rights::{NODE_RIGHTS, NODES, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER, WATCHER_RIGHTS};
 
 /// How long a program may take until it answers.
@@ -46,6 +47,8 @@ pub enum Parts {
     Storage,
     /// kube-scheduler too.
     Scheduler,
+    /// kube-controller-manager too, with the rights that each controller has in a real cluster.
+    Controllers,
 }
 
 /// A user of the cluster.
@@ -68,8 +71,10 @@ const ADMIN: User<'static> = User { name: "admin", groups: &["system:masters"] }
 pub struct Cluster {
     // Ended in this order.
     scheduler: Option<Process>,
+    controllers: Option<Process>,
     api_server: Option<Process>,
     etcd: Process,
+    parts: Parts,
     programs: Programs,
     authority: Authority,
     ports: Ports,
@@ -95,8 +100,10 @@ impl Cluster {
         let etcd = etcd(programs, folder.path(), ports)?;
         let mut cluster = Self {
             scheduler: None,
+            controllers: None,
             api_server: None,
             etcd,
+            parts,
             programs: programs.clone(),
             authority,
             ports,
@@ -104,8 +111,11 @@ impl Cluster {
         };
         cluster.prepare()?;
         cluster.start_api_server()?;
-        if parts == Parts::Scheduler {
-            cluster.start_scheduler(&programs.path(Program::Scheduler), "")?;
+        if parts == Parts::Controllers {
+            cluster.start_controllers()?;
+        }
+        if parts != Parts::Storage {
+            cluster.start_scheduler(&programs.checked(Program::Scheduler)?, "")?;
         }
         Ok(cluster)
     }
@@ -117,7 +127,7 @@ impl Cluster {
     /// It does not start, or CI has not built it.
     #[must_use]
     pub fn for_test(target: &Path, parts: Parts) -> Option<Self> {
-        match Programs::built(target, RELEASE) {
+        match Programs::built(target, &release_of_tests()) {
             Ok(programs) => Some(Self::start(&programs, parts).unwrap_or_else(|error| panic!("{error:#}"))),
             Err(why) => {
                 assert!(std::env::var_os("CI").is_none(), "{why}");
@@ -211,7 +221,12 @@ impl Cluster {
     pub fn start_api_server(&mut self) -> anyhow::Result<()> {
         let path = |name: &str| self.folder.path().join(name).display().to_string();
         let etcd = format!("http://127.0.0.1:{}", self.ports.etcd);
-        let mut command = Command::new(self.programs.path(Program::ApiServer));
+        // The others wait for controllers.
+        let without = match self.parts {
+            Parts::Storage | Parts::Scheduler => "ServiceAccount,TaintNodesByCondition",
+            Parts::Controllers => "",
+        };
+        let mut command = Command::new(self.programs.checked(Program::ApiServer)?);
         command
             .args(["--bind-address", "127.0.0.1", "--advertise-address", "127.0.0.1"])
             .args(["--secure-port", &self.ports.api_server.to_string()])
@@ -225,7 +240,7 @@ impl Cluster {
             .args(["--service-account-key-file", &path("accounts.pub")])
             .args(["--service-account-signing-key-file", &path("accounts.key")])
             .args(["--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC"])
-            .args(["--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition"])
+            .args(["--disable-admission-plugins", without])
             .args(["--endpoint-reconciler-type", "none", "--watch-cache=true"]);
         let process = Process::start("kube-apiserver", &command, self.folder.path())?;
         self.api_server = Some(process);
@@ -326,7 +341,8 @@ impl Cluster {
         let start = Instant::now();
         loop {
             let Err(error) = works(self) else { return Ok(()) };
-            for process in self.api_server.iter_mut().chain([&mut self.etcd]) {
+            let running = [self.api_server.as_mut(), self.controllers.as_mut(), Some(&mut self.etcd)];
+            for process in running.into_iter().flatten() {
                 if let Some(why) = process.why_ended() {
                     bail!("{why}");
                 }

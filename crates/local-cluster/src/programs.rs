@@ -1,11 +1,22 @@
 //! The programs, and where they are built.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
-/// The release of Kubernetes that tests use.
+/// The release of Kubernetes that tests use, unless the environment variable [`OTHER`] names another.
 pub const RELEASE: &str = "1.36.3";
+/// The releases that clusters have been tried with: the newest of a minor that is published as a Go module.
+pub const RELEASES: [&str; 2] = [RELEASE, "1.37.2"];
+/// Names the release that tests use.
+pub const OTHER: &str = "TOPOLET_KUBERNETES";
+
+/// The release that tests use.
+#[must_use]
+pub fn release_of_tests() -> String {
+    std::env::var(OTHER).unwrap_or_else(|_| RELEASE.to_owned())
+}
 
 /// A program of a control plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,13 +27,16 @@ pub enum Program {
     ApiServer,
     /// The default scheduler.
     Scheduler,
+    /// The controllers: of Deployments, Jobs, budgets, claims from templates, dead nodes, garbage.
+    ControllerManager,
     /// The command line.
     Kubectl,
 }
 
 impl Program {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Etcd, Self::ApiServer, Self::Scheduler, Self::Kubectl];
+    pub const ALL: [Self; 5] =
+        [Self::Etcd, Self::ApiServer, Self::Scheduler, Self::ControllerManager, Self::Kubectl];
 
     /// What its file is called.
     #[must_use]
@@ -31,6 +45,7 @@ impl Program {
             Self::Etcd => "etcd",
             Self::ApiServer => "kube-apiserver",
             Self::Scheduler => "kube-scheduler",
+            Self::ControllerManager => "kube-controller-manager",
             Self::Kubectl => "kubectl",
         }
     }
@@ -47,7 +62,10 @@ pub fn package(program: Program) -> String {
 
 /// The programs of one release.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Programs(PathBuf);
+pub struct Programs {
+    folder: PathBuf,
+    release: String,
+}
 
 impl Programs {
     /// Those that `cargo xtask cluster` has built below cargo's `target` folder.
@@ -59,16 +77,27 @@ impl Programs {
         for program in Program::ALL {
             ensure!(
                 folder.join(program.name()).is_file(),
-                "{} of Kubernetes {release} is not built; `cargo xtask cluster --build` builds it",
+                "{} of Kubernetes {release} is not built; `cargo xtask cluster --build --kubelet-version {release}` builds it",
                 program.name()
             );
         }
-        Ok(Self(folder))
+        Ok(Self { folder, release: release.to_owned() })
     }
 
     /// The file of a program.
     #[must_use]
     pub fn path(&self, program: Program) -> PathBuf {
-        self.0.join(program.name())
+        self.folder.join(program.name())
+    }
+
+    /// The file of a program of Kubernetes, which says itself that it is of the release.
+    pub(crate) fn checked(&self, program: Program) -> anyhow::Result<PathBuf> {
+        let path = self.path(program);
+        let (name, wanted) = (program.name(), format!("Kubernetes v{}", self.release));
+        let output = Command::new(&path).arg("--version").output();
+        let output = output.with_context(|| format!("failed to start {}", path.display()))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        ensure!(said.trim() == wanted, "{name} at {} is {:?}, not {wanted}", path.display(), said.trim());
+        Ok(path)
     }
 }

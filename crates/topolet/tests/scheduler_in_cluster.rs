@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use in_cluster::{cluster, program, target, until};
 use local_cluster::{
     Cluster, EXTENDER_RIGHTS, Extender, Fleet, Kind, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts, Program, Programs,
-    RELEASE,
+    release_of_tests,
 };
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn schedule(cluster: &mut Cluster) -> Extender {
         (200, _) => Ok(()),
         (_, why) => Err(why),
     });
-    let programs = Programs::built(target(), RELEASE).unwrap();
+    let programs = Programs::built(target(), &release_of_tests()).unwrap();
     cluster.start_scheduler(&programs.path(Program::Scheduler), &extender.configuration()).unwrap();
     extender
 }
