@@ -12,6 +12,7 @@ mod nodes;
 mod fleet;
 mod extender;
 mod kinds;
+mod workload;
 mod outages;
 
 use std::fmt::Write as _;
@@ -36,6 +37,7 @@ pub use self::pods_endpoint::PodsEndpoint;
 use self::processes::Process;
 pub use self::programs::{OTHER, Program, Programs, RELEASE, RELEASES, package, release_of_tests};
 pub use self::rights::{NODE_RIGHTS, NODES, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER, WATCHER_RIGHTS};
+pub use self::workload::{Running, Workload};
 
 /// How long a program may take until it answers.
 const PATIENCE: Duration = Duration::from_secs(90);

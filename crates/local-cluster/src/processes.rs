@@ -25,6 +25,12 @@ impl Process {
         // The kernel ends it with the thread that starts it, however that ends.
         let mut child = Command::new("setpriv");
         child.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => child.env(name, value),
+                None => child.env_remove(name),
+            };
+        }
         child.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = child.spawn().with_context(|| format!("failed to start {name}"))?;
         Ok(Self { name: name.to_owned(), child, log })

@@ -6,7 +6,7 @@ mod daemon;
 use std::path::{Path, PathBuf};
 
 use daemon::{Daemon, Folder, pod, until};
-use local_cluster::{Cluster, Parts};
+use local_cluster::{Cluster, EXTENDER_RIGHTS, Extender, Parts, Workload};
 use serde_json::{Value, json};
 
 const NODE: &str = "worker-1";
@@ -80,32 +80,16 @@ fn rules_and_dashboards_name_metrics_that_there_are() {
 fn the_agent_of_the_daemon_set_has_all_rights_that_it_needs() {
     let Some(cluster) = cluster() else { return };
     apply(&cluster, "observe");
-    let template = template(&cluster);
-    let account = template["spec"]["serviceAccountName"].as_str().unwrap();
-    let kubeconfig = cluster.kubeconfig_of_account("topolet", account).unwrap();
-
-    // Its arguments, but for what a test has elsewhere: the kubelet, and the way to the API server.
-    let (root, own) = (Folder::new(), Folder::new());
+    let root = Folder::new();
     let owner = Daemon::start(root.path(), &[]);
-    let socket = own.path().join("topolet.sock");
-    let arguments = template["spec"]["containers"][0]["args"].as_array().unwrap().iter();
-    let arguments = arguments.map(|argument| match argument.as_str().unwrap() {
-        "serve" | "--observe" => String::new(),
-        argument if argument.starts_with("--root=") || argument.starts_with("--cgroup-root=") => {
-            String::new()
-        }
-        argument if argument.starts_with("--socket=") => format!("--socket={}", socket.display()),
-        argument if argument.starts_with("--tcp=") => "--tcp=127.0.0.1:0".to_owned(),
-        argument if argument.starts_with("--metrics-address=") => "--metrics-address=127.0.0.1:0".to_owned(),
-        "--in-cluster" => format!("--kubeconfig={}", kubeconfig.display()),
-        argument => argument.replace("$(NODE_NAME)", NODE),
-    });
-    let arguments: Vec<String> = arguments.filter(|argument| !argument.is_empty()).collect();
-    let more: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let agent = Daemon::observe(root.path(), &more).at(&socket);
+    let mut agent = cluster.run_container(observer(&[("/var/lib/kubelet", root.path())])).unwrap();
 
     // It publishes, hears of pods, and writes events.
-    until("its object", || cluster.kubectl(&["get", "noderesourcetopologies", NODE]).ok());
+    until("its object", || {
+        let found = cluster.kubectl(&["get", "noderesourcetopologies", NODE]).ok();
+        assert_eq!(agent.why_ended(), None);
+        found
+    });
     let bound =
         pod("big", "cpu: 48, memory: 1Gi").replace("spec:\n", &format!("spec:\n  nodeName: {NODE}\n"));
     cluster.apply(&bound).unwrap();
@@ -120,9 +104,92 @@ fn the_agent_of_the_daemon_set_has_all_rights_that_it_needs() {
         let events = cluster.kubectl(&["get", "events"]).unwrap();
         (events.contains("TopologyAffinityError") && events.contains("would fit: ")).then_some(())
     });
-    let refusals: Vec<String> =
-        agent.log().into_iter().filter(|line| line.contains("a right is missing")).collect();
-    assert!(refusals.is_empty(), "{refusals:?}");
+    assert_eq!(missing(&agent.log()), Vec::<String>::new());
+    // What its service says of its ports is so.
+    let metrics = std::net::TcpStream::connect(("127.0.0.1", agent.port(9478).unwrap()));
+    assert!(metrics.is_ok(), "{}", agent.log());
+    assert!(agent.path("/run/topolet/topolet.sock").exists());
+}
+
+#[test]
+fn a_right_that_is_taken_away_is_named_by_the_call_that_fails() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "observe");
+    let rights = file("observe/rights.yaml");
+    for (right, without, call) in [
+        (
+            "resources: [pods]\n  verbs: [list, watch]",
+            "resources: [pods]\n  verbs: [watch]",
+            "cannot list resource \"pods\"",
+        ),
+        (
+            "resources: [noderesourcetopologies]\n  verbs: [create, patch, watch]",
+            "resources: [noderesourcetopologies]\n  verbs: [watch]",
+            "cannot patch resource \"noderesourcetopologies\"",
+        ),
+    ] {
+        let fewer = rights.replace(right, without);
+        assert_ne!(fewer, rights, "{right}");
+        cluster.apply(&fewer).unwrap();
+        let root = Folder::new();
+        Daemon::start(root.path(), &[]).kill();
+        let mut agent = cluster.run_container(observer(&[("/var/lib/kubelet", root.path())])).unwrap();
+        until(call, || {
+            assert_eq!(agent.why_ended(), None);
+            missing(&agent.log()).iter().any(|line| line.contains(call)).then_some(())
+        });
+    }
+}
+
+#[test]
+fn the_extender_has_the_rights_that_it_needs_and_no_other() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "observe");
+    let program = Path::new(env!("CARGO_BIN_EXE_topolet"));
+    for (taken, call) in [
+        (None, None),
+        (Some("resources: [nodestates]"), Some("cannot list resource \"nodestates\"")),
+        (Some("resources: [pods]"), Some("cannot list resource \"pods\"")),
+    ] {
+        let rights = EXTENDER_RIGHTS.to_owned();
+        let rights = taken.map_or(rights.clone(), |taken| rights.replace(taken, "resources: [nothing]"));
+        cluster.apply(&rights).unwrap();
+        let extender = Extender::start(&cluster, program).unwrap();
+        if let Some(call) = call {
+            until(call, || missing(&extender.log()).iter().any(|line| line.contains(call)).then_some(()));
+        } else {
+            until("it is ready", || is_ready(extender.address()).then_some(()));
+            assert_eq!(missing(&extender.log()), Vec::<String>::new());
+        }
+    }
+}
+
+/// The container of the `DaemonSet` as a process, whose node has its kubelet's files here.
+fn observer<'a>(host: &'a [(&'a str, &'a Path)]) -> Workload<'a> {
+    Workload {
+        kind: "daemonset",
+        namespace: "topolet",
+        name: "topolet",
+        program: Path::new(env!("CARGO_BIN_EXE_topolet")),
+        node: NODE,
+        host,
+        instead: &["--machine=xeon-2s-96cpu-sriov", "--cgroup-root=off"],
+    }
+}
+
+/// Whether what listens there answers that it is ready.
+fn is_ready(address: std::net::SocketAddr) -> bool {
+    use std::io::{Read as _, Write as _};
+    let Ok(mut stream) = std::net::TcpStream::connect(address) else { return false };
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.starts_with("HTTP/1.1 200 ")
+}
+
+/// The calls that its rights did not allow.
+fn missing(log: &str) -> Vec<String> {
+    log.lines().filter(|line| line.contains("a right is missing")).map(str::to_owned).collect()
 }
 
 #[test]

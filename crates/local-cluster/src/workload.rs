@@ -1,0 +1,212 @@
+//! A container of a manifest as a process: with its command line, its environment, its mounts below a folder, and a kubeconfig with
+//! exactly the rights of its service account.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use crate::processes::Process;
+use crate::{Cluster, free_port};
+
+/// Which container, and what a process has elsewhere than a container.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload<'a> {
+    /// Of the object with the template of the pod: `daemonset`.
+    pub kind: &'a str,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// The program of its image.
+    pub program: &'a Path,
+    /// The node that the pod is bound to.
+    pub node: &'a str,
+    /// A folder of this host in the place of one that the pod mounts of its node; what is not there is an empty folder.
+    pub host: &'a [(&'a str, &'a Path)],
+    /// Arguments of the form `--option=value` in the place of those of the manifest, or behind them: of what no mount can give,
+    /// such as another machine.
+    pub instead: &'a [&'a str],
+}
+
+/// A container that runs as a process until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    process: Process,
+    ports: BTreeMap<u16, u16>,
+    /// Where mounts are, by their path in the container.
+    mounts: BTreeMap<String, PathBuf>,
+    log: PathBuf,
+}
+
+impl Cluster {
+    /// Starts the first container of a workload that has been applied, and waits for nothing.
+    ///
+    /// # Errors
+    /// There is no such object, it mounts or sets what no process can have, or it cannot be started.
+    pub fn run_container(&self, workload: Workload<'_>) -> anyhow::Result<Running> {
+        let Workload { kind, namespace, name, .. } = workload;
+        let text = self.kubectl(&["get", kind, name, "--namespace", namespace, "-o", "json"])?;
+        let object: Value =
+            serde_json::from_str(&text).with_context(|| format!("{kind} {name} is no JSON"))?;
+        let spec = &object["spec"]["template"]["spec"];
+        let container = &spec["containers"][0];
+        let folder = self.folder.path().join(format!("{namespace}-{name}"));
+        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        let mounts = mounts(spec, container, workload.host, &folder)?;
+        let ports = ports(container)?;
+        let account = spec["serviceAccountName"].as_str().unwrap_or("default");
+        let kubeconfig = self.kubeconfig_of_account(namespace, account)?;
+        let environment = environment(container, &workload)?;
+        let mut command = Command::new(workload.program);
+        // Nothing of this process is its own.
+        command.env_clear().envs(&environment);
+        for list in ["command", "args"] {
+            let words = container[list].as_array().into_iter().flatten().filter_map(Value::as_str);
+            // The image's entry point is the program.
+            let option = |word: &str| word.split_once('=').map(|(option, _)| option.to_owned());
+            let is_kept = |word: &&str| {
+                option(word).is_none_or(|own| {
+                    workload.instead.iter().all(|other| option(other).as_ref() != Some(&own))
+                })
+            };
+            for word in words.filter(is_kept) {
+                command.arg(match word {
+                    "--in-cluster" => format!("--kubeconfig={}", kubeconfig.display()),
+                    word => here(&expanded(word, &environment), &mounts, &ports),
+                });
+            }
+        }
+        command.args(workload.instead);
+        let process = Process::start(name, &command, &folder)?;
+        Ok(Running { process, ports, mounts, log: folder.join(format!("{name}.log")) })
+    }
+}
+
+impl Running {
+    /// Where it listens, for a port of the container.
+    #[must_use]
+    pub fn port(&self, of_container: u16) -> Option<u16> {
+        self.ports.get(&of_container).copied()
+    }
+
+    /// A path of the container, on this host.
+    #[must_use]
+    pub fn path(&self, of_container: &str) -> PathBuf {
+        here(of_container, &self.mounts, &BTreeMap::new()).into()
+    }
+
+    /// All that it has logged.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// If it has ended: that, and its last words.
+    pub fn why_ended(&mut self) -> Option<String> {
+        self.process.why_ended()
+    }
+}
+
+/// Where each mount is, by its path in the container.
+fn mounts(
+    spec: &Value,
+    container: &Value,
+    host: &[(&str, &Path)],
+    folder: &Path,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let mut mounts = BTreeMap::new();
+    for mount in container["volumeMounts"].as_array().into_iter().flatten() {
+        let name = mount["name"].as_str().unwrap_or_default();
+        let path = mount["mountPath"].as_str().unwrap_or_default();
+        let mut volumes = spec["volumes"].as_array().into_iter().flatten();
+        let volume = volumes.find(|volume| volume["name"] == name);
+        let volume = volume.with_context(|| format!("there is no volume {name}, which {path} mounts"))?;
+        let of_host = volume["hostPath"]["path"].as_str();
+        let given = host.iter().find(|(path, _)| of_host == Some(path)).map(|(_, here)| here.to_path_buf());
+        let here = match given {
+            Some(here) => here,
+            None if of_host.is_some() || volume["emptyDir"].is_object() => {
+                let here = folder.join(name);
+                fs::create_dir_all(&here).with_context(|| format!("failed to create {}", here.display()))?;
+                here
+            }
+            None => bail!("volume {name} is neither a folder of the host nor an empty one: {volume}"),
+        };
+        mounts.insert(path.to_owned(), here);
+    }
+    Ok(mounts)
+}
+
+/// A free port of this host for each of the container.
+fn ports(container: &Value) -> anyhow::Result<BTreeMap<u16, u16>> {
+    let ports = container["ports"].as_array().into_iter().flatten();
+    let numbers = ports.filter_map(|port| port["containerPort"].as_u64()?.try_into().ok());
+    numbers.map(|port: u16| Ok((port, free_port()?))).collect()
+}
+
+fn environment(container: &Value, of: &Workload<'_>) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut all = BTreeMap::new();
+    for variable in container["env"].as_array().into_iter().flatten() {
+        let name = variable["name"].as_str().unwrap_or_default();
+        let value = match variable["valueFrom"]["fieldRef"]["fieldPath"].as_str() {
+            Some("spec.nodeName") => of.node,
+            Some("metadata.namespace") => of.namespace,
+            Some("metadata.name") => of.name,
+            None if variable["valueFrom"].is_null() => variable["value"].as_str().unwrap_or_default(),
+            _ => bail!("variable {name} comes from what no process has: {variable}"),
+        };
+        all.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(all)
+}
+
+/// A word with the variables that it names.
+fn expanded(word: &str, environment: &BTreeMap<String, String>) -> String {
+    let each = environment.iter();
+    each.fold(word.to_owned(), |word, (name, value)| word.replace(&format!("$({name})"), value))
+}
+
+/// A word with the paths and the ports of this host.
+fn here(word: &str, mounts: &BTreeMap<String, PathBuf>, ports: &BTreeMap<u16, u16>) -> String {
+    let (option, value) = word.split_once('=').map_or(("", word), |(option, value)| (option, value));
+    let below = mounts.iter().rev().find_map(|(path, here)| {
+        let rest = value.strip_prefix(path.as_str())?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("{}{rest}", here.display()))
+    });
+    let at = ports.iter().find_map(|(port, here)| {
+        let host = value.strip_suffix(&format!(":{port}"))?;
+        // Every address of a container's own network is this host alone.
+        Some(format!("{}:{here}", if host == "0.0.0.0" { "127.0.0.1" } else { host }))
+    });
+    match (below.or(at), option) {
+        (None, _) => word.to_owned(),
+        (Some(value), "") => value,
+        (Some(value), option) => format!("{option}={value}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_have_the_paths_and_ports_of_this_host() {
+        let mounts = [("/var/lib/kubelet", "/tmp/k"), ("/run/topolet", "/tmp/r")];
+        let mounts = mounts.map(|(path, here)| (path.to_owned(), PathBuf::from(here))).into();
+        let ports = [(9478, 40_001)].into();
+        for (word, expected) in [
+            ("--root=/var/lib/kubelet", "--root=/tmp/k"),
+            ("--root=/var/lib/kubelets", "--root=/var/lib/kubelets"),
+            ("/run/topolet/a.sock", "/tmp/r/a.sock"),
+            ("--metrics-address=0.0.0.0:9478", "--metrics-address=127.0.0.1:40001"),
+            ("--tcp=127.0.0.1:9477", "--tcp=127.0.0.1:9477"),
+            ("serve", "serve"),
+        ] {
+            assert_eq!(here(word, &mounts, &ports), expected);
+        }
+    }
+}
