@@ -135,7 +135,12 @@ Examples:
   # A hundred nodes of eight NUMA nodes each
   topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node
   # Five pods a second come to each node by themselves
-  topolet fleet --kubeconfig node.conf -f pod.yaml --pods-a-second 5";
+  topolet fleet --kubeconfig node.conf -f pod.yaml --pods-a-second 5
+  # Pods that end: annotations of a pod say when its containers end, with which code, and how long they take to stop
+  #   fleet.topolet.dev/run-seconds: '30'
+  #   fleet.topolet.dev/exit-code: '1'
+  #   fleet.topolet.dev/stop-seconds: '5'
+  topolet fleet --kubeconfig node.conf";
 
 pub(super) const GET_PODS: &str = "\
 Examples:
