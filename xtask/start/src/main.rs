@@ -13,8 +13,8 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
     if arguments == ["test"] {
         eprintln!(
-            "All tests and examples, after what they need is installed and built: on two cores half an hour or more the \
-             first time, and about ten minutes when everything is built."
+            "All tests and examples, after what they need is installed and built: on two cores 20 to 30 minutes the first \
+             time, and about ten when everything is built."
         );
     }
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
