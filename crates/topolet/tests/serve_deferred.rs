@@ -53,10 +53,11 @@ fn status(daemon: &Daemon, name: &str) -> String {
 fn restarted(folder: &Folder, options: &Path) -> Daemon {
     let daemon = start(folder.path(), options);
     let plugin = plugin(folder.path());
-    until("the cards", || {
-        let reply = daemon.ask("POST", "/v1/pods", &asks_card("holder"));
-        (reply.status == 200).then_some(())
-    });
+    // A pod that comes before them is admitted without.
+    let listed = format!("topolet_free_devices{{numa_node=\"1\",resource=\"{CARD}\"}} 1");
+    until("the cards", || daemon.get("/metrics").body.contains(&listed).then_some(()));
+    let reply = daemon.ask("POST", "/v1/pods", &asks_card("holder"));
+    assert!(reply.status == 200 && reply.body.contains("card-0"), "{}", reply.body);
     drop(plugin);
     assert!(daemon.terminate());
     start(folder.path(), options)
