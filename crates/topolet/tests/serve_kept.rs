@@ -86,8 +86,11 @@ fn sockets_are_made_again_when_they_vanish() {
 
 /// A listener of another process' kind at a path, in place of what was there.
 fn taken(path: &Path) -> UnixListener {
-    fs::remove_file(path).unwrap();
-    UnixListener::bind(path).unwrap()
+    // Between the binding of a socket and its listening a daemon would take it for one that nobody has.
+    let aside = path.with_extension("aside");
+    let other = UnixListener::bind(&aside).unwrap();
+    fs::rename(aside, path).unwrap();
+    other
 }
 
 /// The same with a full backlog, and the connection that fills it.
