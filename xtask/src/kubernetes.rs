@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
@@ -27,14 +27,21 @@ impl Release<'_> {
     /// # Errors
     /// Go is missing, or there is no such release.
     pub(crate) fn build(&self, name: &str, package: &str) -> anyhow::Result<()> {
-        let version = self.0;
-        let minor = version.strip_prefix("1.").context("a version is as 1.36.3")?;
-        let published = |line: &str| {
-            let replaced = line.split_once("=> ./staging/src/");
-            replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
-        };
-        let module = GoModule { folder: self.module(), path: "k8s.io/kubernetes", version };
-        module.build(package, &self.program(name), &self.variables(), published)
+        let module = self.go_module();
+        module.build(package, &self.program(name), &self.variables(), |line| self.published(line))
+    }
+
+    /// The module of which programs are built.
+    pub(crate) fn go_module(&self) -> GoModule<'_> {
+        let folder = self.module();
+        GoModule { folder, path: "k8s.io/kubernetes", version: self.0, cache: Cache::OfUser }
+    }
+
+    /// A line of Kubernetes' `go.mod` with the published module in the place of a folder of its repository.
+    pub(crate) fn published(&self, line: &str) -> String {
+        let minor = self.0.strip_prefix("1.").unwrap_or_default();
+        let replaced = line.split_once("=> ./staging/src/");
+        replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
     }
 
     /// The linker's `-X` by which a program says that it is of this release.
@@ -53,6 +60,17 @@ pub(crate) struct GoModule<'a> {
     pub(crate) path: &'a str,
     /// Its version, without `v`.
     pub(crate) version: &'a str,
+    /// Where Go keeps what it has compiled.
+    pub(crate) cache: Cache,
+}
+
+/// A build cache of Go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Cache {
+    /// That of whoever runs the command.
+    OfUser,
+    /// A folder for this build alone.
+    Own(PathBuf),
 }
 
 impl GoModule<'_> {
@@ -75,14 +93,31 @@ impl GoModule<'_> {
         let shown = program.file_name().unwrap_or_default().display();
         ensure!(has_go, "Go is missing, which builds {shown}: https://go.dev/dl, 1.26 or later");
         self.prepare(line)?;
+        let mut go = self.go("build");
+        run(go.args(["-ldflags", &format!("-s -w {variables}"), "-o"]).arg(program).arg(package))
+    }
+
+    /// Downloads the modules that a package needs.
+    ///
+    /// # Errors
+    /// As of [`Self::build`].
+    pub(crate) fn download(&self, package: &str, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
+        self.prepare(line)?;
+        run(self.go("list").args(["-deps", package]).stdout(Stdio::null()))
+    }
+
+    fn go(&self, what: &str) -> Command {
         let mut go = Command::new("nice");
-        go.args(["-n", "5", "go", "build", "-mod=mod", "-ldflags", &format!("-s -w {variables}"), "-o"]);
-        run(go.arg(program).arg(package).env("CGO_ENABLED", "0").current_dir(&self.folder))
+        go.args(["-n", "5", "go", what, "-mod=mod"]).env("CGO_ENABLED", "0").current_dir(&self.folder);
+        if let Cache::Own(folder) = &self.cache {
+            go.env("GOCACHE", folder);
+        }
+        go
     }
 
     /// Writes the module. What was resolved for another program stays.
     fn prepare(&self, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
-        let Self { folder, path, version } = self;
+        let Self { folder, path, version, .. } = self;
         if folder.join("go.sum").is_file() {
             return Ok(());
         }
@@ -102,7 +137,7 @@ impl GoModule<'_> {
 }
 
 /// Where Go has put the source of a module, `PATH@VERSION`.
-fn source(module: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn source(module: &str) -> anyhow::Result<PathBuf> {
     let output = Command::new("go").args(["mod", "download", "-json", module]).output();
     let text = String::from_utf8_lossy(&output.context("failed to start Go")?.stdout).into_owned();
     let downloaded: serde_json::Value =

@@ -34,7 +34,7 @@ pub use self::kubelet::ForwardingKubelet;
 pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
-use self::processes::Process;
+pub use self::processes::Process;
 pub use self::programs::{OTHER, Program, Programs, RELEASE, RELEASES, package, release_of_tests};
 pub use self::rights::{NODE_RIGHTS, NODES, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER, WATCHER_RIGHTS};
 pub use self::workload::{Running, Workload};
@@ -192,6 +192,20 @@ impl Cluster {
     /// As of [`Self::kubectl`].
     pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
         self.kubectl_with(&["apply", "-f", "-"], manifest)
+    }
+
+    /// Writes a certificate of a server on loopback to a folder, `tls.crt` and `tls.key` as in a Secret. Clients of the
+    /// cluster trust it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write_certificate(&self, folder: &Path) -> anyhow::Result<()> {
+        let signed = self.authority.server(Duration::from_hours(24))?;
+        for (name, text) in [("tls.crt", signed.certificate), ("tls.key", signed.key)] {
+            let path = folder.join(name);
+            fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+        }
+        Ok(())
     }
 
     /// kubectl, to be run by the caller.
@@ -372,7 +386,10 @@ fn etcd(programs: &Programs, folder: &Path, ports: Ports) -> anyhow::Result<Proc
     Process::start("etcd", &command, folder)
 }
 
-/// A port that nobody listens at.
-fn free_port() -> anyhow::Result<u16> {
+/// A port of loopback that nobody listens at.
+///
+/// # Errors
+/// There is none.
+pub fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

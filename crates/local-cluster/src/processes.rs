@@ -11,15 +11,19 @@ const LINES: usize = 12;
 
 /// A process that is killed when this is dropped, or when the process that started it ends.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     name: String,
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
-    /// Starts it; what it writes goes to `NAME.log` in `folder`, after what it wrote before.
-    pub(crate) fn start(name: &str, command: &Command, folder: &Path) -> anyhow::Result<Self> {
+    /// Starts the program of a command with its arguments. What it writes goes to `NAME.log` in `folder`, after what it
+    /// wrote before.
+    ///
+    /// # Errors
+    /// It cannot be started, or its log cannot be opened.
+    pub fn start(name: &str, command: &Command, folder: &Path) -> anyhow::Result<Self> {
         let log = folder.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(&log)?;
         // The kernel ends it with the thread that starts it, however that ends.
@@ -36,17 +40,25 @@ impl Process {
         Ok(Self { name: name.to_owned(), child, log })
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    /// The process's id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// If it has ended: that, and its last words.
-    pub(crate) fn why_ended(&mut self) -> Option<String> {
+    pub fn why_ended(&mut self) -> Option<String> {
         let status = self.child.try_wait().ok().flatten()?;
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(LINES)..].join("\n");
         Some(format!("{} has ended: {status}\n{last}", self.name))
+    }
+
+    /// All that it has written.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
     }
 }
 

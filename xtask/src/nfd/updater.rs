@@ -10,7 +10,7 @@ use local_cluster::Cluster;
 use serde_json::Value;
 
 use super::node::{Node, object};
-use crate::kubernetes::GoModule;
+use crate::kubernetes::{Cache, GoModule};
 use crate::target;
 
 /// The release.
@@ -33,7 +33,8 @@ impl Updater {
             folder.display()
         );
         let published = |line: &str| line.replace("=> ./api/nfd", &format!("=> {MODULE}/api/nfd v{RELEASE}"));
-        let module = GoModule { folder: folder.clone(), path: MODULE, version: RELEASE };
+        let module =
+            GoModule { folder: folder.clone(), path: MODULE, version: RELEASE, cache: Cache::OfUser };
         module.build(&format!("{MODULE}/cmd/nfd-topology-updater"), &program, &variables, published)?;
         Ok(Self { folder })
     }

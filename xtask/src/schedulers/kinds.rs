@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use local_cluster::RELEASE;
 
-use crate::kubernetes::{GoModule, Release};
+use crate::kubernetes::{Cache, GoModule, Release};
 use crate::target;
 
 /// The release of the scheduler plugins.
@@ -39,7 +39,7 @@ impl Scheduler {
         // Its module names a patch release of a library of volumes that module proxies do not all have.
         let published =
             |line: &str| line.replace("csi-translation-lib v0.34.7", "csi-translation-lib v0.34.5");
-        let module = GoModule { folder: folder(), path: MODULE, version: PLUGINS };
+        let module = GoModule { folder: folder(), path: MODULE, version: PLUGINS, cache: Cache::OfUser };
         module.build(
             &format!("{MODULE}/cmd/scheduler"),
             &self.program(),
