@@ -31,6 +31,7 @@ mod nfd;
 mod object_fields;
 mod observe;
 mod openapi_client;
+mod others;
 mod package;
 mod page;
 mod pci_names;
@@ -90,6 +91,7 @@ enum Command {
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
     OpenapiClient(openapi_client::OpenapiClient),
+    Others(others::Others),
     Package(package::Package),
     Page(page::Page),
     PciNames(pci_names::PciNames),
@@ -149,6 +151,7 @@ impl Command {
             Self::ObjectFields(fields) => fields.run(),
             Self::Observe(observe) => observe.run(),
             Self::OpenapiClient(client) => client.run(),
+            Self::Others(others) => others.run(),
             Self::Package(package) => package.run(),
             Self::Page(page) => page.run(),
             Self::PciNames(names) => names.run(),

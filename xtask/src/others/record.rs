@@ -1,0 +1,102 @@
+//! What is known of a program: what its build cost, and what came of its trial. It is kept below `target`, so that programs
+//! can be built and tried one after the other.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use serde::{Deserialize, Serialize};
+
+use super::programs::{Builds, Program};
+use super::trial::Came;
+use crate::target;
+
+/// All that is known.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Record {
+    cost: Option<Cost>,
+    came: Option<Came>,
+}
+
+/// What a build took.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Cost {
+    seconds: f64,
+    cpu_seconds: f64,
+    /// Whether Go had compiled nothing of it before.
+    was_cache_empty: bool,
+}
+
+impl Cost {
+    /// Measures a build. Nothing else may run in processes of this one meanwhile.
+    pub(super) fn of(builds: Builds, build: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<Self> {
+        let (before, start) = (children()?, Instant::now());
+        build()?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Self { seconds, cpu_seconds: children()? - before, was_cache_empty: builds == Builds::Anew })
+    }
+}
+
+impl Record {
+    /// Keeps what a build cost; what came of a trial is that of another file.
+    pub(super) fn built(program: Program, cost: Cost) -> anyhow::Result<()> {
+        Self { cost: Some(cost), came: None }.write(program)
+    }
+
+    /// Keeps what came of a trial.
+    pub(super) fn came(program: Program, came: Came) -> anyhow::Result<()> {
+        Self { came: Some(came), ..Self::read(program)? }.write(program)
+    }
+
+    /// What is known by now.
+    pub(super) fn read(program: Program) -> anyhow::Result<Self> {
+        let path = path(program);
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is corrupt: remove it", path.display()))
+    }
+
+    fn write(&self, program: Program) -> anyhow::Result<()> {
+        let path = path(program);
+        fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        fs::write(&path, serde_json::to_vec_pretty(self)?)
+            .with_context(|| format!("failed to write {}", path.display()))
+    }
+
+    /// A row of the table.
+    pub(super) fn row(&self, program: Program) -> anyhow::Result<String> {
+        let cost = self.cost.as_ref().map_or_else(
+            || " | |".to_owned(),
+            |cost| {
+                let cache = if cost.was_cache_empty { "empty" } else { "used" };
+                format!("{:.0} | {:.0} | {cache}", cost.seconds, cost.cpu_seconds)
+            },
+        );
+        let file = program.file();
+        let size = match fs::metadata(&file) {
+            Ok(metadata) => (metadata.len() >> 20).to_string(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).with_context(|| format!("failed to read {}", file.display())),
+        };
+        let came = self.came.as_ref().map_or_else(|| "not tried".to_owned(), ToString::to_string);
+        let came = came.replace('|', "\\|");
+        Ok(format!("| {} | {} | {cost} | {size} | {came} |\n", program.name(), program.version()))
+    }
+}
+
+fn path(program: Program) -> PathBuf {
+    target().join("others").join(format!("{}-{}.json", program.name(), program.version()))
+}
+
+/// CPU seconds of all processes that have ended.
+fn children() -> anyhow::Result<f64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("failed to ask what processes used")?;
+    let cpu = usage.user_time() + usage.system_time();
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of less than a century")]
+    Ok(cpu.num_microseconds() as f64 / 1e6)
+}
