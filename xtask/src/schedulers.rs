@@ -152,7 +152,7 @@ impl Schedulers {
         } else {
             (play.run(&cluster)?, None)
         };
-        if let Some(why) = cluster.why_scheduler_ended().or_else(|| parts.why_ended()) {
+        if let Some(why) = cluster.why_ended().or_else(|| parts.why_ended()) {
             anyhow::bail!("{why}");
         }
         // What kube-scheduler logs of an extender that it may ignore.

@@ -83,6 +83,11 @@ impl Extender {
         self.process.as_ref().map(Process::id)
     }
 
+    /// If it has ended: that, and its last words.
+    pub fn why_ended(&mut self) -> Option<String> {
+        self.process.as_mut()?.why_ended()
+    }
+
     /// All that it has logged.
     #[must_use]
     pub fn log(&self) -> String {

@@ -17,7 +17,7 @@ mod outages;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -36,10 +36,13 @@ pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 pub use self::processes::Process;
 pub use self::programs::{OTHER, Program, Programs, RELEASE, RELEASES, package, release_of_tests};
-pub use self::rights::{NODE_RIGHTS, NODES, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER, WATCHER_RIGHTS};
+pub use self::rights::{
+    KUBELET_RIGHTS, KUBELETS, NODE_RIGHTS, NODES, OBSERVER_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER,
+    WATCHER_RIGHTS,
+};
 pub use self::workload::{Running, Workload};
 
-/// How long a program may take until it answers.
+/// How long a program may take until it answers, unless the caller gives it longer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// What runs.
@@ -80,6 +83,7 @@ pub struct Cluster {
     programs: Programs,
     authority: Authority,
     ports: Ports,
+    patience: Duration,
     folder: TempDir,
 }
 
@@ -96,6 +100,14 @@ impl Cluster {
     /// # Errors
     /// A program does not start, with the last lines of its log.
     pub fn start(programs: &Programs, parts: Parts) -> anyhow::Result<Self> {
+        Self::start_within(programs, parts, PATIENCE)
+    }
+
+    /// The same on a slow machine, where each program may take so long until it answers.
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub fn start_within(programs: &Programs, parts: Parts, patience: Duration) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("cluster").tempdir()?;
         let ports = Ports { api_server: free_port()?, etcd: free_port()?, peers: free_port()? };
         let authority = Authority::new()?;
@@ -109,6 +121,7 @@ impl Cluster {
             programs: programs.clone(),
             authority,
             ports,
+            patience,
             folder,
         };
         cluster.prepare()?;
@@ -260,7 +273,10 @@ impl Cluster {
             .args(["--endpoint-reconciler-type", "none", "--watch-cache=true"]);
         let process = Process::start("kube-apiserver", &command, self.folder.path())?;
         self.api_server = Some(process);
+        let address = SocketAddr::from(([127, 0, 0, 1], self.ports.api_server));
         self.until("the API server answers", |cluster| {
+            // kubectl takes long where the machine is slow, and from the API server's share of it.
+            TcpStream::connect(address).context("it does not listen yet")?;
             cluster.kubectl(&["get", "--raw", "/readyz"])?;
             // Made by the API server itself, some time later.
             cluster.kubectl(&["get", "namespace", "default"])
@@ -289,9 +305,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// If the scheduler has ended: that, and its last words.
-    pub fn why_scheduler_ended(&mut self) -> Option<String> {
-        self.scheduler.as_mut()?.why_ended()
+    /// If a program has ended: which one, and its last words.
+    pub fn why_ended(&mut self) -> Option<String> {
+        let started = [&mut self.scheduler, &mut self.controllers, &mut self.api_server];
+        let mut running = started.into_iter().flatten().chain([&mut self.etcd]);
+        running.find_map(Process::why_ended)
     }
 
     /// All that schedulers have logged.
@@ -357,14 +375,11 @@ impl Cluster {
         let start = Instant::now();
         loop {
             let Err(error) = works(self) else { return Ok(()) };
-            let running = [self.api_server.as_mut(), self.controllers.as_mut(), Some(&mut self.etcd)];
-            for process in running.into_iter().flatten() {
-                if let Some(why) = process.why_ended() {
-                    bail!("{why}");
-                }
+            if let Some(why) = self.why_ended() {
+                bail!("{why}");
             }
-            if start.elapsed() > PATIENCE {
-                return Err(error.context(format!("{PATIENCE:?} went by and still not: {what}")));
+            if start.elapsed() > self.patience {
+                return Err(error.context(format!("{:?} went by and still not: {what}", self.patience)));
             }
             thread::sleep(Duration::from_millis(100));
         }

@@ -22,6 +22,26 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: agent}]
 ---
 ";
 
+/// What `topolet serve --observe` beside a kubelet may do, and the service account `topolet` in the namespace `topolet` that
+/// has these rights.
+pub const OBSERVER_RIGHTS: &str = concat!(
+    include_str!("../../../deploy/observe/namespace.yaml"),
+    "---\n",
+    include_str!("../../../deploy/observe/rights.yaml")
+);
+
+/// The group of users that kubelets are.
+pub const KUBELETS: &str = "system:nodes";
+
+/// What a kubelet needs, for the group [`KUBELETS`]: without a node authorizer each has the rights on all nodes.
+pub const KUBELET_RIGHTS: &str = "
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: kubelets}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: 'system:node'}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: 'system:nodes'}]
+";
+
 /// The group of users that nodes are.
 pub const NODES: &str = "topolet-nodes";
 
