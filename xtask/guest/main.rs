@@ -46,7 +46,7 @@ fn main() {
         }
         _ if std::process::id() == 1 => {
             if let Err(error) = first_process() {
-                println!("test start ... FAILED\n    {error:#}");
+                println!("test start ... FAILED\n    {}", format!("{error:#}").replace('\n', "\n    "));
             }
             println!("guest: done");
             nix::unistd::sync();
@@ -131,7 +131,10 @@ fn go_on_with_disk() -> anyhow::Result<()> {
     std::env::set_current_dir("/state").context("failed to enter the root")?;
     mount(Some("."), "/", None::<&str>, MsFlags::MS_MOVE, None::<&str>).context("failed to move the root")?;
     nix::unistd::chroot(".").context("failed to change the root")?;
-    let error = std::process::Command::new("/init").env(ON_DISK, "1").exec();
+    let mut init = std::process::Command::new("/init");
+    init.envs([(ON_DISK, "1"), ("PATH", "/bin"), ("HOME", "/root")]);
+    // Eight Go schedulers on one emulating thread only switch.
+    let error = init.env("GOMAXPROCS", "2").exec();
     Err(error).context("failed to start /init of the disk")
 }
 

@@ -28,9 +28,13 @@ pub(crate) struct Did {
 }
 
 impl Pods {
-    /// Static pods are called after the node, too.
+    /// A static pod.
     pub(crate) fn find(&self, pod: &str) -> Option<Did> {
-        let name = format!("{pod}-node1");
+        self.named(&of_static_pod(pod))
+    }
+
+    /// The pod that the kubelet calls so.
+    pub(crate) fn named(&self, name: &str) -> Option<Did> {
         let pod = self.0["items"].as_array()?.iter().find(|own| own["metadata"]["name"] == *name)?;
         Some(Did::of(pod))
     }
@@ -84,6 +88,22 @@ impl Did {
         };
         classes.map(path).find(|path| path.is_dir())
     }
+}
+
+/// Static pods are called after the node, too.
+pub(crate) fn of_static_pod(pod: &str) -> String {
+    format!("{pod}-node1")
+}
+
+/// Whether the kubelet lists a pod no more, and its CPUs are free. Its name is the kubelet's.
+///
+/// # Errors
+/// The kubelet does not answer, or its files cannot be read.
+pub(crate) fn is_gone(name: &str, uid: &str) -> anyhow::Result<bool> {
+    // Memory and devices of a pod that is gone stay in their files until they are next looked at.
+    let state = state()?;
+    let is_out = uid.is_empty() || !state["cpu"].to_string().contains(uid);
+    Ok(is_out && pods()?.named(name).is_none() && has_all_cpus(&state)?)
 }
 
 /// What the kubelet's read-only port lists.

@@ -19,13 +19,16 @@ use crate::client::{Client, Reply};
 use crate::machine::{Guest, json_of_line};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
-const CONFIG: &str = "/etc/kubelet.yaml";
+/// Where kubeadm has it, too, and an observer finds it.
+const CONFIG: &str = "/var/lib/kubelet/config.yaml";
 const PLUGINS: &str = "/var/lib/kubelet/device-plugins";
 const DEVICES: &str = "/etc/devices.yaml";
 /// Devices of the plugin; they lie on nodes 0 and 1 in turns.
 const COUNT: usize = 6;
+/// So many lines of a log are shown.
+const LINES: usize = 6;
 /// How long a start, a pod or a deletion may take.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What runs in the guest; killed when it is dropped.
 pub(crate) struct Processes {
@@ -45,17 +48,15 @@ struct Observer {
 }
 
 /// A process with a log; killed when it is dropped.
-struct Running(Child, String);
+pub(super) struct Running(Child, String);
 
 impl Running {
-    fn start(program: &str, arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(super) fn start(program: &str, arguments: &[&str]) -> anyhow::Result<Self> {
         let name = program.rsplit('/').next().unwrap_or(program);
         let path = format!("/var/log/{name}.log");
         let log = File::options().create(true).append(true).open(&path).context("failed to open a log")?;
         let mut command = Command::new(program);
-        // Eight Go schedulers on one emulating thread only switch.
-        command.args(arguments).env("GOMAXPROCS", "2").env("PATH", "/bin").env("HOME", "/root");
-        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        command.args(arguments).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(Self(command.spawn().with_context(|| format!("failed to start {program}"))?, path))
     }
 
@@ -67,10 +68,15 @@ impl Running {
     }
 
     /// The last lines of its log.
-    fn end(&self) -> String {
-        let text = fs::read_to_string(&self.1).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().rev().take(6).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    pub(super) fn end(&self) -> String {
+        last_lines(&fs::read_to_string(&self.1).unwrap_or_default())
+    }
+
+    /// If it has ended: that, and its last lines.
+    pub(super) fn why_ended(&mut self) -> Option<String> {
+        let status = self.0.try_wait().ok().flatten()?;
+        let name = self.1.trim_start_matches("/var/log/").trim_end_matches(".log");
+        Some(format!("{name} has ended: {status}\n{}", self.end()))
     }
 }
 
@@ -83,20 +89,13 @@ impl Drop for Running {
 
 impl Processes {
     pub(crate) fn start(guest: &Guest, version: &str, configuration: Configuration) -> anyhow::Result<Self> {
-        for arguments in [&["link", "set", "lo", "up"][..], &["addr", "add", "10.0.0.2/32", "dev", "lo"]] {
-            busybox(&[&["ip"], arguments].concat())?;
-        }
+        network()?;
         let list: String =
             (0..COUNT).map(|at| format!("  - {{id: fn.sock-{at}, nodes: [{}]}}\n", at % 2)).collect();
         fs::write(DEVICES, format!("devices:\n- resource: {DEVICE}\n  list:\n{list}"))?;
-        let containerd = Running::start("/bin/containerd", &[])?;
-        until("containerd", || UnixStream::connect("/run/containerd/containerd.sock").is_ok().then_some(()))?;
-        let import =
-            ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", "/images/test.tar"];
-        let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
-        ensure!(status.success(), "the test image cannot be imported: {}", containerd.end());
+        let containerd = start_containerd()?;
         configure(guest, &configuration)?;
-        let kubelet = start_kubelet(version)?;
+        let kubelet = start_kubelet(version, &[])?;
         let plugin = start_plugin()?;
         let observer = Observer::start(version)?;
         let version = version.to_owned();
@@ -106,7 +105,7 @@ impl Processes {
     /// Kills the kubelet, and starts it again.
     pub(crate) fn restart(&mut self) -> anyhow::Result<()> {
         self.kubelet.end_now()?;
-        self.kubelet = start_kubelet(&self.version)?;
+        self.kubelet = start_kubelet(&self.version, &[])?;
         // A kubelet removes the sockets of plugins when it starts, so that they have to listen again.
         self.plugin = start_plugin()?;
         Ok(())
@@ -176,12 +175,8 @@ impl Processes {
     pub(crate) fn take(&self, pod: &str) -> anyhow::Result<()> {
         let uid = did::pods()?.find(pod).map(|did| did.uid).unwrap_or_default();
         fs::remove_file(format!("{MANIFESTS}/{pod}.json"))?;
-        until(&format!("deletion of {pod}"), || {
-            // Memory and devices of a pod that is gone stay in their files until they are next looked at.
-            let state = did::state().ok()?;
-            let is_out = uid.is_empty() || !state["cpu"].to_string().contains(&uid);
-            (did::pods().ok()?.find(pod).is_none() && is_out && did::has_all_cpus(&state).ok()?).then_some(())
-        })
+        let name = did::of_static_pod(pod);
+        until(&format!("deletion of {pod}"), || did::is_gone(&name, &uid).ok()?.then_some(()))
     }
 
     /// Waits until a pod runs or has failed.
@@ -250,19 +245,41 @@ fn list_of_pods() -> anyhow::Result<[&'static str; 2]> {
     Ok(["--pods", FILE])
 }
 
-fn start_kubelet(version: &str) -> anyhow::Result<Running> {
+/// Loopback, with an address that the node can have.
+pub(super) fn network() -> anyhow::Result<()> {
+    for arguments in [&["link", "set", "lo", "up"][..], &["addr", "add", "10.0.0.2/32", "dev", "lo"]] {
+        busybox(&[&["ip"], arguments].concat())?;
+    }
+    Ok(())
+}
+
+/// containerd, with the image of all pods.
+pub(super) fn start_containerd() -> anyhow::Result<Running> {
+    let containerd = Running::start("/bin/containerd", &[])?;
+    until("containerd", || UnixStream::connect("/run/containerd/containerd.sock").is_ok().then_some(()))
+        .with_context(|| containerd.end())?;
+    let import =
+        ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", "/images/test.tar"];
+    let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "the test image cannot be imported: {}", containerd.end());
+    Ok(containerd)
+}
+
+/// A kubelet with [`CONFIG`] and more arguments, which lists pods.
+pub(super) fn start_kubelet(version: &str, more: &[&str]) -> anyhow::Result<Running> {
     // That of the kubelet before, which `start_plugin` would take for the next one's.
     let _ = fs::remove_file(format!("{PLUGINS}/kubelet.sock"));
     // From verbosity 3 on it logs the events that it has nobody to send to.
     let arguments = ["--config", CONFIG, "--hostname-override=node1", "--node-ip=10.0.0.2", "--v=3"];
+    let arguments = [&arguments, more].concat();
     let mut kubelet = Running::start(&format!("/bin/kubelet-{version}"), &arguments)?;
     let began = Instant::now();
     loop {
         if http(10248, "/healthz").is_ok_and(|answer| answer == "ok") && http(10255, "/pods").is_ok() {
             return Ok(kubelet);
         }
-        if let Some(status) = kubelet.0.try_wait()? {
-            bail!("the kubelet ended with {status}: {}", kubelet.end());
+        if let Some(why) = kubelet.why_ended() {
+            bail!("{why}");
         }
         ensure!(began.elapsed() < PATIENCE, "the kubelet is not healthy: {}", kubelet.end());
         std::thread::sleep(Duration::from_millis(200));
@@ -283,8 +300,15 @@ fn start_plugin() -> anyhow::Result<Running> {
     Ok(plugin)
 }
 
-fn configure(guest: &Guest, configuration: &Configuration) -> anyhow::Result<()> {
+/// Writes [`CONFIG`].
+pub(super) fn configure(guest: &Guest, configuration: &Configuration) -> anyhow::Result<()> {
     Ok(fs::write(CONFIG, configuration.file(guest)?)?)
+}
+
+/// The last lines of a log.
+pub(super) fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().collect();
+    lines[lines.len().saturating_sub(LINES)..].join("\n")
 }
 
 fn busybox(arguments: &[&str]) -> anyhow::Result<()> {
