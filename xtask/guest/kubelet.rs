@@ -1,5 +1,6 @@
 //! A real kubelet in the guest: before each pod topolet says what will happen, and after it the two are compared.
 
+mod cluster;
 mod compare;
 mod configuration;
 mod did;
@@ -44,7 +45,7 @@ pub(crate) struct Plan {
 }
 
 /// Which pods the kubelet gets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum About {
     /// So many, drawn from a seed.
     Pods { count: usize, seed: u64 },
@@ -52,6 +53,8 @@ pub(crate) enum About {
     Refusals,
     /// A few, of which everything is kept that it writes about them.
     Statuses,
+    /// Those of a control plane of this release, in the same guest.
+    Cluster { release: String },
 }
 
 /// A run: the processes, the pods that run, and what was compared.
@@ -71,21 +74,20 @@ struct Session<'a> {
 /// # Errors
 /// A process does not start, or something does not come to rest.
 pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
-    let began = Instant::now();
     let (first, later) = plan.releases.split_first().context("no release")?;
-    let processes = Processes::start(guest, first, configuration(0))?;
-    let mut session =
-        Session { guest, plan, processes, rng: Rng::new(), running: Vec::new(), upgrade: None, began };
-    match plan.about {
+    match &plan.about {
         About::Pods { count, seed } => {
-            session.rng = Rng::with_seed(seed);
-            session.pods(count, later)
+            let mut session = Session::begin(guest, plan, first)?;
+            session.rng = Rng::with_seed(*seed);
+            session.pods(*count, later)
         }
         About::Refusals => {
+            let mut session = Session::begin(guest, plan, first)?;
             refusals::all(&mut session)?;
             drift::all(&mut session)
         }
-        About::Statuses => statuses::all(&mut session),
+        About::Statuses => statuses::all(&mut Session::begin(guest, plan, first)?),
+        About::Cluster { release } => cluster::run(guest, first, release),
     }
 }
 
@@ -93,6 +95,14 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
 fn configuration(at: usize) -> Configuration {
     let (policy, scope) = CONFIGURATIONS[at % CONFIGURATIONS.len()];
     Configuration::new(policy, scope)
+}
+
+impl<'a> Session<'a> {
+    fn begin(guest: &'a Guest, plan: &'a Plan, release: &str) -> anyhow::Result<Self> {
+        let began = Instant::now();
+        let processes = Processes::start(guest, release, configuration(0))?;
+        Ok(Self { guest, plan, processes, rng: Rng::new(), running: Vec::new(), upgrade: None, began })
+    }
 }
 
 impl Session<'_> {
@@ -204,24 +214,22 @@ impl Session<'_> {
         Ok(())
     }
 
-    #[expect(clippy::print_stdout, reason = "its result")]
     fn row(&self, step: &str, pod: &str, asked: &str, what: &Value, differences: &[Difference]) {
         let row = json!({
             "second": self.began.elapsed().as_secs(), "step": step, "pod": pod, "asked": asked,
             "configuration": self.processes.configuration().to_string(), "kind": what["kind"], "said": what["said"], "did": what["did"],
             "differences": differences.iter().map(Difference::text).collect::<Vec<_>>(),
         });
-        println!("row {row}");
+        print_row(&row);
     }
 
     /// A row of what the kubelet wrote about a pod.
-    #[expect(clippy::print_stdout, reason = "its result")]
     fn seen(&self, pod: &str, asked: &str, seen: &Value) {
         let configuration = self.processes.configuration().to_string();
         let row = json!({
             "step": "status", "pod": pod, "asked": asked, "configuration": configuration, "seen": seen, "differences": [],
         });
-        println!("row {row}");
+        print_row(&row);
     }
 }
 
@@ -237,6 +245,8 @@ impl Plan {
             About::Refusals
         } else if word("statuses").is_some() {
             About::Statuses
+        } else if let Some(release) = word("cluster") {
+            About::Cluster { release }
         } else {
             let count = number("pods")?.parse().context("guest.pods")?;
             About::Pods { count, seed: number("seed")?.parse().context("guest.seed")? }
@@ -247,6 +257,12 @@ impl Plan {
             wrong_answers: word("wrong").as_deref() == Some("answers"),
         }))
     }
+}
+
+/// What `cargo xtask vm` reads of a step.
+#[expect(clippy::print_stdout, reason = "its result")]
+fn print_row(row: &Value) {
+    println!("row {row}");
 }
 
 /// The JSON behind a word of a program's output.

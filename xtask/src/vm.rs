@@ -80,6 +80,11 @@ pub(crate) struct Vm {
     /// fixtures/kubelet-statuses, with which a node in the place of a kubelet is compared by tests.
     #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed", "refusals", "wrong_answers"])]
     statuses: bool,
+    /// A cluster in the guest: etcd, kube-apiserver and kube-scheduler, with the kubelet as the only node and topolet's
+    /// observer and extender beside it. A refused pod is explained by `kubectl describe`, another one waits for room on one
+    /// NUMA node, and one is evicted. Takes about five minutes; without `--kubelet` the kubelet is of the same release.
+    #[arg(long, conflicts_with_all = ["pods", "seed", "refusals", "statuses", "write", "wrong_answers", "test", "list"])]
+    cluster: bool,
     /// Writes the figures to docs/guest and docs/guest.md.
     #[arg(long, requires = "kubelet")]
     write: bool,
@@ -104,7 +109,7 @@ impl Vm {
             return programs.list_tests();
         }
         ensure!(self.memory <= 2048, "a guest has at most 2048 MiB of memory");
-        if !self.kubelet.is_empty() {
+        if self.cluster || !self.kubelet.is_empty() {
             return self.beside_kubelet(&programs);
         }
         let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
@@ -121,18 +126,27 @@ impl Vm {
 
     fn beside_kubelet(&self, programs: &Programs) -> anyhow::Result<()> {
         let kernel = needs::kernel(self.kernel.as_deref(), self.install)?;
-        // The kubelet and containerd take half a gigabyte.
         let topology = programs.topology(&self.machine)?;
+        let mut releases: Vec<String> =
+            self.kubelet.iter().map(|release| release.trim_start_matches('v').to_owned()).collect();
+        if releases.is_empty() {
+            releases.push(local_cluster::release_of_tests());
+        }
+        ensure!(!self.cluster || releases.len() == 1, "a cluster has one kubelet");
+        // The kubelet and containerd take half a gigabyte, a control plane more than another one.
+        let memory = if self.cluster { 4096 } else { 2048 };
         let session = kubelet::Session {
-            releases: self.kubelet.iter().map(|release| release.trim_start_matches('v').to_owned()).collect(),
-            about: if self.refusals {
+            releases,
+            about: if self.cluster {
+                kubelet::About::Cluster
+            } else if self.refusals {
                 kubelet::About::Refusals
             } else if self.statuses {
                 kubelet::About::Statuses
             } else {
                 kubelet::About::Pods { count: self.pods, seed: self.seed }
             },
-            shape: translate::translate(&topology, Scale { cores: self.cores, memory: 2048 })?,
+            shape: translate::translate(&topology, Scale { cores: self.cores, memory })?,
             limit: self.limit.map(Duration::from_secs),
             wrong_answers: self.wrong_answers,
             install: self.install,

@@ -63,15 +63,16 @@ impl Programs {
         made().with_context(|| format!("failed to write {}", to.display()))
     }
 
-    /// Copies the programs and one more, with what they load, into the folder of a root file system.
-    pub(crate) fn copy_into(&self, tree: &Path, plugin: &Path) -> anyhow::Result<()> {
-        for (at, program) in
-            [("init", self.guest.as_path()), ("bin/topolet", &self.topolet), ("bin/plugin", plugin)]
-        {
+    /// Copies the programs and more, by the path that each gets, into the folder of a root file system, with what they load.
+    pub(crate) fn copy_into(&self, tree: &Path, more: &[(&str, &Path)]) -> anyhow::Result<()> {
+        let own = [("init", self.guest.as_path()), ("bin/topolet", &self.topolet)];
+        let all = || own.iter().chain(more);
+        for (at, program) in all() {
             std::fs::copy(stripped(program)?, tree.join(at))
                 .with_context(|| format!("failed to copy {at}"))?;
         }
-        for library in libraries(&[&self.guest, &self.topolet, plugin])? {
+        let programs: Vec<&Path> = all().map(|(_, program)| *program).collect();
+        for library in libraries(&programs)? {
             let to = tree.join(library.trim_start_matches('/'));
             std::fs::create_dir_all(to.parent().unwrap_or(tree))?;
             std::fs::copy(&library, to).with_context(|| format!("failed to copy {library}"))?;

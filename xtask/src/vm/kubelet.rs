@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
+use local_cluster::release_of_tests;
 use serde::{Deserialize, Serialize};
 
 use super::boot::{Boot, Next, disk};
@@ -12,6 +13,7 @@ use super::kubelet_programs;
 use super::needs::folder;
 use super::shape::Shape;
 use super::translate::{arguments, kernel_line};
+use crate::cluster;
 
 /// A boot that has not been made.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) enum About {
     Refusals,
     /// A few, of which everything is kept that it writes about them.
     Statuses,
+    /// Those of a control plane in the same guest.
+    Cluster,
 }
 
 /// What one boot came to.
@@ -76,16 +80,22 @@ impl Session {
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn run(&self, kernel: &Path, programs: &Programs) -> anyhow::Result<Outcome> {
         kubelet_programs::build(&self.releases, self.install)?;
+        let control_plane = (self.about == About::Cluster).then(release_of_tests);
+        if let Some(release) = &control_plane {
+            cluster::build(release)?;
+        }
         // Runs of other releases do not share it.
-        let name = self.releases.join("-");
+        let of_cluster = if control_plane.is_some() { "cluster-" } else { "" };
+        let name = format!("{of_cluster}{}", self.releases.join("-"));
         let root = folder().join(format!("root-{name}.ext4"));
-        kubelet_programs::disk(&root, &self.releases, programs)?;
+        kubelet_programs::disk(&root, &self.releases, control_plane.as_deref(), programs)?;
         let archive = folder().join(format!("archive-{name}.cpio"));
         programs.archive(&archive, &self.shape, &[])?;
         let about = match self.about {
             About::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
             About::Refusals => "guest.refusals=all".to_owned(),
             About::Statuses => "guest.statuses=all".to_owned(),
+            About::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
         };
         let releases = self.releases.join(",");
         let mut line = format!("{} guest.kubelet={releases} {about}", kernel_line(&self.shape));
@@ -96,6 +106,7 @@ impl Session {
             About::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
             About::Refusals => format!("kubelet-{name}-refusals.log"),
             About::Statuses => format!("kubelet-{name}-statuses.log"),
+            About::Cluster => format!("kubelet-{name}.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let limit = self.limit.unwrap_or_else(|| self.about.limit());
@@ -132,6 +143,7 @@ impl Session {
             // Its last steps.
             About::Refusals => outcome.steps("drift") == 2,
             About::Statuses => outcome.steps("end") == 1,
+            About::Cluster => outcome.steps("count") == 1,
         };
         ensure!(
             is_whole,
@@ -148,7 +160,7 @@ impl About {
     const fn limit(self) -> Duration {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
-            Self::Refusals => Duration::from_hours(1),
+            Self::Refusals | Self::Cluster => Duration::from_hours(1),
             Self::Statuses => Duration::from_mins(20),
         }
     }
@@ -171,8 +183,9 @@ impl Outcome {
     /// There is a disagreement.
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn judge(&self) -> anyhow::Result<()> {
+        let of_pods = ["add", "refusal", "try", "refused", "runs"];
         let (pods, wrong) =
-            (self.steps("add") + self.steps("refusal") + self.steps("try"), self.disagreements());
+            (of_pods.into_iter().map(|step| self.steps(step)).sum::<usize>(), self.disagreements());
         println!(
             "\nkubelet {}: {pods} pods, {} steps, {wrong} disagreements, in {} s",
             self.kubelet,

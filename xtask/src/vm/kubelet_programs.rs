@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use local_cluster::Program;
 
 use super::image::Programs;
 use super::needs::{folder, is_program};
@@ -21,7 +22,14 @@ const PACKAGES: &[(&str, &str)] = &[
     ("/usr/include/seccomp.h", "libseccomp-dev"),
     ("/usr/bin/pkg-config", "pkg-config"),
     ("/usr/bin/gcc", "gcc"),
+    (SETPRIV, "util-linux"),
 ];
+
+/// What `local-cluster` starts programs with.
+const SETPRIV: &str = "/usr/bin/setpriv";
+
+/// Bytes of the root disk, most of which are never written.
+const SIZE: u64 = 2 << 30;
 
 /// Where Go puts them.
 fn programs() -> PathBuf {
@@ -79,8 +87,14 @@ fn kubelet(version: &str) -> anyhow::Result<()> {
     release.build("probe", "./probe")
 }
 
-/// Writes the guest's root disk with all of it; needs neither root nor a mount.
-pub(crate) fn disk(file: &Path, releases: &[String], own: &Programs) -> anyhow::Result<()> {
+/// Writes the guest's root disk with all of it, and with a control plane where a release of one is given; needs neither root
+/// nor a mount.
+pub(crate) fn disk(
+    file: &Path,
+    releases: &[String],
+    control_plane: Option<&str>,
+    own: &Programs,
+) -> anyhow::Result<()> {
     let tree = file.with_extension("tree");
     if tree.exists() {
         fs::remove_dir_all(&tree)?;
@@ -110,7 +124,17 @@ pub(crate) fn disk(file: &Path, releases: &[String], own: &Programs) -> anyhow::
         fs::copy(&from, tree.join("bin").join(&name)).with_context(|| format!("failed to copy {name}"))?;
     }
     fs::copy("/bin/busybox", tree.join("bin/busybox"))?;
-    own.copy_into(&tree, &target().join("debug/examples/plugin"))?;
+    let plugin = target().join("debug/examples/plugin");
+    own.copy_into(&tree, &[("bin/plugin", &plugin), ("bin/setpriv", Path::new(SETPRIV))])?;
+    if let Some(release) = control_plane {
+        // Where the guest's `local_cluster::Programs` finds them.
+        let folder = tree.join("kubernetes").join(release).join("bin");
+        fs::create_dir_all(&folder)?;
+        for name in Program::ALL.map(Program::name) {
+            fs::copy(Release(release).program(name), folder.join(name))
+                .with_context(|| format!("failed to copy {name}"))?;
+        }
+    }
     let guest = root().join("xtask/guest");
     fs::copy(guest.join("kubelet.yaml"), tree.join("etc/kubelet.template.yaml"))?;
     fs::copy(guest.join("containerd.toml"), tree.join("etc/containerd/config.toml"))?;
@@ -124,7 +148,7 @@ pub(crate) fn disk(file: &Path, releases: &[String], own: &Programs) -> anyhow::
         fs::write(tree.join("etc").join(name), text)?;
     }
     image(&tree.join("images/test.tar"))?;
-    fs::File::create(file).and_then(|disk| disk.set_len(1 << 30))?;
+    fs::File::create(file).and_then(|disk| disk.set_len(SIZE))?;
     let mut command = Command::new("/sbin/mke2fs");
     command.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-E", "root_owner=0:0", "-m", "0", "-d"]);
     run(command.arg(&tree).arg(file))

@@ -43,6 +43,8 @@ pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
         About::Pods { .. } => "",
         About::Refusals => "-refusals",
         About::Statuses => return write_statuses(outcome),
+        // It has no figures.
+        About::Cluster => return Ok(()),
     };
     let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
