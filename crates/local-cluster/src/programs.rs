@@ -101,3 +101,30 @@ impl Programs {
         Ok(path)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_or_of_another_release_is_named() {
+        let target = tempfile::tempdir().unwrap();
+        let absent = Programs::built(target.path(), "1.37.2").unwrap_err().to_string();
+        let expected = "etcd of Kubernetes 1.37.2 is not built; `cargo xtask cluster --build --kubelet-version 1.37.2` builds it";
+        assert_eq!(absent, expected);
+        let bin = target.path().join("kubernetes/1.37.2/bin");
+        fs::create_dir_all(&bin).unwrap();
+        for program in Program::ALL {
+            let path = bin.join(program.name());
+            fs::write(&path, "#!/bin/sh\necho Kubernetes v1.36.3\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let programs = Programs::built(target.path(), "1.37.2").unwrap();
+        let other = programs.checked(Program::ControllerManager).unwrap_err().to_string();
+        assert!(other.starts_with("kube-controller-manager at "), "{other}");
+        assert!(other.ends_with("is \"Kubernetes v1.36.3\", not Kubernetes v1.37.2"), "{other}");
+    }
+}
