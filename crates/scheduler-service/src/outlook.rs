@@ -39,7 +39,7 @@ pub(crate) struct Open {
     settling: BTreeMap<PodUid, Settling>,
     /// Bound pods of which their node has not told, by UID: their nodes.
     homes: BTreeMap<PodUid, String>,
-    /// Pods that were bound lately.
+    /// Pods that were offered nodes and bound lately.
     sent: BTreeMap<PodUid, Instant>,
     /// Counts what has been heard.
     heard_so_far: u64,
@@ -101,10 +101,13 @@ impl Outlook {
     /// A pod is bound to a node.
     pub(crate) fn bound(&self, pod: Arc<Pod>, node: &str) {
         let mut open = self.open.lock();
-        open.offers.remove(&pod.uid);
+        let was_offered = open.offers.remove(&pod.uid).is_some();
         open.settling.remove(&pod.uid);
         open.homes.insert(pod.uid.clone(), node.to_owned());
-        open.sent.insert(pod.uid.clone(), Instant::now());
+        // Of a pod that somebody else has bound nobody was asked.
+        if was_offered {
+            open.sent.insert(pod.uid.clone(), Instant::now());
+        }
         open.view.bound(pod, node);
         self.tell(open);
     }
@@ -197,7 +200,7 @@ impl Open {
         self.offers.insert(pod.uid.clone(), now);
     }
 
-    /// Whether the pod was bound lately, which is asked once.
+    /// Whether the pod was bound lately after it had passed here, which is asked once.
     pub(crate) fn was_sent(&mut self, pod: &PodUid) -> bool {
         self.sent.remove(pod).is_some()
     }
@@ -285,15 +288,22 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_counts_once_and_for_pods_that_were_bound_lately() {
+    fn a_refusal_counts_once_and_for_pods_that_passed_here_lately() {
         let (outlook, uid) = (Outlook::new(), PodUid::new("one"));
-        outlook.bound(Arc::new(pod("one")), "a");
+        let send = || {
+            outlook.lock().offer(&pod("one"), ["a"], Instant::now());
+            outlook.bound(Arc::new(pod("one")), "a");
+        };
+        send();
         outlook.tidy(Instant::now());
         let mut open = outlook.lock();
         assert_eq!([open.was_sent(&uid), open.was_sent(&uid)], [true, false]);
         drop(open);
-        outlook.bound(Arc::new(pod("one")), "a");
+        send();
         outlook.tidy(Instant::now() + SENT);
         assert!(!outlook.lock().was_sent(&uid));
+        // Somebody else has bound it.
+        outlook.bound(Arc::new(pod("two")), "a");
+        assert!(!outlook.lock().was_sent(&PodUid::new("two")));
     }
 }
