@@ -67,9 +67,9 @@ pub(crate) struct GoModule<'a> {
 /// A build cache of Go.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Cache {
-    /// That of whoever runs the command.
+    /// The cache of the user.
     OfUser,
-    /// A folder for this build alone.
+    /// A folder for this build.
     Own(PathBuf),
 }
 

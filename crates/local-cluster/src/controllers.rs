@@ -6,12 +6,12 @@ use std::time::Duration;
 use crate::processes::Process;
 use crate::{Cluster, Program, User};
 
-/// The API server gives this user the rights of the controller manager by itself, and those of each controller to a service
-/// account of its own.
+/// The user to which the API server grants the rights of the controller manager. Each controller uses a service account, which
+/// the API server grants the controller's rights.
 const CONTROLLERS: User<'static> = User { name: "system:kube-controller-manager", groups: &[] };
 
 impl Cluster {
-    /// Starts the controllers, and waits until pods can be made in namespace `default`.
+    /// Starts the controllers, and waits until namespace `default` accepts pods.
     pub(crate) fn start_controllers(&mut self) -> anyhow::Result<()> {
         let kubeconfig = self.kubeconfig_of(CONTROLLERS, Duration::from_hours(24))?;
         let path = |name: &str| self.folder.path().join(name).display().to_string();

@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail, ensure};
 
 use crate::nodes::VALID;
 use crate::processes::Process;
-use crate::{Cluster, NODES, User};
+use crate::{Cluster, NODES, PATIENCE, User};
 
 /// What it is called among the programs of a cluster.
 const NAME: &str = "fleet";
@@ -16,6 +18,7 @@ const NAME: &str = "fleet";
 /// Nodes in one process, which runs until this is dropped.
 #[derive(Debug)]
 pub struct Fleet {
+    count: usize,
     folder: PathBuf,
     process: Process,
 }
@@ -34,7 +37,34 @@ impl Fleet {
         command.arg("fleet").arg("--kubeconfig").arg(kubeconfig);
         command.args(["--logging-format", "json", "--nodes", &count.to_string()]).args(arguments);
         let process = Process::start(NAME, &command, &folder)?;
-        Ok(Self { folder, process })
+        Ok(Self { count: count.into(), folder, process })
+    }
+
+    /// Waits until as many nodes as it has are in the cluster, ready and without taints.
+    ///
+    /// # Errors
+    /// The fleet ends, or they are not ready in time.
+    pub fn until_ready(&mut self, cluster: &Cluster) -> anyhow::Result<()> {
+        let (began, fields) = (
+            Instant::now(),
+            "jsonpath={range .items[*]}{.spec.taints}{.status.conditions[?(@.type=='Ready')].status} {end}",
+        );
+        loop {
+            let text = cluster.kubectl(&["get", "nodes", "-o", fields])?;
+            let ready = text.split(' ').filter(|node| *node == "True").count();
+            if ready >= self.count {
+                return Ok(());
+            }
+            if let Some(why) = self.why_ended() {
+                bail!("{why}");
+            }
+            ensure!(
+                began.elapsed() < PATIENCE,
+                "{ready} of {} nodes are ready after {PATIENCE:?}",
+                self.count
+            );
+            thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// The process's id.

@@ -35,12 +35,12 @@ pub use self::nodes::{Containers, Node, NodeOptions};
 pub use self::outages::{Figures, Outages};
 pub use self::pods_endpoint::PodsEndpoint;
 pub use self::processes::Process;
-pub use self::programs::{OTHER, Program, Programs, RELEASE, RELEASES, package, release_of_tests};
+pub use self::programs::{Program, Programs, RELEASE, package, release_of_tests};
 pub use self::rights::{
     KUBELET_RIGHTS, KUBELETS, NODE_RIGHTS, NODES, OBSERVER_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, WATCHER,
     WATCHER_RIGHTS,
 };
-pub use self::workload::{Running, Workload};
+pub use self::workload::{ContainerProcess, Workload};
 
 /// How long a program may take until it answers, unless the caller gives it longer.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -401,7 +401,7 @@ fn etcd(programs: &Programs, folder: &Path, ports: Ports) -> anyhow::Result<Proc
     Process::start("etcd", &command, folder)
 }
 
-/// A port of loopback that nobody listens at.
+/// A free TCP port of loopback.
 ///
 /// # Errors
 /// There is none.

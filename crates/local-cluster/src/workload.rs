@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::processes::Process;
 use crate::{Cluster, free_port};
 
-/// Which container, and what a process has elsewhere than a container.
+/// A container of a manifest, and what it gets on this host.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload<'a> {
     /// Of the object with the template of the pod: `daemonset`.
@@ -25,16 +25,16 @@ pub struct Workload<'a> {
     pub program: &'a Path,
     /// The node that the pod is bound to.
     pub node: &'a str,
-    /// A folder of this host in the place of one that the pod mounts of its node; what is not there is an empty folder.
+    /// Folders of the node that the pod mounts, each with the folder of this host in its place. Others are empty folders.
     pub host: &'a [(&'a str, &'a Path)],
-    /// Arguments of the form `--option=value` in the place of those of the manifest, or behind them: of what no mount can give,
-    /// such as another machine.
+    /// Arguments `--option=value` that replace the manifest's argument of the same option, or are added: for what a mount
+    /// cannot provide, such as another machine.
     pub instead: &'a [&'a str],
 }
 
-/// A container that runs as a process until this is dropped.
+/// A container as a process, which is killed when this is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct ContainerProcess {
     process: Process,
     ports: BTreeMap<u16, u16>,
     /// Where mounts are, by their path in the container.
@@ -47,7 +47,7 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no such object, it mounts or sets what no process can have, or it cannot be started.
-    pub fn run_container(&self, workload: Workload<'_>) -> anyhow::Result<Running> {
+    pub fn run_container(&self, workload: Workload<'_>) -> anyhow::Result<ContainerProcess> {
         let Workload { kind, namespace, name, .. } = workload;
         let text = self.kubectl(&["get", kind, name, "--namespace", namespace, "-o", "json"])?;
         let object: Value =
@@ -61,12 +61,11 @@ impl Cluster {
         let account = spec["serviceAccountName"].as_str().unwrap_or("default");
         let kubeconfig = self.kubeconfig_of_account(namespace, account)?;
         let environment = environment(container, &workload)?;
-        let mut command = Command::new(workload.program);
-        // Nothing of this process is its own.
-        command.env_clear().envs(&environment);
+        let mut command = isolated(workload.program, &environment);
         for list in ["command", "args"] {
             let words = container[list].as_array().into_iter().flatten().filter_map(Value::as_str);
-            // The image's entry point is the program.
+            // The first word of a command is the program.
+            let words = words.skip(usize::from(list == "command"));
             let option = |word: &str| word.split_once('=').map(|(option, _)| option.to_owned());
             let is_kept = |word: &&str| {
                 option(word).is_none_or(|own| {
@@ -82,11 +81,11 @@ impl Cluster {
         }
         command.args(workload.instead);
         let process = Process::start(name, &command, &folder)?;
-        Ok(Running { process, ports, mounts, log: folder.join(format!("{name}.log")) })
+        Ok(ContainerProcess { process, ports, mounts, log: folder.join(format!("{name}.log")) })
     }
 }
 
-impl Running {
+impl ContainerProcess {
     /// Where it listens, for a port of the container.
     #[must_use]
     pub fn port(&self, of_container: u16) -> Option<u16> {
@@ -148,6 +147,13 @@ fn ports(container: &Value) -> anyhow::Result<BTreeMap<u16, u16>> {
     numbers.map(|port: u16| Ok((port, free_port()?))).collect()
 }
 
+/// The program with these variables alone.
+fn isolated(program: &Path, environment: &BTreeMap<String, String>) -> Command {
+    let mut command = Command::new("env");
+    command.arg("-i").args(environment.iter().map(|(name, value)| format!("{name}={value}"))).arg(program);
+    command
+}
+
 fn environment(container: &Value, of: &Workload<'_>) -> anyhow::Result<BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for variable in container["env"].as_array().into_iter().flatten() {
@@ -192,6 +198,13 @@ fn here(word: &str, mounts: &BTreeMap<String, PathBuf>, ports: &BTreeMap<u16, u1
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_has_the_variables_of_the_manifest_alone() {
+        let environment = [("NODE_NAME".to_owned(), "worker 1".to_owned())].into();
+        let output = isolated(Path::new("env"), &environment).env("KUBECONFIG", "/mine").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "NODE_NAME=worker 1\n");
+    }
 
     #[test]
     fn words_have_the_paths_and_ports_of_this_host() {

@@ -15,14 +15,9 @@ const NODES: u16 = 10;
 fn prepared() -> Option<(Cluster, Fleet)> {
     let cluster = cluster(Parts::Controllers)?;
     cluster.apply(NODE_RIGHTS).unwrap();
-    let fleet = Fleet::start(&cluster, program(), NODES, &["--machine", "xeon-2s-96cpu-sriov"]).unwrap();
-    until("nodes that are ready", || {
-        let nodes = list(&cluster, "nodes")?;
-        let is_ready =
-            |node: &&Value| node["spec"]["taints"].is_null() && node["status"]["conditions"].is_array();
-        let ready = nodes.iter().filter(is_ready).count();
-        if ready == usize::from(NODES) { Ok(()) } else { Err(format!("{ready} are")) }
-    });
+    let machine = ["--machine", "xeon-2s-96cpu-sriov"];
+    let mut fleet = Fleet::start(&cluster, program(), NODES, &machine).unwrap();
+    fleet.until_ready(&cluster).unwrap();
     Some((cluster, fleet))
 }
 

@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Certificates are valid for so long.
 const VALID: Duration = Duration::from_hours(24);
 
-/// What the container runtime reads of the network. No pod here has one of its own; without it the node is never ready.
+/// The container runtime's network configuration. Without one the node never becomes ready; pods here use the host's network.
 const NETWORK: &str = r#"{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}"#;
 
 /// The cluster, its only node, and what runs beside the two.
@@ -115,7 +115,7 @@ impl Member {
         Ok(member)
     }
 
-    /// The kubelet refuses a pod that somebody has bound to its node, and `kubectl describe` shows why and what would fit.
+    /// The kubelet refuses a pod that is bound to its node by name; `kubectl describe` shows why, and what would fit.
     fn refuses_and_explains(&mut self) -> anyhow::Result<()> {
         let wish = PodWish::of("wide", Class::Guaranteed, "cpu=5 memory=64Mi");
         self.create(&wish, Some("node1"))?;

@@ -68,20 +68,7 @@ impl Trial {
         let cluster = self.cluster(Parts::Controllers)?;
         cluster.apply(NODE_RIGHTS)?;
         let mut fleet = Fleet::start(&cluster, &topolet, NODES, &["--machine", crate::cluster::MACHINE])?;
-        until(
-            "nodes that are ready",
-            || fleet.why_ended(),
-            || {
-                let list = object(&cluster, &["nodes"])?;
-                let nodes = list["items"].as_array().context("a list of nodes has no items")?;
-                let is_ready = |node: &&Value| {
-                    node["spec"]["taints"].is_null() && node["status"]["conditions"].is_array()
-                };
-                let ready = nodes.iter().filter(is_ready).count();
-                ensure!(ready == usize::from(NODES), "{ready} are");
-                Ok(())
-            },
-        )?;
+        fleet.until_ready(&cluster)?;
         Ok((cluster, fleet))
     }
 }
