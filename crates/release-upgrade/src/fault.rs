@@ -5,24 +5,21 @@ use std::fmt;
 use kubelet_release::{Fault, Release};
 use serde::Serialize;
 
+use crate::json;
+
 /// A fault of the kubelet that only one of the two releases has.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
 pub struct FaultChange {
     /// The name of its page in `docs/upstream`.
-    pub fault: &'static str,
-    /// What it is.
-    pub title: &'static str,
-    /// Whether it goes.
+    #[serde(serialize_with = "json::fault")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub fault: Fault,
+    /// Which of the releases has it.
     pub turn: FaultTurn,
-    /// What comes of it on a node.
-    pub consequence: &'static str,
-    /// What avoids it.
-    pub cure: &'static str,
 }
 
-/// Whether a fault goes.
+/// Which of two releases has a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -41,13 +38,7 @@ impl FaultChange {
                 (false, true) => FaultTurn::Comes,
                 _ => return None,
             };
-            Some(Self {
-                fault: fault.id(),
-                title: fault.title(),
-                turn,
-                consequence: fault.consequence(),
-                cure: fault.cure(),
-            })
+            Some(Self { fault: *fault, turn })
         });
         changes.collect()
     }
@@ -55,12 +46,11 @@ impl FaultChange {
 
 impl fmt::Display for FaultChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fault, title, turn, cure, .. } = self;
+        let Self { fault, turn } = self;
+        let (title, page) = (fault.title(), fault.page());
         match turn {
-            FaultTurn::Goes => write!(f, "goes: {title} (docs/upstream/{fault}.md)"),
-            FaultTurn::Comes => {
-                write!(f, "comes: {title} (docs/upstream/{fault}.md); {cure}")
-            }
+            FaultTurn::Goes => write!(f, "goes: {title} ({page})"),
+            FaultTurn::Comes => write!(f, "comes: {title} ({page}); {}", fault.cure()),
         }
     }
 }

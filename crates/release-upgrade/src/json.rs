@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use kubelet_release::Version;
+use kubelet_release::{Fault, Version};
 use pod_spec::QosClass;
 use serde::Serializer;
 
@@ -13,6 +13,11 @@ pub(crate) fn text<S: Serializer>(value: &impl Display, serializer: S) -> Result
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
 pub(crate) fn release<S: Serializer>(version: &Version, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(version.release().minor())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+pub(crate) fn fault<S: Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fault.id())
 }
 
 #[expect(clippy::ref_option, reason = "serde passes fields so")]

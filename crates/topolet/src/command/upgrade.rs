@@ -35,7 +35,7 @@ pub(crate) struct UpgradeArguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum UpgradeCommand {
-    /// Compares two releases of the kubelet on a node: configuration, state files, pods, and the rule behind each
+    /// Compares two releases of the kubelet on a node: configuration, state files, faults, pods, and the rule behind each
     /// difference. Exit status 2 if a pod comes out otherwise, a field that is written means something else, a file cannot
     /// be read back whole, or a release does not start; 0 if nothing but defaults changes; 1 on an error.
     #[command(after_help = examples::UPGRADE_CHECK)]
