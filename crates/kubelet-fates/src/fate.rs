@@ -23,7 +23,7 @@ pub enum Fate {
     GivesTwice(CpuSet),
     /// The pod is admitted, and the kubelet does not start again while it runs; its words.
     CannotRestart(String),
-    /// The pod is admitted with CPUs as a whole; each restart gives it others and loses those that it had.
+    /// The pod is admitted with CPUs at pod level, which the kubelet does not find when it restarts.
     LosesCpus,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Fate {
                 write!(f, "the kubelet admits the pod and does not start again while it runs: {error}")
             }
             Self::LosesCpus => f.write_str(
-                "the kubelet admits the pod, gives it other CPUs when it restarts, and does not start the time after that",
+                "the kubelet admits the pod and does not find its CPUs when it restarts: it refuses the pod if too few others are free, or allocates others and does not start the time after that",
             ),
         }
     }

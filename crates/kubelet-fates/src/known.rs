@@ -160,7 +160,7 @@ impl<'a> Kubelet<'a> {
         self.loses(ledger, pod, replies).or_else(|| self.fills(ledger, pod, replies))
     }
 
-    /// Whether the pod has its CPUs as a whole, which a restart does not find.
+    /// Whether the pod gets CPUs at pod level, which a restarted kubelet does not find.
     fn loses(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
         let is_in = Fault::PodCpusLost.is_in(self.node.kubelet_rules().version.release());
         if !is_in || !self.node.cpus()?.allocates_whole(pod) {
