@@ -1,5 +1,5 @@
-//! Faults of the kubelet that a pod meets beside its answer, each with what brings it about. Those that take the place of an
-//! answer are fates.
+//! Faults of the kubelet that affect a pod although it is admitted or refused as usual, each with its cause. A fault that
+//! replaces the kubelet's answer is a fate.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,7 +14,7 @@ use topology_admission::{Cause, Searches, Verdict};
 
 use crate::facts::Facts;
 
-/// Those of a pod that is admitted, where a kubelet decides.
+/// Faults that affect an admitted pod, where a kubelet decides.
 pub(crate) fn of_admitted(facts: &Facts<'_>) -> impl Iterator<Item = (Fault, String)> {
     let rules = facts.node.kubelet_rules();
     let decides = facts.node.compat().searches == Searches::AsTheKubelet;
@@ -23,7 +23,7 @@ pub(crate) fn of_admitted(facts: &Facts<'_>) -> impl Iterator<Item = (Fault, Str
     found.into_iter().flatten().flatten().filter(move |(fault, _)| fault.is_in(release))
 }
 
-/// The kubelet asks running containers for free whole cores again.
+/// A restarted kubelet requires as many free whole cores as a running container already holds.
 fn refused_after_restart(facts: &Facts<'_>) -> Option<(Fault, String)> {
     let rules = facts.node.kubelet_rules();
     if rules.whole_core_check != WholeCoreCheck::Everyone || facts.node.cpus().is_none() {
@@ -36,13 +36,13 @@ fn refused_after_restart(facts: &Facts<'_>) -> Option<(Fault, String)> {
     };
     let release = rules.version.release();
     let because = format!(
-        "full-pcpus-only is on, and a kubelet of {release} that restarts looks for as many free whole cores as the pod holds, \
-         of which fewer are left"
+        "full-pcpus-only is on, and a kubelet of {release} that restarts requires as many free whole cores as the pod holds; \
+         fewer are free"
     );
     Some((Fault::SmtAfterRestart, because))
 }
 
-/// An amount at pod level in Go's big form, to which the kubelet adds the overhead in place.
+/// The kubelet adds the overhead to the pod's own amount, where Go keeps that as a big decimal.
 fn overhead_counted_again(facts: &Facts<'_>) -> Option<(Fault, String)> {
     if facts.node.pod_rules().pod_level != PodLevelResources::Count {
         return None;
@@ -59,7 +59,7 @@ fn overhead_counted_again(facts: &Facts<'_>) -> Option<(Fault, String)> {
     Some((Fault::OverheadAlias, because))
 }
 
-/// Those that can be behind what a kubelet of `release` said of a pod that it refused.
+/// Faults that can explain the message with which a kubelet of `release` refused a pod.
 pub(crate) fn of_refusal(message: &str, release: Release) -> impl Iterator<Item = (Fault, String)> {
     let found = if message.contains("no containers return in allocation response") {
         vec![(Fault::BlockedDevices, String::from("its device plugin answered without any container"))]

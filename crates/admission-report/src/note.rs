@@ -112,11 +112,11 @@ pub enum Remark {
     },
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
-    /// A fault of the kubelet that the pod meets, beside the answer.
+    /// A fault of the kubelet that affects the pod.
     Fault {
-        /// Which.
+        /// The fault.
         fault: Fault,
-        /// What of the pod or the node brings it about, as the beginning of a sentence.
+        /// Its cause on this node or in this pod, as the beginning of a sentence.
         because: String,
     },
     /// Device plugins would have to be asked, and were not.

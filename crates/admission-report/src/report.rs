@@ -215,10 +215,10 @@ impl Report {
         }
     }
 
-    /// The same pod, of which a kubelet of `release` has said why it did not admit it.
+    /// Adds the reason for which a kubelet of `release` refused the pod, with notes on the faults that can explain it.
     #[must_use]
     pub fn refused_by_kubelet(mut self, said: KubeletRefusal, release: Release) -> Self {
-        // Where what pods hold explains it, nothing else is behind it.
+        // What other pods hold explains a refusal that is decided here too.
         let is_explained = said.agrees(&self.conclusion)
             && self.refusal().is_some_and(|refusal| refusal.on_empty_node != OnEmptyNode::Unknown);
         if !is_explained {

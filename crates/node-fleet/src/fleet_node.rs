@@ -58,12 +58,12 @@ pub(crate) enum Outcome {
     Refused(Refused),
 }
 
-/// What follows of what a node did.
+/// What a node leaves to do after it acted on a pod.
 #[derive(Default)]
 pub(crate) struct Acted {
-    /// Pods of which the API server has to be told.
+    /// Pods whose status is to be sent to the API server.
     pub(crate) news: Vec<String>,
-    /// Pods that are to be looked at then.
+    /// Pods of which a container starts or exits then.
     pub(crate) due: Vec<(Instant, String)>,
 }
 

@@ -1,14 +1,14 @@
-//! What the annotations of a pod say of its containers, which nobody runs.
+//! The annotations of a pod that say how its simulated containers run.
 
 use std::time::{Duration, Instant};
 
 use kubelet_status::PodObject;
 
-/// How long each container runs, in seconds; without it until the pod is deleted.
+/// Seconds after which each container exits; by default it runs until the pod is deleted.
 const RUN: &str = "fleet.topolet.dev/run-seconds";
-/// The exit code with which it ends then.
+/// Its exit code then.
 const CODE: &str = "fleet.topolet.dev/exit-code";
-/// How long it takes to end when the pod is deleted, in seconds. After the grace period it is killed.
+/// Seconds that a container takes to exit when its pod is deleted. The node kills it after the grace period.
 const STOP: &str = "fleet.topolet.dev/stop-seconds";
 
 /// How the containers of a pod run.
@@ -16,14 +16,14 @@ const STOP: &str = "fleet.topolet.dev/stop-seconds";
 pub(crate) struct Plan {
     /// `None`: until the pod is deleted.
     run: Option<Duration>,
-    /// The exit code of each after its time.
+    /// The exit code of each container after `run`.
     pub(crate) code: u8,
-    /// How long each takes to end once it is told to.
+    /// How long each container takes to exit when the pod is deleted.
     pub(crate) stop: Duration,
 }
 
 impl Plan {
-    /// What the pod asks for; what cannot be read is said, and left out.
+    /// Reads the annotations. One that cannot be read is ignored with a warning.
     pub(crate) fn of(object: &PodObject) -> Self {
         Self {
             run: read(object, RUN, seconds),

@@ -1,5 +1,5 @@
-//! The containers of an admitted pod as a runtime would run them: init containers succeed at once, the others run until their
-//! time is over or the pod is deleted, and start again as its restart policy says.
+//! The simulated containers of an admitted pod: init containers succeed at once. The others run until their time is over or the
+//! pod is deleted, and restart as the restart policy says, after the kubelet's back-off.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::plan::Plan;
 const BACK_OFF: Duration = Duration::from_secs(10);
 /// It never waits longer.
 const MOST: Duration = Duration::from_mins(5);
-/// The exit code of a process that was killed since it did not end.
+/// The exit code of a container that the node kills.
 const KILLED: i32 = 137;
 
-/// The containers of a pod but for init containers, which have ended when they are started.
+/// The containers of a pod, without init containers, which exit at once.
 pub(crate) struct Runs {
     plan: Plan,
     each: BTreeMap<String, Run>,
-    /// When all are killed, since the pod is deleted.
+    /// When all exit or are killed, once the pod is deleted.
     stops: Option<Instant>,
 }
 
@@ -43,8 +43,8 @@ enum State {
 }
 
 impl Runs {
-    /// Starts the containers of a pod that has just been admitted. Those that its status says run go on: after a restart of the
-    /// fleet their time is counted anew.
+    /// Starts the containers of a pod that has just been admitted. After a restart of the fleet a container that runs by the
+    /// pod's status keeps its id, and its time starts at zero.
     pub(crate) fn start(object: &PodObject, history: &mut History, now: Instant) -> Self {
         let plan = Plan::of(object);
         let mut runs = Self { plan, each: BTreeMap::new(), stops: None };
@@ -85,7 +85,7 @@ impl Runs {
         Run { id: id(object, name, restarts), restarts, state }
     }
 
-    /// Has happen what is due. Gives when something is due next.
+    /// Starts and ends the containers that are due by `now`. Gives when the next one is due.
     pub(crate) fn advance(
         &mut self,
         object: &PodObject,
@@ -96,7 +96,7 @@ impl Runs {
             let grace = object.json()["metadata"]["deletionGracePeriodSeconds"].as_u64();
             let grace = Duration::from_secs(grace.unwrap_or_default());
             let stops = *self.stops.get_or_insert(now + self.plan.stop.min(grace));
-            // Whoever ends when it is told to has done well.
+            // A container that exits within the grace period succeeds.
             let code = if self.plan.stop > grace { KILLED } else { 0 };
             for (name, run) in &mut self.each {
                 if stops <= now && matches!(run.state, State::Runs(_)) {
@@ -132,7 +132,7 @@ impl Runs {
         due.min()
     }
 
-    /// Those that run, by name.
+    /// The running containers, by name.
     pub(crate) fn running(&self) -> BTreeMap<String, RunningContainer> {
         let running = self.each.iter().filter(|(_, run)| matches!(run.state, State::Runs(_)));
         running.map(|(name, run)| (name.clone(), RunningContainer { id: run.id.clone() })).collect()

@@ -31,7 +31,7 @@ pub(super) struct Folders<'a> {
 pub(super) const NODE: Folders<'static> =
     Folders { empty: &["/var/lib", "/run"], made: &["/var/lib/kubelet/plugins_registry"], shown: None };
 
-/// A command in a mount namespace of its own, in which these are the folders. Needs root.
+/// A command in a new mount namespace with these folders. Needs root.
 pub(super) fn apart(program: &Path, folders: Folders<'_>) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "--propagation", "private", "--", "sh", "-c", SCRIPT, "sh"]);

@@ -1,7 +1,7 @@
 //! Kueue admits a job that waits in a queue, and starts it.
 //!
-//! Its webhooks serve on loopback but no API server is told of them: the job comes suspended, as its webhook would make
-//! it. It looks for the certificate of its metrics below `/etc`, so that it sees a folder there that is not the machine's.
+//! Its webhooks serve on loopback, and the API server has no configuration for them. The job is created suspended, as the
+//! webhook would make it. Kueue reads the certificate of its metrics below `/etc`, so it gets another `/etc` than the machine's.
 
 use std::fs;
 use std::path::Path;
@@ -142,7 +142,7 @@ fn prepare(cluster: &Cluster, source: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Listens on loopback only, without what needs an API service of its own.
+/// Its configuration: it listens on loopback only, and `VisibilityOnDemand`, which needs an API service, is off.
 fn configuration(certificates: &Path) -> anyhow::Result<String> {
     let (health, webhooks) = (free_port()?, free_port()?);
     let folder = serde_json::Value::from(certificates.display().to_string());
