@@ -14,11 +14,14 @@ mod script;
 mod play;
 
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use kubelet_release::Release;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use topology_discovery::machine_info_to_json;
 
@@ -52,6 +55,8 @@ pub struct Run {
     pub hang: Duration,
     /// Only these.
     pub only: Only,
+    /// How many configurations are played at the same time.
+    pub jobs: NonZeroUsize,
 }
 
 /// Which part of a run is played.
@@ -72,7 +77,7 @@ impl Run {
     ///
     /// # Errors
     /// What cannot be read or asked, and those of `seen`.
-    pub fn play(&self, mut seen: impl FnMut(&Tally, &str) -> anyhow::Result<()>) -> anyhow::Result<Tally> {
+    pub fn play(&self, seen: impl FnMut(&Tally, &str) -> anyhow::Result<()> + Send) -> anyhow::Result<Tally> {
         let mut machines = machines::machines(&self.machines)?;
         if let Some(only) = &self.only.machine {
             machines.retain(|machine| machine.name == *only);
@@ -84,22 +89,36 @@ impl Run {
             write(&path, &machine_info_to_json(&machine.info)?)?;
         }
         let program = Program { path: self.program.clone(), machines: folder.path().to_path_buf() };
-        let patience = Patience { fate: self.patience, hang: self.hang };
-        let mut player = Player { program: &program, patience, worker: None, waits: 0 };
-        let mut tally = Tally { machines: machines.len() as u64, ..Tally::default() };
         let numbers = (0..self.configurations)
             .filter(|number| self.only.configuration.is_none_or(|only| only == *number));
-        for number in numbers {
-            for machine in &machines {
-                if self.only.most.is_some_and(|most| tally.configurations >= most) {
-                    return Ok(tally);
+        let all = numbers.flat_map(|number| machines.iter().map(move |machine| (machine, number)));
+        let most = self.only.most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+        let left = Mutex::new(all.take(most));
+        let tally = Tally { machines: machines.len() as u64, ..Tally::default() };
+        let sum = Mutex::new((tally, seen));
+        let worker = || -> anyhow::Result<()> {
+            let patience = Patience { fate: self.patience, hang: self.hang };
+            let mut player = Player { program: &program, patience, worker: None, waits: 0 };
+            loop {
+                let Some((machine, number)) = left.lock().next() else { return Ok(()) };
+                let mut tally = Tally { configurations: 1, ..Tally::default() };
+                let played = self.configured(machine, number, &mut player, &mut tally);
+                let (sum, seen) = &mut *sum.lock();
+                sum.add(tally);
+                if let Err(error) = played.and_then(|()| seen(sum, &machine.name)) {
+                    while left.lock().next().is_some() {}
+                    return Err(error);
                 }
-                self.configured(machine, number, &mut player, &mut tally)?;
-                tally.configurations += 1;
-                seen(&tally, &machine.name)?;
             }
-        }
-        Ok(tally)
+        };
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs.get()).map(|_| scope.spawn(worker)).collect();
+            let ends = workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ends.collect::<anyhow::Result<Vec<()>>>()
+        })?;
+        Ok(sum.into_inner().0)
     }
 
     fn configured(

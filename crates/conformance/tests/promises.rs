@@ -1,6 +1,7 @@
 //! A slice of the promises: one filling on each committed machine.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -40,6 +41,7 @@ fn what_is_said_of_a_kubelet_is_what_it_does() {
         patience: Duration::from_secs(1),
         hang: Duration::from_mins(2),
         only: Only::default(),
+        jobs: NonZeroUsize::MIN,
     };
     let tally = run.play(|_, _| Ok(())).unwrap();
     assert!(tally.exceptions.is_empty(), "{:#?}", tally.exceptions);

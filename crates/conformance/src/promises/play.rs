@@ -25,8 +25,8 @@ const AGAIN: usize = 48;
 
 /// How often in a configuration the whole time is waited for an answer that is not foretold.
 const WAITS: u32 = 3;
-/// Later ones are waited for so long: whether no answer comes at once.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// Later ones are waited for so long: whether no answer comes at once, which takes a few milliseconds.
+const AT_ONCE: Duration = Duration::from_millis(250);
 
 /// How long is waited.
 #[derive(Clone, Copy, Debug)]

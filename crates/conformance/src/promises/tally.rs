@@ -92,6 +92,17 @@ impl Tally {
         *self.said.entry(said).or_default() += 1;
     }
 
+    /// What was played elsewhere too, on the same machines.
+    pub(super) fn add(&mut self, other: Self) {
+        for (said, count) in other.said {
+            *self.said.entry(said).or_default() += count;
+        }
+        self.configurations += other.configurations;
+        self.fillings += other.fillings;
+        self.exceptions.extend(other.exceptions);
+        self.late.extend(other.late);
+    }
+
     /// The sums.
     #[must_use]
     pub fn figures(&self) -> Figures {

@@ -1,9 +1,11 @@
 //! The run of promises as a program; `cargo xtask kubelet-node --promises` builds the kubelet's own code and runs it.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -52,6 +54,9 @@ struct Promises {
     /// Seconds to wait where an answer is foretold.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     hang: u64,
+    /// Configurations to play at the same time [default: one on each CPU].
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
     /// Write what went otherwise to this file, a case on a line.
     #[arg(long, value_name = "FILE")]
     exceptions: Option<PathBuf>,
@@ -87,7 +92,9 @@ impl Promises {
                 filling: self.filling,
                 most: self.most,
             },
+            jobs: self.jobs.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN),
         };
+        let progress = std::io::stderr().is_terminal();
         let mut file = self.exceptions.as_deref().map(made).transpose()?;
         let mut shown = 0;
         let tally = run.play(|tally, machine| {
@@ -105,13 +112,17 @@ impl Promises {
                 }
             }
             shown = tally.exceptions.len();
-            eprint!(
-                "\r{} configurations, {} fillings, {shown} exceptions; {machine}    ",
-                tally.configurations, tally.fillings
-            );
+            if progress {
+                eprint!(
+                    "\r{} configurations, {} fillings, {shown} exceptions; {machine}    ",
+                    tally.configurations, tally.fillings
+                );
+            }
             Ok(())
         })?;
-        eprintln!();
+        if progress {
+            eprintln!();
+        }
         println!("{tally}");
         Ok(tally.is_kept())
     }
