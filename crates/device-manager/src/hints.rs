@@ -12,6 +12,7 @@
 //!
 //! A resource that is asked in the amount 0 has an answer too: any node that has a device.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use kubelet_release::DeviceHintNodes;
@@ -79,6 +80,33 @@ impl Devices {
         }
     }
 
+    /// For each device resource that `unit` asks for, the nodes of which the kubelet looks at every set to answer
+    /// [`hints`](Self::hints). Left out are those that it answers before: no device of the resource lists a node, too
+    /// few are free, or the unit holds another number than it asks for.
+    pub fn walked<'a>(
+        self,
+        inventory: &'a Inventory,
+        held: &'a Holdings,
+        unit: Unit<'a>,
+    ) -> impl Iterator<Item = (ResourceName, NodeMask)> + use<'a> {
+        asked_of(inventory, held, unit).filter_map(move |(resource, count, stock)| {
+            let stock = stock.filter(|stock| stock.list.is_aligned())?;
+            let own = held_by(held, unit, &resource);
+            let supply = supply(held, unit, &resource, &own, None);
+            let free = supply.count(stock, &mut vec![0; stock.list.places().len()]).free;
+            supply.allows(stock, count, free).then(|| (resource, self.within(inventory, stock)))
+        })
+    }
+
+    /// The nodes of which every set may be an answer.
+    fn within(self, inventory: &Inventory, stock: &Stock) -> NodeMask {
+        let with_devices = stock.list.nodes();
+        match self.hint_nodes {
+            DeviceHintNodes::WithDevices if !with_devices.is_empty() => with_devices,
+            DeviceHintNodes::WithDevices | DeviceHintNodes::OfMachine => inventory.nodes().all(),
+        }
+    }
+
     fn unit_hints(
         self,
         inventory: &Inventory,
@@ -88,21 +116,8 @@ impl Devices {
         (resource, count): (ResourceName, u64),
         answers: &mut Answers,
     ) {
-        let own = match unit {
-            Unit::Container(pod, container) => {
-                held.held(&pod.uid, &container.name, &resource).map(crate::Held::devices).unwrap_or_default()
-            }
-            Unit::Pod(pod) => held_by_pod(held, pod, &resource),
-        };
-        let supply = if own.is_empty() {
-            let reusable = match unit {
-                Unit::Container(pod, _) => held.reusable(&pod.uid, &resource),
-                Unit::Pod(_) => None,
-            };
-            Supply::Free { taken: held.taken(&resource), reusable, on }
-        } else {
-            Supply::Own(&own)
-        };
+        let own = held_by(held, unit, &resource);
+        let supply = supply(held, unit, &resource, &own, on);
         self.push(inventory, stock, supply, (resource, count), answers);
     }
 
@@ -114,11 +129,7 @@ impl Devices {
         (resource, count): (ResourceName, u64),
         answers: &mut Answers,
     ) {
-        let with_devices = stock.list.nodes();
-        let within = match self.hint_nodes {
-            DeviceHintNodes::WithDevices if !with_devices.is_empty() => with_devices,
-            DeviceHintNodes::WithDevices | DeviceHintNodes::OfMachine => inventory.nodes().all(),
-        };
+        let within = self.within(inventory, stock);
         let left_over = supply.left_over(stock);
         let reused = left_over.clone().count() as u64;
         let needed = count.saturating_sub(reused);
@@ -174,6 +185,34 @@ fn asked_of<'a>(
 /// A count of devices; nobody asks for fewer than none.
 fn whole(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
+}
+
+/// The devices that `unit` holds.
+fn held_by(held: &Holdings, unit: Unit<'_>, resource: &ResourceName) -> DeviceIds {
+    match unit {
+        Unit::Container(pod, container) => {
+            held.held(&pod.uid, &container.name, resource).map(crate::Held::devices).unwrap_or_default()
+        }
+        Unit::Pod(pod) => held_by_pod(held, pod, resource),
+    }
+}
+
+/// What `unit` can draw on; `own` are the devices that it holds.
+fn supply<'a>(
+    held: &'a Holdings,
+    unit: Unit<'_>,
+    resource: &ResourceName,
+    own: &'a DeviceIds,
+    on: Option<Chosen<'a>>,
+) -> Supply<'a> {
+    if !own.is_empty() {
+        return Supply::Own(own);
+    }
+    let reusable = match unit {
+        Unit::Container(pod, _) => held.reusable(&pod.uid, resource),
+        Unit::Pod(_) => None,
+    };
+    Supply::Free { taken: held.taken(resource), reusable, on }
 }
 
 fn held_by_pod(held: &Holdings, pod: &Pod, resource: &ResourceName) -> DeviceIds {

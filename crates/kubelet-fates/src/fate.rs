@@ -77,6 +77,19 @@ impl Fate {
         }
     }
 
+    /// What it is, as the reason of an event.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::Crashes(_) => "KubeletCrashes",
+            Self::NeverAnswers => "KubeletNeverAnswers",
+            Self::AnswersLate(_) => "KubeletAnswersLate",
+            Self::GivesTwice(_) => "KubeletGivesTwice",
+            Self::CannotRestart(_) => "KubeletCannotRestart",
+            Self::LosesCpus => "KubeletLosesCpus",
+        }
+    }
+
     /// What becomes of a pod, in a few words: `never answered`.
     #[must_use]
     pub const fn brief(&self) -> &'static str {

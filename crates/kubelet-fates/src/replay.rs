@@ -15,7 +15,6 @@
 //! for and that is told at once (memory), and made over what it has where it is not (CPUs, devices). Under
 //! `single-numa-node` only hints of single nodes are combined.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use cpu_manager::Granted;
@@ -29,7 +28,7 @@ use topology_policy::{Admit, KubeletPolicy};
 
 use crate::fate::{Crash, Fate};
 use crate::known::{Fates, Kubelet};
-use crate::merge::{MOST_COMBINATIONS, Merge, combined};
+use crate::merge::{MergeEnd, combined, merge_end};
 use crate::sets::{count, has_gaps, is_no_bit, lists, sets};
 
 /// What the managers hold on the way.
@@ -92,7 +91,9 @@ impl<'a> Replay<'a> {
         let node = self.kubelet.node;
         let mut answers = Answers::with_storage();
         self.device_hints(unit, &mut answers)?;
+        let of_devices = answers.len();
         self.cpu_hints(unit, &mut answers)?;
+        let of_cpus = answers.len() - of_devices;
         if let (Some(policy), Some(held)) = (node.memory(), &self.held.memory) {
             let before = answers.len();
             let _ = policy.hints(held, unit, &mut answers);
@@ -111,26 +112,20 @@ impl<'a> Replay<'a> {
                 self.memory_walk(&request)?;
             }
         }
-        self.combine(&answers)
+        let of_memory = answers.len() - of_devices - of_cpus;
+        self.combine(&answers, [of_devices, of_cpus, of_memory])
     }
 
     fn device_hints(&mut self, unit: Unit<'_>, answers: &mut Answers) -> Result<(), Over> {
         let inventory = self.ledger.inventory();
         self.devices.hints(inventory, &self.held.devices, unit, answers);
-        for (resource, answer) in answers.iter() {
-            let nodes: BTreeSet<NodeId> = match answer {
-                Answer::NoOpinion => continue,
-                _ => inventory.devices(resource).flat_map(|device| device.topology.ids().to_vec()).collect(),
-            };
-            let known = nodes.into_iter().filter(|id| self.kubelet.view.nodes().index_of(*id).is_some());
-            let known: Vec<NodeId> = known.collect();
-            let walked = if known.is_empty() { self.kubelet.view.nodes().len() } else { known.len() };
-            if !matches!(answer, Answer::Impossible)
-                && let Some(id) = known.into_iter().find(|id| is_no_bit(*id))
-            {
+        for (resource, walked) in self.devices.walked(inventory, &self.held.devices, unit) {
+            let ids = self.kubelet.view.nodes().iter().filter(|(index, _)| walked.contains(*index));
+            if let Some((_, id)) = ids.into_iter().find(|(_, id)| is_no_bit(*id)) {
                 return self.fates.ends(Fate::Crashes(Crash::NodeId(id)));
             }
-            self.fates.work.devices += sets(walked) * count(inventory.devices(resource).count());
+            self.fates.work.devices +=
+                sets(walked.len() as usize) * count(inventory.devices(&resource).count());
         }
         Ok(())
     }
@@ -168,22 +163,27 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn combine(&mut self, answers: &Answers) -> Result<(), Over> {
+    /// `managers` has how many of the answers are of devices, CPUs and memory.
+    fn combine(&mut self, answers: &Answers, managers: [usize; 3]) -> Result<(), Over> {
         let view = self.kubelet.view;
         if let Some(id) = view.nodes().ids().find(|id| is_no_bit(*id)) {
             return self.fates.ends(Fate::Crashes(Crash::NodeId(id)));
         }
         let is_single = self.kubelet.node.rules().policy == KubeletPolicy::SingleNumaNode;
         let combinations: f64 = answers.iter().map(|(_, answer)| combined(answer, view, is_single)).product();
-        self.fates.work.combinations += combinations;
         let closest = self.kubelet.config.topology_manager_policy_options.get("prefer-closest-numa-nodes");
         let is_closest = closest.and_then(|value| parse_bool(value)).unwrap_or(false);
         if is_closest && !is_single && has_gaps(view) {
-            // Of more some are as wide as others, and have a distance that is missing.
-            if combinations > MOST_COMBINATIONS || Merge::new(view, answers).crashes() {
-                return self.fates.ends(Fate::Crashes(Crash::Distance));
+            match merge_end(view, answers, managers) {
+                MergeEnd::Merged => {}
+                MergeEnd::Crashed(at) => {
+                    self.fates.work.combinations += at;
+                    return self.fates.ends(Fate::Crashes(Crash::Distance));
+                }
+                MergeEnd::Cut => self.fates.is_cut = true,
             }
         }
+        self.fates.work.combinations += combinations;
         Ok(())
     }
 

@@ -36,6 +36,23 @@ fn container(pod: &Pod, at: usize) -> Unit<'_> {
 }
 
 #[test]
+fn sets_are_walked_through_only_where_there_are_enough_devices() {
+    let walked = |listed: &str, asked| {
+        let inventory = machine(&[0, 1]).with(gpu(), devices(listed));
+        let (pod, held) = (asking("first", asked), Holdings::default());
+        let walked = Devices::default().walked(&inventory, &held, container(&pod, 0));
+        walked.map(|(_, nodes)| nodes.len()).collect::<Vec<_>>()
+    };
+    assert_eq!(walked("a:0 b:0 c:1 d:1", 4), [2]);
+    assert_eq!(walked("a:0 b:0", 2), [1]);
+    // Too few are healthy.
+    assert_eq!(walked("a:0 b:0 c:1 d:1!", 4), [0; 0]);
+    // Enough, of which too few have a node.
+    assert_eq!(walked("a:0 b c", 2), [1]);
+    assert_eq!(walked("a b", 1), [0; 0]);
+}
+
+#[test]
 fn node_sets_with_enough_free_devices_are_listed() {
     for (listed, asked, expected) in [
         ("a:0 b:0 c:1 d:1", 1, "0* 1* 0+1"),
