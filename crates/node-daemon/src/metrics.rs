@@ -11,6 +11,7 @@ mod partitions;
 use std::time::Duration;
 
 use cpu_manager::{Aligned, Assigned, Change, Metric};
+use kubelet_fates::Fate;
 use memory_manager::Counted as CountedMemory;
 use node_agent::{PodDecision, Snapshot};
 use node_config::Scope;
@@ -27,7 +28,7 @@ use topology_policy::KubeletPolicy;
 pub(super) use self::exposition::Exposition;
 use self::free::Free;
 pub(super) use self::free::Now;
-use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfNode, OfReason, Plain};
+use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfFate, OfNode, OfReason, Plain};
 use self::partitions::Partitions;
 use super::enforce::Findings;
 use super::shared::Mode;
@@ -97,6 +98,7 @@ pub(super) struct Metrics {
     repairs: Family<OfCause, Counter>,
     observed_refusals: Family<OfReason, Counter>,
     disagreements: Counter,
+    observed_fates: Family<OfFate, Counter>,
     free: Free,
 }
 
@@ -136,6 +138,7 @@ impl Metrics {
             repairs: Family::default(),
             observed_refusals: Family::default(),
             disagreements: Counter::default(),
+            observed_fates: all_fates(),
             free: Free::default(),
         };
         metrics.add(|registry| {
@@ -313,6 +316,11 @@ impl Metrics {
             "Of them, those that would have been admitted here, or refused for another reason.",
             self.disagreements.clone(),
         );
+        to.register(
+            "topolet_observe_fates",
+            "Pods that a fault of the kubelet concerns, by what happens.",
+            self.observed_fates.clone(),
+        );
     }
 
     /// A refusal of the kubelet's has been explained.
@@ -321,6 +329,11 @@ impl Metrics {
         if !agrees {
             self.disagreements.inc();
         }
+    }
+
+    /// A fault of the kubelet concerns a pod.
+    pub(super) fn fated(&self, fate: &'static str) {
+        self.observed_fates.get_or_create(&OfFate::new(fate)).inc();
     }
 
     /// A pod has been decided on.
@@ -483,6 +496,14 @@ impl Metrics {
     pub(super) fn not_written(&self) {
         self.not_written.inc();
     }
+}
+
+fn all_fates() -> Family<OfFate, Counter> {
+    let all = Family::default();
+    for kind in Fate::KINDS {
+        drop(all.get_or_create(&OfFate::new(kind)));
+    }
+    all
 }
 
 fn whole_milliseconds(time: Duration) -> f64 {

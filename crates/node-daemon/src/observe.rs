@@ -3,7 +3,7 @@
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
 //! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. A kubelet that starts anew may
 //! decide by other rules ([`rules`]). What a kubelet tells of its pods ([`pods`]) says what they are called and request,
-//! which it admitted ([`admissions`]) and which it refused ([`refusals`]); those that are decided otherwise here can be
+//! which it admitted ([`admissions`]), which it refused ([`refusals`]) and which its faults concern ([`fates`]); those that are decided otherwise here can be
 //! packed ([`disagreements`]). Where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
 
@@ -15,6 +15,7 @@ mod sources;
 mod static_pods;
 mod pods;
 mod admissions;
+mod fates;
 mod refusals;
 mod disagreements;
 mod drift;
@@ -36,6 +37,7 @@ use node_state::{Contents, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::PodUid;
 
 use self::disagreements::Disagreements;
+use self::fates::Stage;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, Past};
@@ -202,6 +204,7 @@ impl Watching {
         loop {
             // Taken before the look: what is seen then is at least as new as each of them.
             let (refusals, admissions) = (self.pods.take_refusals(), self.pods.take_admissions());
+            let undecided = self.pods.take_undecided();
             self.look();
             for refusal in &refusals {
                 refusals::explain(&self.shared, &self.earlier, self.disagreements.as_ref(), refusal);
@@ -209,6 +212,10 @@ impl Watching {
             self.earlier.forget_ledgers();
             for admission in &admissions {
                 admissions::tell(&self.shared, admission);
+                fates::tell(&self.shared, Stage::Admitted, &admission.pod);
+            }
+            for pod in &undecided {
+                fates::tell(&self.shared, Stage::Undecided, pod);
             }
             changes.wait();
         }

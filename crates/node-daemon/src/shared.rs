@@ -365,7 +365,8 @@ impl LoggedDecision {
                 (Kind::Warning, kubelet.reason.clone(), message)
             }
             _ if let Some(fated) = self.report.fated() => {
-                (Kind::Warning, fated.fate.kind().to_owned(), fated.to_string())
+                let ways_out = fated.ways_out().join("; or ");
+                (Kind::Warning, fated.fate.reason().to_owned(), format!("{fated}; avoided by {ways_out}"))
             }
             (_, Some(refusal)) => {
                 (Kind::Warning, refusal.reason.to_string(), line.unwrap_or_else(|| refusal.message.clone()))

@@ -25,14 +25,18 @@ struct Node {
 
 impl Node {
     fn start(cluster: Cluster) -> Self {
+        Self::on(cluster, daemon::MACHINE, "pinned")
+    }
+
+    fn on(cluster: Cluster, machine: &str, config: &str) -> Self {
         cluster.apply(&format!("{WATCHER_RIGHTS}{NODE}")).unwrap();
         let (root, own) = (Folder::new(), Folder::new());
-        let owner = Daemon::start(root.path(), &[]);
+        let owner = Daemon::spawn(machine, root.path(), config, &[]).ready();
         let socket = own.path().join("observe.sock");
         let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1)).unwrap();
-        let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--node-name", "worker-1"];
+        let more = ["--socket", socket.to_str().unwrap(), "--config", config, "--node-name", "worker-1"];
         let more: Vec<&str> = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap()]).collect();
-        let watcher = Daemon::observe(root.path(), &more).at(&socket);
+        let watcher = Daemon::observe_on(machine, root.path(), &more).at(&socket);
         until("a listener", || {
             watcher.log().iter().any(|line| line.contains("the API server tells of its pods")).then_some(())
         });
@@ -41,13 +45,18 @@ impl Node {
 
     /// Creates the pod at the API server, and has the other daemon decide on it under the same UID. Gives its status.
     fn bind(&self, name: &str, limits: &str) -> u16 {
+        let manifest = self.create(name, limits);
+        self.owner.ask("POST", "/v1/pods", &manifest).status
+    }
+
+    /// Creates the pod at the API server alone. Gives it as that has it.
+    fn create(&self, name: &str, limits: &str) -> String {
         let manifest = format!(
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  nodeName: worker-1\n  containers:\n  \
              - name: app\n    image: none\n    resources: {{limits: {{{limits}}}}}\n"
         );
         self.cluster.apply(&manifest).unwrap();
-        let manifest = self.cluster.kubectl(&["get", "pod", name, "-o", "json"]).unwrap();
-        self.owner.ask("POST", "/v1/pods", &manifest).status
+        self.cluster.kubectl(&["get", "pod", name, "-o", "json"]).unwrap()
     }
 
     fn has_status(&self, name: &str, status: &str) {
@@ -99,6 +108,24 @@ fn refused_pods_say_why_where_people_look() {
     assert!(events[0].contains("TopologyAffinityError"), "{events:?}");
     node.cluster.kubectl(&["delete", "pod", "late", "--force"]).unwrap();
     until("its end", || (!node.watcher.pods().contains(" late ")).then_some(()));
+}
+
+#[test]
+fn pods_that_a_fault_of_the_kubelet_concerns_have_an_event() {
+    let Some(cluster) = cluster() else { return };
+    let fault = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/faults/distribute-hang");
+    let path = |file: &str| fault.join(file).display().to_string();
+    let node = Node::on(cluster, &path("machine.json"), &path("kubelet.yaml"));
+    // The kubelet never answers on the first, so that the second waits behind it.
+    node.create("stuck", "cpu: 22, memory: 1Gi");
+    node.create("behind", "cpu: 2, memory: 1Gi");
+    let events = node.events("stuck", 1);
+    let parts = ["Warning", "KubeletNeverAnswers", "topolet", "hands out the CPUs", "avoided by without "];
+    assert!(parts.iter().all(|part| events[0].contains(part)), "{events:?}");
+    let metrics = node.watcher.get("/metrics").body;
+    assert!(metrics.contains("topolet_observe_fates_total{fate=\"neverAnswers\"} 1\n"), "{metrics}");
+    assert!(!metrics.contains("topolet_observe_refusals_total{"), "{metrics}");
+    assert_eq!(node.cluster.kubectl(&["describe", "pod", "behind"]).unwrap().matches("Kubelet").count(), 0);
 }
 
 #[test]

@@ -66,6 +66,18 @@ impl OfReason {
     }
 }
 
+/// Of pods that a fault of the kubelet concerns.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub(super) struct OfFate {
+    fate: &'static str,
+}
+
+impl OfFate {
+    pub(super) const fn new(fate: &'static str) -> Self {
+        Self { fate }
+    }
+}
+
 /// Of repairs.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 pub(super) struct OfCause {

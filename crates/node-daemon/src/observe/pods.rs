@@ -31,6 +31,8 @@ const SILENCE: Duration = Duration::from_mins(1);
 const BETTER: Duration = Duration::from_secs(30);
 /// A kubelet's files list a pod that is gone for some seconds. What they have not listed for so long is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(5);
+/// A kubelet decides on a pod within a fraction of this time.
+const DECIDED: Duration = Duration::from_secs(2);
 /// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
 const WAITING: usize = 256;
 
@@ -52,6 +54,8 @@ struct Told {
     refused_version: u64,
     refusals: Vec<Refusal>,
     admissions: Vec<Admission>,
+    /// Pods on which the kubelet has not decided, and since when; `None`: they have been taken.
+    undecided: BTreeMap<PodUid, Option<Instant>>,
 }
 
 /// A pod as the kubelet has told of it.
@@ -63,6 +67,8 @@ struct ToldPod {
     has_ended: bool,
     /// The kubelet has written how its containers are: it has admitted the pod.
     is_admitted: bool,
+    /// It has neither admitted nor refused the pod.
+    is_undecided: bool,
     /// Its containers by their ids in the runtime.
     containers: Vec<(ContainerId, ContainerName)>,
     /// The pod with the kubelet's reason and message, if it did not admit it.
@@ -156,6 +162,15 @@ impl Told {
         self.refusals.extend(refusal.into_iter().take(room));
     }
 
+    /// Whether the kubelet has still to decide on the pod, from now on.
+    fn waits(&mut self, uid: &PodUid, pod: &ToldPod) {
+        if pod.is_undecided {
+            self.undecided.entry(uid.clone()).or_insert_with(|| Some(Instant::now()));
+        } else {
+            self.undecided.remove(uid);
+        }
+    }
+
     fn admit(&mut self, admission: Option<Admission>) {
         let room = WAITING.saturating_sub(self.admissions.len());
         self.admissions.extend(admission.into_iter().take(room));
@@ -170,6 +185,9 @@ impl ToldPod {
             name: format!("{}/{}", pod.namespace(), pod.name()),
             has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
             is_admitted: pod.has_container_statuses() && refused.is_none(),
+            is_undecided: matches!(pod.phase(), "" | "Pending")
+                && !pod.has_container_statuses()
+                && refused.is_none(),
             pod: known,
             containers: pod
                 .containers()
@@ -242,11 +260,29 @@ impl KubeletPods {
         std::mem::take(&mut self.0.lock().admissions)
     }
 
+    /// The pods on which the kubelet has not decided for longer than it takes, and that nobody has taken.
+    pub(super) fn take_undecided(&self) -> Vec<Arc<Pod>> {
+        let told = &mut *self.0.lock();
+        let mut taken = Vec::new();
+        for (uid, since) in &mut told.undecided {
+            if since.is_some_and(|since| since.elapsed() >= DECIDED) {
+                *since = None;
+                let pod = told.pods.as_ref().and_then(|pods| pods.get(uid)?.pod.as_ref().ok());
+                taken.extend(pod.cloned());
+            }
+        }
+        taken
+    }
+
     /// Something has been told of a pod.
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
         let mut told = self.0.lock();
         let held_nothing = told.gone.remove(&uid).is_some() || !told.untold.contains(&uid);
+        if told.pods.is_none() {
+            return;
+        }
+        told.waits(&uid, &new);
         let Some(pods) = &mut told.pods else { return };
         let before = pods.insert(uid, new.clone());
         // Then it has not been among those that run, and is not now.
@@ -278,11 +314,16 @@ impl KubeletPods {
         let gone: Vec<(PodUid, Instant)> = gone.map(|uid| (uid.clone(), now)).collect();
         told.gone.retain(|uid, _| !pods.contains_key(uid));
         told.gone.extend(gone);
+        told.undecided.retain(|uid, _| pods.contains_key(uid));
+        for (uid, new) in &pods {
+            told.waits(uid, new);
+        }
         told.pods = Some(pods);
     }
 
     fn gone(&self, uid: PodUid) {
         let mut told = self.0.lock();
+        told.undecided.remove(&uid);
         let was = told.pods.as_mut().and_then(|pods| pods.remove(&uid));
         if was.is_some_and(|was| was.refused.is_some()) {
             told.refused_version += 1;

@@ -109,7 +109,12 @@ impl Daemon {
 
     /// One that only looks, without having been told a configuration.
     pub fn observe(root: &Path, more: &[&str]) -> Self {
-        Self::spawned(&mut serve(&["--observe", "--machine", MACHINE], root, more), root)
+        Self::observe_on(MACHINE, root, more)
+    }
+
+    /// The same on another machine.
+    pub fn observe_on(machine: &str, root: &Path, more: &[&str]) -> Self {
+        Self::spawned(&mut serve(&["--observe", "--machine", machine], root, more), root)
     }
 
     /// The same on a host without certificates of authorities.
@@ -159,7 +164,7 @@ impl Daemon {
         daemon
     }
 
-    fn ready(self) -> Self {
+    pub fn ready(self) -> Self {
         let mut daemon = self;
         until("a daemon that is ready", || {
             let ended = daemon.child.try_wait().unwrap();
