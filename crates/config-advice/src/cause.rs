@@ -21,6 +21,8 @@ use crate::idle::Idle;
 pub enum Severity {
     /// The kubelet does not start.
     Refused,
+    /// What comes of it is not known here.
+    NotKnown,
     /// The kubelet starts and ignores the field, or a part of it.
     WithoutEffect,
     /// The kubelet starts, and pods cannot be admitted or harm each other.

@@ -151,9 +151,12 @@ fn doubts(config: &KubeletConfiguration, proposal: &KubeletConfiguration, view: 
         doubts.push(Doubt::Idle(of_field));
         idle = others;
     }
-    for (field, amounts) in
-        [("systemReserved", &config.system_reserved), ("kubeReserved", &config.kube_reserved)]
-    {
+    let nothing = BTreeMap::new();
+    for (field, amounts) in [
+        ("systemReserved", &config.system_reserved),
+        ("kubeReserved", &config.kube_reserved),
+        ("evictionHard", config.eviction_hard.as_ref().unwrap_or(&nothing)),
+    ] {
         let amounts = too_small(amounts);
         if !amounts.is_empty() {
             doubts.push(Doubt::SmallAmounts { field, amounts });

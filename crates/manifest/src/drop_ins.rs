@@ -41,7 +41,7 @@ pub fn read_kubelet_drop_ins(
     // They have been said of the files.
     let mut said = Vec::new();
     let config = decoded(fields, rules, &mut said)?;
-    Ok(KubeletConfigRead { config, static_pod_path, kind: ConfigKind::Kubelet, warnings, profile: None })
+    Ok(KubeletConfigRead { config, static_pod_path, warnings, ..KubeletConfigRead::default() })
 }
 
 /// `evictionHard` of a kubelet without a configuration.

@@ -54,7 +54,7 @@ impl Warning {
 }
 
 /// A configuration file that could be read.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct KubeletConfigRead {
     /// The fields that topolet knows, as the file has them.
     pub config: KubeletConfiguration,
@@ -64,6 +64,10 @@ pub struct KubeletConfigRead {
     pub kind: ConfigKind,
     /// What in it is without effect.
     pub warnings: Vec<Warning>,
+    /// What in it decides beside [`config`](Self::config), and is not read.
+    pub unread: Vec<Warning>,
+    /// Whether the node works out what is reserved for the system by its size.
+    pub is_sized_by_node: bool,
     /// What a `PerformanceProfile` says beside it.
     pub profile: Option<Profile>,
 }
@@ -118,15 +122,16 @@ pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<Kubel
     if kind == ConfigKind::PerformanceProfile {
         let config = performance_profile::configuration(&document, rules, &mut warnings)?;
         let profile = Some(Profile::of(&document)?);
-        return Ok(KubeletConfigRead { config, static_pod_path: None, kind, warnings, profile });
+        return Ok(KubeletConfigRead { config, kind, warnings, profile, ..KubeletConfigRead::default() });
     }
     let body = body(source, first)?;
-    warnings.extend(sized_by_the_node(&document)?);
-    warnings.extend(flags_of_nodeadm(&document)?);
+    let sized = sized_by_the_node(&document)?;
+    let is_sized_by_node = sized.is_some();
+    let unread = sized.into_iter().chain(flags_of_nodeadm(&document)?).collect();
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = decoded(body, rules, &mut warnings)?;
-    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings, profile: None })
+    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings, unread, is_sized_by_node, profile: None })
 }
 
 /// The fields of a configuration.
@@ -224,7 +229,7 @@ pub(crate) fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'
 /// OpenShift can have a node work out what it reserves, and then the configuration does not say it.
 fn sized_by_the_node(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
     let switch = document.descend(&["spec", "autoSizingReserved"])?.filter(Field::is_true);
-    let expected = "false: what a node reserves by its size is not known here, and systemReserved counts";
+    let expected = "false: what a node reserves by its size is not known here, so that whether reservedMemory is right is not either";
     Ok(switch.map(|switch| Warning(switch.unexpected(expected))))
 }
 

@@ -96,16 +96,7 @@ fn every_field_in_every_wrapping() {
             node_lease_duration_seconds: Some(40),
         },
     };
-    assert_eq!(
-        from_configz,
-        KubeletConfigRead {
-            config: expected,
-            static_pod_path: None,
-            kind: ConfigKind::Kubelet,
-            warnings: Vec::new(),
-            profile: None,
-        }
-    );
+    assert_eq!(from_configz, KubeletConfigRead { config: expected, ..KubeletConfigRead::default() });
     let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
     assert_eq!(read(&FIELDS.replacen('{', header, 1)), from_configz);
     let openshift = format!(
@@ -117,13 +108,8 @@ fn every_field_in_every_wrapping() {
 
 #[test]
 fn what_is_not_said() {
-    let nothing = KubeletConfigRead {
-        config: KubeletConfiguration::default(),
-        static_pod_path: None,
-        kind: ConfigKind::Kubelet,
-        warnings: Vec::new(),
-        profile: None,
-    };
+    let nothing =
+        KubeletConfigRead { config: KubeletConfiguration::default(), ..KubeletConfigRead::default() };
     assert_eq!(read(HEADER), nothing);
     assert_eq!(read(&format!("{HEADER}cpuManagerPolicy: \"\"\nevictionHard: null\nmaxPods:\n")), nothing);
     assert_eq!(
@@ -247,7 +233,7 @@ fn a_node_that_sizes_its_reservation_is_told_of() {
                      autoSizingReserved: true\n  kubeletConfig: {cpuManagerPolicy: static}\n";
     let read = read(openshift);
     assert_eq!(read.config.cpu_manager_policy.as_deref(), Some("static"));
-    let shown: Vec<_> = read.warnings.iter().map(|warning| warning.render(Style::Ascii)).collect();
+    let shown: Vec<_> = read.unread.iter().map(|warning| warning.render(Style::Ascii)).collect();
     insta::assert_snapshot!(shown.join("\n"), @r#"
     warning: spec.autoSizingReserved: found true
      --> config.yaml:5:23
@@ -255,10 +241,10 @@ fn a_node_that_sizes_its_reservation_is_told_of() {
     3 | metadata: {name: sized}
     4 | spec:
     5 |   autoSizingReserved: true
-      |                       ^^^^ expected false: what a node reserves by its size is not known here, and systemReserved counts
+      |                       ^^^^ expected false: what a node reserves by its size is not known here, so that whether reservedMemory is right is not either
     "#);
     let off = openshift.replace("true", "false");
-    assert!(self::read(&off).warnings.is_empty());
+    assert!(self::read(&off).unread.is_empty());
 }
 
 #[test]
@@ -423,7 +409,7 @@ fn a_node_config_of_eks_has_the_fields_below_the_kubelet() {
                 [--max-pods=3]\n";
     let eks = read(text);
     assert_eq!((eks.kind, eks.config.max_pods), (ConfigKind::Eks, Some(20)));
-    assert!(eks.warnings[0].as_error().to_string().contains("flags of the kubelet are not read"));
+    assert!(eks.unread[0].as_error().to_string().contains("flags of the kubelet are not read"));
     let without = text.replace("config: {maxPods: 20}", "flag: 1");
     let error = read_kubelet_config(&Source { name: "eks.yaml", text: &without }).unwrap_err();
     assert!(error.to_string().contains("config"), "{error}");

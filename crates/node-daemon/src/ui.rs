@@ -58,7 +58,7 @@ impl fmt::Display for UiAddress {
 /// The address is no loopback address or cannot be had.
 pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let Ui { node, machine, residents, address, simulator } = ui;
-    let notes = node.assumed.iter().cloned().chain(residents.not_looked_at());
+    let notes = node.first_notes().chain(residents.not_looked_at());
     let notes: Vec<String> = notes.chain(residents.line.clone()).collect();
     // Decides what is said about requests of pods that run.
     let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };

@@ -14,7 +14,7 @@ use topology_manifest::{
 use topology_model::KubeletView;
 
 use crate::bottlerocket;
-use crate::distribution::Base;
+use crate::distribution::{Base, Reservation};
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
@@ -33,6 +33,8 @@ pub struct ReadConfiguration {
     pub kind: ConfigKind,
     /// What in it has no effect.
     pub warnings: Vec<Warning>,
+    /// What in it decides too, and is not read.
+    pub unread: Vec<Warning>,
     /// What a `PerformanceProfile` says beside it.
     pub profile: Option<Profile>,
     /// What of [`config`](Self::config) is its distribution's.
@@ -40,32 +42,117 @@ pub struct ReadConfiguration {
 }
 
 impl ReadConfiguration {
-    /// What the kubelet will be told that the file does not have and nobody here knows.
+    /// What the kubelet will be told that the file does not have, and by what is decided instead.
     #[must_use]
     pub fn gap(&self) -> Option<Notice> {
-        if self.kind != ConfigKind::Eks {
-            return None;
-        }
         let name = &self.name;
-        let told = "nodeadm reserves memory for the kubelet by the instance type, 255Mi and 11Mi for each of its pods";
-        if let Some(pods) = self.base.pods {
-            return Some(Notice::warning(format!(
-                "{name} is a NodeConfig: {told}; its reservedMemory is right where an instance has {pods} pods, and \
-                 decided as if it had"
-            )));
+        let who = self.who_reserves();
+        let text = match self.base.reservation {
+            Reservation::Known | Reservation::BySize => return None,
+            Reservation::ForPods(pods) => format!(
+                "{name}: {who}; its reservedMemory is right where an instance has {pods} pods, and decided as if it had"
+            ),
+            Reservation::ForNoPods(pods) => format!(
+                "{name}: {who}; its reservedMemory is right for no number of pods, and decided as if an instance had {pods}, the nearest"
+            ),
+            Reservation::UnlessPodsAreSet => format!(
+                "{name}: {who}; decided as if nothing set max-pods, for which its reservedMemory is right"
+            ),
+            Reservation::ByPods => format!(
+                "{name}: {who}, which is not known here; decided as if no memory were reserved for the kubelet"
+            ),
+        };
+        Some(Notice::warning(text))
+    }
+
+    /// How the memory of the kubelet is reserved where the file does not say it.
+    const fn who_reserves(&self) -> &'static str {
+        match self.kind {
+            ConfigKind::Bottlerocket => {
+                "Bottlerocket on Amazon's instances sets max-pods by the instance type, and reserves memory for the kubelet by \
+                 that, 255Mi and 11Mi for each pod"
+            }
+            _ => {
+                "nodeadm reserves memory for the kubelet by the instance type, 255Mi and 11Mi for each of its pods"
+            }
         }
-        (!self.config.kube_reserved.contains_key("memory")).then(|| {
-            Notice::warning(format!(
-                "{name} is a NodeConfig: {told}, which is not known here; decided as if no memory were reserved for the \
-                 kubelet"
-            ))
-        })
+    }
+
+    /// Whether a kubelet starts with its `reservedMemory` is not known, since what is reserved in all is not; as text to be
+    /// shown.
+    #[must_use]
+    pub fn start_not_known(&self) -> Option<String> {
+        match self.base.reservation {
+            Reservation::UnlessPodsAreSet => Some(format!(
+                "right only where nothing sets max-pods: {}. kube-reserved with memory, or max-pods, makes it known",
+                self.who_reserves()
+            )),
+            _ => None,
+        }
+    }
+
+    /// Whether the memory that is reserved is worked out by the node, so that nothing that has to fit it can be judged or
+    /// proposed.
+    #[must_use]
+    pub fn leaves_memory_open(&self) -> bool {
+        self.base.reservation == Reservation::BySize
+    }
+
+    /// What a proposal that reserves memory for the kubelet writes over, as text to be shown; `None`: nothing that is not in
+    /// the file.
+    #[must_use]
+    pub fn written_over(&self, proposal: &KubeletConfiguration) -> Option<String> {
+        let is_open = matches!(
+            self.base.reservation,
+            Reservation::ByPods | Reservation::ForNoPods(_) | Reservation::UnlessPodsAreSet
+        );
+        let memory = proposal.kube_reserved.get("memory").filter(|_| is_open)?;
+        Some(format!(
+            "kubeReserved with memory: {memory} takes the place of what the node reserves by itself, which may be more: {}",
+            self.who_reserves()
+        ))
+    }
+
+    /// The configuration without an amount that is assumed though it is right for no node.
+    #[must_use]
+    pub fn without_assumed(&self) -> KubeletConfiguration {
+        let mut config = self.config.clone();
+        if matches!(self.base.reservation, Reservation::ForNoPods(_)) {
+            config.kube_reserved.remove("memory");
+        }
+        config
+    }
+
+    /// What a proposal begins with: the same, and without a `reservedMemory` that is right for no node.
+    #[must_use]
+    pub fn proposed_from(&self) -> KubeletConfiguration {
+        let mut config = self.without_assumed();
+        if matches!(self.base.reservation, Reservation::ForNoPods(_)) {
+            config.reserved_memory.clear();
+        }
+        config
     }
 
     /// A proposal for the kubelet's configuration, as it has to be written over what the distribution sets.
     #[must_use]
     pub fn written(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
-        self.base.over(proposal)
+        let mut written = self.base.over(proposal);
+        if self.kind == ConfigKind::PerformanceProfile {
+            // The node tuning operator always sets it.
+            written.cpu_manager_reconcile_period = self.config.cpu_manager_reconcile_period;
+        }
+        if !self.leaves_memory_open() {
+            return written;
+        }
+        let own = self.config.clone();
+        KubeletConfiguration {
+            memory_manager_policy: own.memory_manager_policy,
+            reserved_memory: own.reserved_memory,
+            system_reserved: own.system_reserved,
+            kube_reserved: own.kube_reserved,
+            eviction_hard: own.eviction_hard,
+            ..written
+        }
     }
 }
 
@@ -82,6 +169,7 @@ pub(crate) fn read(
         static_pods: None,
         kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
+        unread: Vec::new(),
         profile: None,
         base: Base::default(),
     };
@@ -171,8 +259,8 @@ pub fn from_text(name: &str, text: &[u8], cpus: usize, rules: Rules) -> anyhow::
         let source = Source { name, text: &made };
         let read = read_kubelet_config_of(&source, rules).map_err(manifest_error)?;
         let warnings = bottlerocket::unknown(&Source { name, text: settings });
-        let kind = ConfigKind::Bottlerocket;
-        return Ok(ReadConfiguration { kind, warnings, ..of_read(name, read, cpus) });
+        let read = KubeletConfigRead { kind: ConfigKind::Bottlerocket, ..read };
+        return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus) });
     }
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config_of(&source, rules))
@@ -192,13 +280,17 @@ pub(crate) fn is_settings(text: &[u8]) -> bool {
 
 /// On a machine with so many CPUs.
 fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadConfiguration {
-    let base = Base::of(read.kind, &read.config, cpus);
+    let mut base = Base::of(read.kind, &read.config, cpus);
+    if read.is_sized_by_node {
+        base.reservation = Reservation::BySize;
+    }
     ReadConfiguration {
         name: name.to_owned(),
         config: base.under(read.config),
         static_pods: read.static_pod_path.map(PathBuf::from),
         kind: read.kind,
         warnings: read.warnings,
+        unread: read.unread,
         profile: read.profile,
         base,
     }

@@ -9,8 +9,8 @@ use device_manager::{Device, DeviceId, Health};
 use node_output::manifest_error;
 use pod_spec::ResourceName;
 use topology_manifest::{
-    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PciSelector,
-    ReportedNodes, Source, read_devices,
+    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, NodeHoldings,
+    PciSelector, ReportedNodes, Source, read_devices, read_pod_resources,
 };
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
@@ -107,7 +107,7 @@ impl DeviceText {
 
     /// What of the file is taken to hold because machines' descriptions do not tell.
     pub fn not_judged(&self) -> anyhow::Result<Vec<Notice>> {
-        let mut warnings = Vec::new();
+        let mut warnings: Vec<Notice> = self.holders_not_counted().into_iter().collect();
         for entry in &self.entries()? {
             let DeviceSource::Pool(pool) = &entry.source else { continue };
             let parts: Vec<String> = pool.not_judged().iter().map(ToString::to_string).collect();
@@ -121,6 +121,27 @@ impl DeviceText {
             }
         }
         Ok(warnings)
+    }
+
+    /// That the file is a kubelet's `List`, whose pods hold what it lists.
+    fn holders_not_counted(&self) -> Option<Notice> {
+        let source = Source::from_bytes(&self.name, &self.text).ok()?;
+        let pods = read_pod_resources(&source).ok()?.pods;
+        let holders = pods.iter().filter(|pod| {
+            let holds = |(_, held): &(_, NodeHoldings)| {
+                !(held.devices.is_empty() && held.cpus.is_empty() && held.memory.is_empty())
+            };
+            pod.containers.iter().any(holds)
+        });
+        let count = holders.count();
+        let pods = if count == 1 { "1 pod holds".to_owned() } else { format!("{count} pods hold") };
+        (count > 0).then(|| {
+            Notice::warning(format!(
+                "{}: what {pods} by this answer of List is not counted, and taken as free unless the kubelet's state has it: \
+                 --state names that",
+                self.name
+            ))
+        })
     }
 
     fn entries(&self) -> anyhow::Result<Vec<DeviceEntry>> {

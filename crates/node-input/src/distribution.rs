@@ -5,6 +5,8 @@
 //! - *Amazon EKS*: `nodeadm` writes what `spec.kubelet.config` of a `NodeConfig` has over its own: amounts for the kubelet by
 //!   the number of CPUs and of pods, two cgroups for what is reserved, the usual hard evictions. How many pods it counts
 //!   is known by the instance type alone; where `reservedMemory` is right for one number of pods, it is that.
+//! - *Bottlerocket* does the same where it runs on Amazon's instances. Elsewhere it reserves no memory for the kubelet as
+//!   long as no number of pods is set.
 //!
 //! Of amounts and thresholds those stay that the user did not write.
 
@@ -20,28 +22,54 @@ const MEBI: i64 = 1 << 20;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Base {
     fields: KubeletConfiguration,
-    /// How many pods `nodeadm` counts, where the configuration tells.
-    pub(crate) pods: Option<i64>,
+    /// How much memory is reserved beside what the configuration says.
+    pub(crate) reservation: Reservation,
+}
+
+/// How much memory is reserved for the kubelet and the system beside what a configuration says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Reservation {
+    /// Nothing, or it is known.
+    #[default]
+    Known,
+    /// So much as for this number of pods, with which `reservedMemory` is right.
+    ForPods(i64),
+    /// By a number of pods, and `reservedMemory` is right for none; this is the nearest.
+    ForNoPods(i64),
+    /// By the number of pods if something sets that, and `reservedMemory` is right if nothing does.
+    UnlessPodsAreSet,
+    /// By the number of pods, and nothing tells for how many.
+    ByPods,
+    /// By the size of the node.
+    BySize,
 }
 
 impl Base {
     /// What is beneath `own`, a file of this kind, on a machine with so many CPUs.
     pub(crate) fn of(kind: ConfigKind, own: &KubeletConfiguration, cpus: usize) -> Self {
         match kind {
-            // Settings are read with what they leave out.
-            ConfigKind::Kubelet | ConfigKind::Bottlerocket => Self::default(),
-            ConfigKind::OpenShift | ConfigKind::PerformanceProfile => {
-                Self { fields: openshift(), pods: None }
-            }
-            ConfigKind::Eks => {
-                let mut fields = nodeadm(cpus);
-                let pods = pods_of_reserved_memory(own);
-                if let Some(pods) = pods {
-                    fields.kube_reserved.insert("memory".to_owned(), format!("{}Mi", memory_for_pods(pods)));
+            ConfigKind::Kubelet => Self::default(),
+            // Settings are read with all else that they leave out.
+            ConfigKind::Bottlerocket => match by_pods(own) {
+                // What is told by the node itself has the number.
+                Reservation::ForNoPods(0) => {
+                    Self { reservation: Reservation::UnlessPodsAreSet, ..Self::default() }
                 }
-                Self { fields, pods }
+                reservation => Self { reservation, ..Self::default() }.with_memory(),
+            },
+            ConfigKind::OpenShift | ConfigKind::PerformanceProfile => {
+                Self { fields: openshift(), ..Self::default() }
             }
+            ConfigKind::Eks => Self { fields: nodeadm(cpus), reservation: by_pods(own) }.with_memory(),
         }
+    }
+
+    fn with_memory(mut self) -> Self {
+        if let Reservation::ForPods(pods) | Reservation::ForNoPods(pods) = self.reservation {
+            let memory = format!("{}Mi", memory_for_pods(pods));
+            self.fields.kube_reserved.insert("memory".to_owned(), memory);
+        }
+        self
     }
 
     /// The kubelet's configuration: `own` over this. A cgroup that is written as an empty text is none.
@@ -72,14 +100,19 @@ impl Base {
 
     /// A proposal for the kubelet's configuration as it has to be written over this: what it leaves out of this is emptied.
     pub(crate) fn over(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
+        // What nobody reserves is not filled in.
+        let mut base = self.clone();
+        if matches!(self.reservation, Reservation::ForNoPods(_)) {
+            base.fields.kube_reserved.remove("memory");
+        }
         let emptied = |own: Option<String>, base: &Option<String>| match (&own, base) {
             (None, Some(_)) => Some(String::new()),
             _ => own,
         };
-        let base = &self.fields;
-        self.under(KubeletConfiguration {
-            kube_reserved_cgroup: emptied(proposal.kube_reserved_cgroup, &base.kube_reserved_cgroup),
-            system_reserved_cgroup: emptied(proposal.system_reserved_cgroup, &base.system_reserved_cgroup),
+        let fields = &self.fields;
+        base.under(KubeletConfiguration {
+            kube_reserved_cgroup: emptied(proposal.kube_reserved_cgroup, &fields.kube_reserved_cgroup),
+            system_reserved_cgroup: emptied(proposal.system_reserved_cgroup, &fields.system_reserved_cgroup),
             ..proposal
         })
     }
@@ -132,10 +165,25 @@ pub(crate) const fn memory_for_pods(pods: i64) -> i64 {
     255 + 11 * pods
 }
 
-/// For how many pods the memory of the kubelet is reserved if `reservedMemory` is right; `None`: it is not written, another
-/// amount is, or it is right for no number of pods.
-fn pods_of_reserved_memory(own: &KubeletConfiguration) -> Option<i64> {
-    if own.reserved_memory.is_empty() || own.kube_reserved.contains_key("memory") {
+/// What is reserved for the kubelet by the number of pods, as far as `reservedMemory` tells: it has to be what is reserved in
+/// all and the threshold of eviction.
+fn by_pods(own: &KubeletConfiguration) -> Reservation {
+    if own.kube_reserved.contains_key("memory") {
+        return Reservation::Known;
+    }
+    let Some(of_kubelet) = left_for_kubelet(own) else { return Reservation::ByPods };
+    let least = memory_for_pods(0) * MEBI;
+    let pods = (of_kubelet.saturating_sub(least) / (11 * MEBI)).max(0);
+    if pods > 0 && memory_for_pods(pods) * MEBI == of_kubelet {
+        Reservation::ForPods(pods)
+    } else {
+        Reservation::ForNoPods(if of_kubelet == 0 { 0 } else { pods.max(1) })
+    }
+}
+
+/// What `reservedMemory` leaves for the kubelet, in bytes; `None`: it is not written, or no policy looks at it.
+fn left_for_kubelet(own: &KubeletConfiguration) -> Option<i64> {
+    if own.reserved_memory.is_empty() || own.memory_policy() != "Static" {
         return None;
     }
     let mut sum = Quantity::from_units(0, Format::BinarySi);
@@ -148,9 +196,7 @@ fn pods_of_reserved_memory(own: &KubeletConfiguration) -> Option<i64> {
     let evicted = own.eviction_hard.as_ref().and_then(|evictions| evictions.get("memory.available"));
     let evicted = bytes(evicted.map_or("100Mi", String::as_str))?;
     let of_system = own.system_reserved.get("memory").map_or(Some(0), |text| bytes(text))?;
-    let of_kubelet = sum.as_int64()?.checked_sub(evicted)?.checked_sub(of_system)?;
-    let pods = (of_kubelet - memory_for_pods(0) * MEBI) / (11 * MEBI);
-    (pods > 0 && memory_for_pods(pods) * MEBI == of_kubelet).then_some(pods)
+    sum.as_int64()?.checked_sub(evicted)?.checked_sub(of_system)
 }
 
 #[cfg(test)]
@@ -192,12 +238,27 @@ mod tests {
         let own = |mebi: i64| {
             let amount = Quantity::from_units(mebi * MEBI, Format::BinarySi);
             let on_first = ReservedMemory { numa_node: 0, limits: [("memory".to_owned(), amount)].into() };
-            KubeletConfiguration { reserved_memory: vec![on_first], ..KubeletConfiguration::default() }
+            KubeletConfiguration {
+                memory_manager_policy: Some("Static".to_owned()),
+                reserved_memory: vec![on_first],
+                ..KubeletConfiguration::default()
+            }
         };
-        assert_eq!(pods_of_reserved_memory(&own(100 + 255 + 11 * 234)), Some(234));
-        assert_eq!(pods_of_reserved_memory(&own(1024)), None);
-        assert_eq!(pods_of_reserved_memory(&own(0)), None);
+        assert_eq!(by_pods(&own(100 + 255 + 11 * 234)), Reservation::ForPods(234));
+        assert_eq!(by_pods(&own(1024)), Reservation::ForNoPods(60));
+        assert_eq!(by_pods(&own(300)), Reservation::ForNoPods(1));
+        assert_eq!(by_pods(&own(100)), Reservation::ForNoPods(0));
         let written = KubeletConfiguration { kube_reserved: amounts([("memory", "1Gi")]), ..own(1124) };
-        assert_eq!(pods_of_reserved_memory(&written), None);
+        assert_eq!(by_pods(&written), Reservation::Known);
+        let unbound = KubeletConfiguration { memory_manager_policy: None, ..own(1124) };
+        assert_eq!(by_pods(&unbound), Reservation::ByPods);
+
+        // Elsewhere than at Amazon nothing is reserved as long as no number of pods is set.
+        let made = |mebi: i64| {
+            let base = Base::of(ConfigKind::Bottlerocket, &own(mebi), 96);
+            (base.reservation, base.under(own(mebi)).kube_reserved.get("memory").cloned())
+        };
+        assert_eq!(made(100), (Reservation::UnlessPodsAreSet, None));
+        assert_eq!(made(100 + 255 + 11 * 737), (Reservation::ForPods(737), Some("8362Mi".to_owned())));
     }
 }

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use admission_report::Notice;
 use k8s_quantity::{Amount, Quantity};
 use node_output::manifest_error;
 use pod_spec::{Container, Pod};
 use topology_admission::Identity;
 use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
-use crate::node::{InputWarning, LoadedNode};
+use crate::node::LoadedNode;
 use crate::sources::IdentitySource;
 
 impl IdentitySource {
@@ -66,7 +65,7 @@ impl LoadedNode {
     /// It cannot be read.
     pub fn with_identity(mut self, given: &IdentitySource) -> anyhow::Result<Self> {
         if let Some(object) = given.object()? {
-            self.warnings.extend(self.other_machine(&object).map(InputWarning::Notice));
+            self.other_machine = self.other_machine(&object);
         }
         if let Some(identity) = given.read()? {
             self.node = self.node.as_ref().clone().with_identity(identity).into();
@@ -75,13 +74,13 @@ impl LoadedNode {
     }
 
     /// That a Node object has not the size of the machine.
-    fn other_machine(&self, object: &NodeObject) -> Option<Notice> {
+    fn other_machine(&self, object: &NodeObject) -> Option<String> {
         let (name, machine) = (&object.name, &self.line.machine);
         let own = i64::try_from(self.cpus.num_cpus()).unwrap_or(i64::MAX);
         if let Some(cpus) = object.cpus.as_ref().map(Quantity::value).filter(|cpus| *cpus != own) {
-            return Some(Notice::warning(format!(
+            return Some(format!(
                 "Node {name} has {cpus} CPUs, and machine {machine} {own}: they are not the same node"
-            )));
+            ));
         }
         let own = self.view().memory_capacity();
         let theirs = u64::try_from(object.memory.as_ref()?.value()).ok()?;
@@ -89,9 +88,9 @@ impl LoadedNode {
         let is_other = own > 0 && theirs.abs_diff(own) > own / 20;
         is_other.then(|| {
             let (theirs, own) = (Amount::Bytes(theirs), Amount::Bytes(own));
-            Notice::warning(format!(
+            format!(
                 "Node {name} has {theirs} of memory, and machine {machine} {own}: they are not the same node"
-            ))
+            )
         })
     }
 

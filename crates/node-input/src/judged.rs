@@ -90,6 +90,13 @@ impl LoadedMachine {
         rules.config.is_some() || self.packed.as_deref().is_some_and(|packed| packed.config.is_some())
     }
 
+    /// That no configuration of a kubelet is given or found, as text to be shown; `None`: there is one, or the machine is a
+    /// built-in one.
+    #[must_use]
+    pub fn why_unconfigured(&self, rules: &RulesSource) -> Option<&'static str> {
+        (!self.has_configuration(rules) && !self.is_built_in()).then_some(NO_CONFIGURATION)
+    }
+
     /// Why a folder that was named is evidently not of this machine, where no machine was named; `None`: it may be.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ use crate::sources::{MachineSource, RulesSource};
 use crate::ways_out::WaysOut;
 
 /// Where no configuration is known, and more than this machine may be meant.
-const NO_CONFIGURATION: &str = "no configuration of a kubelet was given or found";
+pub(crate) const NO_CONFIGURATION: &str = "no configuration of a kubelet was given or found";
 
 /// A node that can decide.
 #[derive(Clone)]
@@ -50,6 +50,10 @@ pub struct LoadedNode {
     /// That no configuration of a kubelet was given or found, and what is assumed, as text to be shown; `None`: one was, or
     /// the machine is a built-in one, which has no kubelet.
     pub assumed: Option<String>,
+    /// That the Node object is evidently another machine's, as text to be shown.
+    pub(crate) other_machine: Option<String>,
+    /// Whether the configuration was given or found.
+    pub(crate) is_configured: bool,
     /// Why a kubelet does not start where this goes on, as text to be shown.
     pub kubelet_stops: Option<String>,
     /// How running containers are kept on their CPUs.
@@ -138,6 +142,11 @@ impl Keeping {
 }
 
 impl LoadedNode {
+    /// What is assumed, and what evidently does not belong to this node, as text to be shown: the first that is to be said.
+    pub fn first_notes(&self) -> impl Iterator<Item = String> + '_ {
+        self.assumed.iter().chain(&self.other_machine).cloned()
+    }
+
     /// Why what runs here is not known, as text to be shown.
     pub fn resident_gaps(&self) -> Vec<String> {
         let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
@@ -255,8 +264,8 @@ impl LoadedNode {
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
         let read = configuration_of(machine, rules.config.as_deref(), &view, rules.kubelet_rules())?;
-        let mut warnings: Vec<InputWarning> =
-            read.warnings.iter().cloned().map(InputWarning::Configuration).collect();
+        let of_file = read.warnings.iter().chain(&read.unread).cloned();
+        let mut warnings: Vec<InputWarning> = of_file.map(InputWarning::Configuration).collect();
         let doubt = rules.kubelet.and_then(|version| {
             version.doubt(match version.named_by() {
                 NamedBy::NodeObject => "the Node object",
@@ -311,7 +320,8 @@ impl LoadedNode {
             warnings.push(InputWarning::Notice(Notice::warning(text)));
         }
         let hazards = hazards(decided_by, &config, &view);
-        let is_assumed = !machine.has_configuration(rules) && !machine.is_built_in();
+        let is_configured = machine.has_configuration(rules);
+        let is_assumed = !is_configured && !machine.is_built_in();
         let assumed = is_assumed.then(|| assumed(machine, rules, &line));
         let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
@@ -325,6 +335,8 @@ impl LoadedNode {
             warnings,
             hazards,
             assumed,
+            other_machine: None,
+            is_configured,
             kubelet_stops,
             keeping,
             static_pods,

@@ -10,7 +10,7 @@ use node_state::{PodNames, Quarantine, StateFolder};
 use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
 
-use crate::node::LoadedNode;
+use crate::node::{LoadedNode, NO_CONFIGURATION};
 use crate::packed::Packed;
 use crate::quarantine::still_quarantined;
 use crate::resume::{Requests, ledger};
@@ -151,7 +151,17 @@ impl Residents {
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
         let Resident { folder, names, from, names_from, root } = resident;
-        let restored = ledger(folder, node, names);
+        // What a kubelet with another configuration does is not known.
+        let restored = ledger(folder, node, names).map_err(|error| {
+            if node.is_configured {
+                return error;
+            }
+            let configuration = &node.line.configuration;
+            error.context(format!(
+                "{NO_CONFIGURATION}, and with {configuration}, which is assumed, what runs cannot be taken over; --config names \
+                 the kubelet's own"
+            ))
+        });
         let (restored, way_out) = match given.state {
             Some(_) => (restored, ""),
             None => (

@@ -90,6 +90,27 @@ impl Finding {
 
     /// Something in a file of the configuration `name` that the kubelet ignores.
     pub(crate) fn without_effect(warning: &Warning, name: &str) -> Self {
+        Self::of_warning(Severity::WithoutEffect, warning, name)
+    }
+
+    /// Something in a file of the configuration `name` that decides too, and is not read.
+    pub(crate) fn not_known(warning: &Warning, name: &str) -> Self {
+        Self::of_warning(Severity::NotKnown, warning, name)
+    }
+
+    /// Whether a kubelet starts is not known, for this reason.
+    pub(crate) fn start_not_known(field: &str, why: String, text: &str) -> Self {
+        Self {
+            field: field.to_owned(),
+            file: None,
+            line: line_of(field, text),
+            severity: Severity::NotKnown,
+            text: why,
+            expected: None,
+        }
+    }
+
+    fn of_warning(severity: Severity, warning: &Warning, name: &str) -> Self {
         let error = warning.as_error();
         let (field, expected) = match error.problem() {
             topology_manifest::Problem::MisspeltField { found, meant } => (found.as_str(), Some(*meant)),
@@ -100,7 +121,7 @@ impl Finding {
             field: field.to_owned(),
             file: Some(error.file().to_owned()).filter(|file| file != name),
             line: Some(error.line()),
-            severity: Severity::WithoutEffect,
+            severity,
             text: error.problem().to_string(),
             expected: expected.map(|text| Expected::Text(text.to_owned())),
         }

@@ -29,7 +29,7 @@ pub(crate) fn draw(
         screen.warn(warning);
     }
     let page = Page::endless(Glyphs::Unicode);
-    let mut lines: Vec<String> = node.assumed.iter().cloned().collect();
+    let mut lines: Vec<String> = node.first_notes().collect();
     lines.push(node.line.headline(page).trim_end().to_owned());
     lines.extend(residents.line.clone());
     lines.extend(residents.not_looked_at());

@@ -138,7 +138,7 @@ pub(super) fn decide(
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let mut notes: Vec<String> = node.assumed.iter().cloned().chain(residents.not_looked_at()).collect();
+    let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
     notes.extend(node.not_looked_at(&asked.pods));
     notes.extend(node.hazards.iter().cloned());
     let Residents { ledger, line, quarantined, .. } = residents;
@@ -164,7 +164,7 @@ pub(super) fn decide(
     match format {
         Format::Table => {
             // What is assumed is the first thing that is said.
-            let (first, notes) = notes.split_at(usize::from(node.assumed.is_some()));
+            let (first, notes) = notes.split_at(node.first_notes().count());
             let note = |note: &String| screen.page.wrapped(&format!("! {note}"), 2);
             let mut head = first.iter().map(note).collect::<String>() + &node.line.headline(screen.page);
             head.extend(line.map(|line| screen.page.wrapped(&line, 2)));

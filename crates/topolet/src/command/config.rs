@@ -1,5 +1,6 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
+use admission_report::Notice;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueHint};
 use config_advice::{
@@ -183,6 +184,10 @@ impl StateBeside {
     }
 }
 
+/// Fields that cannot be judged where the memory that is reserved is not known.
+const OPEN: [&str; 5] =
+    ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
+
 /// What findings on state files are about, in the place of a field.
 const STATE: &str = "state";
 
@@ -199,6 +204,10 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         decided_by: Some(arguments.target),
         ..RulesSource::default()
     };
+    let unconfigured = machine.why_unconfigured(&rules);
+    if let Some(why) = unconfigured {
+        screen.warn(Notice::warning(format!("{why}. The kubelet's defaults are checked")));
+    }
     let residents = arguments.residents.source();
     let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
     if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
@@ -215,23 +224,17 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.warn(gap);
     }
     let target = arguments.target;
-    let proposal = read.written(propose(&read.config, &view, target));
+    let written = read.without_assumed();
+    let proposal = read.written(propose(&read.proposed_from(), &view, target));
     let outcome = |wrong: bool| if wrong { Outcome::SomethingWrong } else { Outcome::Done };
-    let faults = find_faults(&read.config, &proposal, &view, target).into_iter();
-    let mut findings: Vec<Finding> = faults.map(|fault| Finding::new(fault, &text)).collect();
-    // After what keeps the kubelet from starting.
-    let refused = findings.iter().filter(|finding| finding.severity == Severity::Refused).count();
-    let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
-    findings.splice(refused..refused, without_effect);
-    if let Some(profile) = &read.profile {
-        findings.extend(advice::profile::findings(profile, &proposal, view.cpus().all()));
-    }
-    let state = StateBeside::look(&machine, &source, &residents, &read.config, &proposal)?;
-    if let Some(state) = &state {
-        state.add_to(&mut findings, refused);
-    }
+    let state = match unconfigured {
+        None => StateBeside::look(&machine, &source, &residents, &read.config, &proposal)?,
+        // The files were written under another configuration.
+        Some(_) => None,
+    };
+    let findings = findings(&read, &text, &proposal, &view, target, state.as_ref());
     let is_wrong = !findings.is_empty();
-    let changes = changes(&read.config, &proposal);
+    let changes = changes(&written, &proposal);
     let given = Given { name: &read.name, text: &text, kind: read.kind };
     if arguments.propose {
         ensure!(
@@ -266,8 +269,10 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     // What a finding says of the configuration needs not be said of the proposal again.
     let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
     let of_proposal = notes(&proposal, &view, target);
-    let of_proposal = of_proposal.iter().filter(|note| !is_said(note));
+    let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
+    let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
     let mut notes: Vec<String> = held_back.iter().chain(of_proposal).map(ToString::to_string).collect();
+    notes.extend(read.written_over(&proposal).filter(|_| !changes.is_empty()));
     notes.extend(state.iter().flat_map(|state| state.notes(&changes)));
     let checked = Checked {
         machine: machine.name.clone(),
@@ -288,6 +293,35 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))
+}
+
+/// What is wrong with a configuration whose text is `text`, and with the state beside it, the worst first.
+fn findings(
+    read: &ReadConfiguration,
+    text: &str,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    state: Option<&StateBeside>,
+) -> Vec<Finding> {
+    let faults = find_faults(&read.config, proposal, view, target).into_iter();
+    let mut all: Vec<Finding> = faults.map(|fault| Finding::new(fault, text)).collect();
+    if read.leaves_memory_open() {
+        all.retain(|finding| !OPEN.contains(&finding.field.as_str()));
+    }
+    // After what keeps the kubelet from starting.
+    let refused = all.iter().filter(|finding| finding.severity == Severity::Refused).count();
+    let unread = read.unread.iter().map(|warning| Finding::not_known(warning, &read.name));
+    let not_known = read.start_not_known().map(|why| Finding::start_not_known("reservedMemory", why, text));
+    let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
+    all.splice(refused..refused, unread.chain(not_known).chain(without_effect));
+    if let Some(profile) = &read.profile {
+        all.extend(advice::profile::findings(profile, proposal, view.cpus().all()));
+    }
+    if let Some(state) = state {
+        state.add_to(&mut all, refused);
+    }
+    all
 }
 
 /// What is proposed as its users write it.

@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
             _ => read(arguments, &node, screen)?,
         };
         let residents = node.residents(&given)?;
-        let unknown = node.assumed.iter().cloned().chain(residents.not_looked_at());
+        let unknown = node.first_notes().chain(residents.not_looked_at());
         let unknown = unknown.chain(node.not_looked_at(&pods.pods));
         for note in unknown.collect::<Vec<_>>() {
             if !notes.contains(&note) {

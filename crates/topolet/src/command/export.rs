@@ -77,6 +77,9 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     for warning in &node.warnings {
         screen.warn(warning);
     }
+    for note in node.first_notes() {
+        screen.warn(Notice::warning(note));
+    }
     for unbooked in unbooked(&node) {
         screen.warn(unbooked);
     }

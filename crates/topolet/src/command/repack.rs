@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let mut notes: Vec<String> = node.assumed.iter().cloned().chain(residents.not_looked_at()).collect();
+    let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
     notes.extend((residents.known == Known::Holders).then(|| NOT_KNOWN.to_owned()));
     notes.extend(node.not_looked_at(&asked.pods));
     notes.extend(node.hazards.iter().cloned());

@@ -261,7 +261,7 @@ impl Running {
             let made_anew = |pod: &&mut Pod| known.is_some_and(|known| known.contains_key(&pod.uid));
             pods.iter_mut().filter(made_anew).for_each(|pod| pod.status_qos = None);
         }
-        let mut notes = residents.not_looked_at();
+        let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
         if pods.len() > 1 {
             notes.push(
                 "running pods are attempted in the order of their UIDs, and by a kubelet in that of their creation"

@@ -18,6 +18,7 @@ pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: 
     for finding in findings {
         let (mark, what) = match finding.severity {
             Severity::Refused => (page.no(), "the kubelet does not start"),
+            Severity::NotKnown => ("!", "not known here"),
             Severity::WithoutEffect => ("!", "without effect"),
             Severity::Harmful => (page.no(), "harmful"),
             Severity::Doubtful => ("!", "probably a mistake"),

@@ -201,9 +201,7 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
         variants,
         reservations: reservations(question, &base, &config, pod),
         warnings: base
-            .assumed
-            .iter()
-            .cloned()
+            .first_notes()
             .chain(unchecked.iter().map(ToString::to_string))
             .chain(base.warnings.iter().map(ToString::to_string))
             .chain(residents.notes)
