@@ -155,12 +155,12 @@ pub enum InvalidField {
 
 impl KubeletConfiguration {
     /// Everything that is wrong, in the kubelet's order (in which resources of one node and sysctls have none: here
-    /// that of their names). Empty: the kubelet would go on.
+    /// that of their names). Empty: the kubelet would go on, or its gates cannot be set, which it says before.
     #[must_use]
     pub fn validate(&self) -> Vec<Invalid> {
         let mut wrong = Vec::new();
-        // A kubelet whose gates cannot be set has stopped before it checks the rest.
-        let gates = self.gates().unwrap_or_else(|_| FeatureGates::new(self.rules.gates));
+        // A kubelet whose gates cannot be set stops before it checks the rest.
+        let Ok(gates) = self.gates() else { return Vec::new() };
         if said(self.system_cgroups.as_ref()) && !said(self.cgroup_root.as_ref()) {
             wrong.push(InvalidField::SystemCgroupsWithoutRoot);
         }
