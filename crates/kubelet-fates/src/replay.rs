@@ -18,10 +18,10 @@
 use alloc::vec::Vec;
 
 use cpu_manager::Granted;
-use device_manager::{Devices, Replies, Request};
+use device_manager::{Devices, NotServed, Replies, Request, Sources};
 use node_config::{Scope, parse_bool};
-use pod_spec::{Container, Pod, PodUid, ResourceName, Unit};
-use topology_admission::{Admission, Detail, Ledger, Search, SourcesReady};
+use pod_spec::{Container, ContainerKey, Pod, PodUid, ResourceName, Unit};
+use topology_admission::{Admission, Detail, Ledger, Search};
 use topology_hint::{Affinity, Answer, Answers, Hint};
 use topology_model::NodeId;
 use topology_policy::{Admit, KubeletPolicy};
@@ -189,11 +189,17 @@ impl<'a> Replay<'a> {
 
     fn allocate(&mut self, container: &'a Container, hint: Hint) -> Result<(), Over> {
         let pod = self.pod;
-        if self.ledger.sources() == SourcesReady::Yes {
-            let is_active = |uid: &PodUid| *uid == pod.uid || self.ledger.has_pod(uid);
-            let request = Request { is_active: &is_active, ..Request::new(pod, container, hint.affinity) };
-            let (inventory, held) = (self.ledger.inventory(), &mut self.held.devices);
-            self.devices.allocate_in(inventory, held, &request, self.replies).map_err(|_| Over)?;
+        let is_active = |uid: &PodUid| *uid == pod.uid || self.ledger.has_pod(uid);
+        let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
+        let sources = self.ledger.sources_for(&key);
+        let request =
+            Request { is_active: &is_active, sources, ..Request::new(pod, container, hint.affinity) };
+        let (inventory, held) = (self.ledger.inventory(), &mut self.held.devices);
+        match self.devices.allocate_in(inventory, held, &request, self.replies) {
+            Ok(_) => {}
+            // A plugin that comes back during a restart is asked then, and what it answers is not known here.
+            Err(NotServed::NeedsPlugin(_)) if sources != Sources::Ready => {}
+            Err(_) => return Err(Over),
         }
         if let (Some(policy), Some(held)) = (self.kubelet.node.cpus(), &mut self.held.cpus) {
             self.fates.walked(policy.walk(held, pod, container, hint.affinity))?;

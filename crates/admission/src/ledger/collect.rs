@@ -66,8 +66,10 @@ impl Ledger {
         }
     }
 
-    /// What the device manager is told of a container.
-    pub(crate) fn sources_for(&self, container: &ContainerKey) -> Sources {
+    /// What the device manager is told of a container: whether all sources of pods have reported, and if not, whether it
+    /// ran before the kubelet restarted.
+    #[must_use]
+    pub fn sources_for(&self, container: &ContainerKey) -> Sources {
         match self.sources {
             SourcesReady::Yes => Sources::Ready,
             SourcesReady::No if self.was_running.contains(container) => Sources::PendingRunning,
