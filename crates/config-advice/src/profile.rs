@@ -20,6 +20,8 @@ pub struct ProfileCpus {
     pub ovs_dpdk: CpuSet,
     /// Taken offline.
     pub offlined: CpuSet,
+    /// Whether pods share the CPUs of `shared`: hint `mixedCpus`.
+    pub mixes: bool,
 }
 
 /// One thing wrong with the lists.
@@ -36,6 +38,15 @@ pub enum ProfileFault {
     },
     /// CPUs of the machine are in no list.
     InNone(CpuSet),
+    /// A list has CPUs that the machine has not.
+    NotThere {
+        /// The list.
+        list: &'static str,
+        /// Those CPUs.
+        cpus: CpuSet,
+    },
+    /// CPUs are to be shared, and no hint says so.
+    SharedUnused(CpuSet),
 }
 
 impl ProfileCpus {
@@ -69,6 +80,16 @@ impl ProfileCpus {
         if !left.is_empty() {
             found.push(ProfileFault::InNone(left));
         }
+        // Those that are taken offline may be it already.
+        for (list, cpus) in lists.iter().filter(|(list, _)| *list != "offlined") {
+            let cpus = *cpus - online;
+            if !cpus.is_empty() {
+                found.push(ProfileFault::NotThere { list, cpus });
+            }
+        }
+        if !self.shared.is_empty() && !self.mixes {
+            found.push(ProfileFault::SharedUnused(self.shared.clone()));
+        }
         found
     }
 
@@ -88,10 +109,15 @@ impl ProfileFault {
     #[must_use]
     pub fn field(&self) -> &'static str {
         match self {
-            Self::Twice { other: "shared", .. } => "spec.cpu.shared",
-            Self::Twice { other: "ovsDpdk", .. } => "spec.cpu.ovsDpdk",
+            Self::Twice { other: "shared", .. }
+            | Self::NotThere { list: "shared", .. }
+            | Self::SharedUnused(_) => "spec.cpu.shared",
+            Self::Twice { other: "ovsDpdk", .. } | Self::NotThere { list: "ovsDpdk", .. } => {
+                "spec.cpu.ovsDpdk"
+            }
             Self::Twice { other: "offlined", .. } => "spec.cpu.offlined",
-            Self::Twice { .. } | Self::InNone(_) => "spec.cpu.isolated",
+            Self::NotThere { list: "reserved", .. } => "spec.cpu.reserved",
+            Self::Twice { .. } | Self::NotThere { .. } | Self::InNone(_) => "spec.cpu.isolated",
         }
     }
 
@@ -100,7 +126,8 @@ impl ProfileFault {
     pub const fn severity(&self) -> Severity {
         match self {
             Self::Twice { .. } => Severity::Harmful,
-            Self::InNone(_) => Severity::Doubtful,
+            Self::SharedUnused(_) => Severity::WithoutEffect,
+            Self::InNone(_) | Self::NotThere { .. } => Severity::Doubtful,
         }
     }
 }
@@ -115,6 +142,13 @@ impl fmt::Display for ProfileFault {
             Self::InNone(cpus) => write!(
                 f,
                 "{cpus} in neither reserved nor isolated: the kubelet gives these CPUs to pods, and the kernel works on them"
+            ),
+            Self::NotThere { list, cpus } => {
+                write!(f, "{cpus} in spec.cpu.{list}, and this machine has no such CPUs online")
+            }
+            Self::SharedUnused(cpus) => write!(
+                f,
+                "{cpus} in spec.cpu.shared: without workloadHints.mixedCpus these are not reserved, and the kubelet gives them to pods"
             ),
         }
     }
@@ -133,6 +167,7 @@ mod tests {
             reserved: cpus(reserved),
             isolated: cpus(isolated),
             shared: cpus(shared),
+            mixes: !expected.iter().any(|text| text.contains("shared: 6")),
             ..ProfileCpus::default()
         };
         let found: Vec<String> = profile
@@ -153,5 +188,8 @@ mod tests {
         check("1-5", "0-4", "", &["spec.cpu.isolated: 1-4", "spec.cpu.isolated: 6-7"]);
         check("0-1", "2-7", "7", &["spec.cpu.shared: 7"]);
         check("0", "", "", &["spec.cpu.isolated: 1-7"]);
+        check("0-1", "2-9", "", &["spec.cpu.isolated: 8-9"]);
+        check("0-1", "2-5", "6-7", &[]);
+        check("0-1", "2-5,7", "6", &["spec.cpu.shared: 6"]);
     }
 }

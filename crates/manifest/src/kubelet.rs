@@ -144,7 +144,8 @@ pub(crate) fn decoded(
         PodSysctls::Unknown => &[],
         PodSysctls::Gated => &[POD_SYSCTLS],
     };
-    warn_of_unknown(&body, &[READ, IGNORED, by_release].concat(), warnings)?;
+    let known = [READ, IGNORED, by_release].concat();
+    unknown_fields(&body, &known, OF_CONFIGURATION, warnings)?;
     Decoder { body, rules, warnings }.decode()
 }
 
@@ -233,9 +234,13 @@ fn sized_by_the_node(document: &Field<'_>) -> Result<Option<Warning>, ManifestEr
     Ok(switch.map(|switch| Warning(switch.unexpected(expected))))
 }
 
-fn warn_of_unknown(
+const OF_CONFIGURATION: &str = "a field of KubeletConfiguration; this one has no effect";
+
+/// Warns of fields that are none of `known`; `expected` says of what they should be fields.
+pub(crate) fn unknown_fields(
     field: &Field<'_>,
     known: &[&'static str],
+    expected: &'static str,
     warnings: &mut Vec<Warning>,
 ) -> Result<(), ManifestError> {
     for MapEntry { key, key_span, .. } in field.entries()? {
@@ -244,7 +249,6 @@ fn warn_of_unknown(
             let problem = if let Some(meant) = nearest(key, known) {
                 Problem::MisspeltField { found, meant }
             } else {
-                let expected = "a field of KubeletConfiguration; this one has no effect";
                 Problem::UnknownField { found, expected }
             };
             warnings.push(Warning(field.fail_at(key_span, problem)));
@@ -366,7 +370,7 @@ impl Decoder<'_, '_> {
         let mut taints = Vec::new();
         for item in members(&field, NAME, "[]v1.Taint")? {
             mapping(&item, NAME, "v1.Taint")?;
-            warn_of_unknown(&item, &["key", "value", "effect", "timeAdded"], self.warnings)?;
+            unknown_fields(&item, &["key", "value", "effect", "timeAdded"], OF_CONFIGURATION, self.warnings)?;
             let text = |name: &str| item.get(name)?.map(|field| string(&field, NAME)).transpose();
             taints.push(RegisteredTaint {
                 key: text("key")?.unwrap_or_default(),
@@ -383,7 +387,7 @@ impl Decoder<'_, '_> {
         let mut reserved = Vec::new();
         for item in members(&field, NAME, "[]v1beta1.MemoryReservation")? {
             mapping(&item, NAME, "v1beta1.MemoryReservation")?;
-            warn_of_unknown(&item, &["numaNode", "limits"], self.warnings)?;
+            unknown_fields(&item, &["numaNode", "limits"], OF_CONFIGURATION, self.warnings)?;
             let node =
                 item.get("numaNode")?.map(|node| integer(&node, "reservedMemory.numaNode")).transpose()?;
             let limits = item.get("limits")?.map(|limits| any_resources(&limits)).transpose()?;

@@ -53,7 +53,7 @@ pub use manifests::{
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config};
-pub use performance_profile::{Profile, SNIPPET as PROFILE_ANNOTATION};
+pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
 pub use plain::plain_json;
 pub use pod_resources::{
     DeviceGroup, MemoryGroup, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,

@@ -14,7 +14,7 @@ use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
-use crate::kubelet::{Warning, decoded};
+use crate::kubelet::{Warning, decoded, unknown_fields};
 use crate::node::Field;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
@@ -29,8 +29,96 @@ const DRA: &str = "performance.openshift.io/dra-resource-management";
 pub struct Profile {
     /// Its lists of CPUs, as far as they are lists, with the line of each from 1, by their names below `spec.cpu`.
     pub cpus: BTreeMap<&'static str, (CpuSet, usize)>,
+    /// Whether pods share the CPUs of `shared`: hint `mixedCpus`.
+    pub mixes_cpus: bool,
+    /// Huge pages that the kernel is told to reserve.
+    pub pages: Vec<ProfilePages>,
     /// The text of the annotation with fields of the kubelet, such as `{"maxPods": 50}`.
     pub annotation: Option<String>,
+}
+
+/// Huge pages of one entry of `spec.hugepages.pages`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProfilePages {
+    /// Bytes of a page.
+    pub size: u64,
+    /// How many.
+    pub count: u64,
+    /// On which NUMA node; `None`: evenly on all.
+    pub node: Option<i64>,
+    /// Its line in the file, from 1.
+    pub line: usize,
+}
+
+impl ProfilePages {
+    /// `None`: a size that the operator does not take, or amounts that are no numbers.
+    fn of(entry: &Field<'_>) -> Result<Option<Self>, ManifestError> {
+        let number = |name| -> Result<Option<i64>, ManifestError> {
+            Ok(entry.get(name)?.and_then(|field| field.scalar("a number").ok()?.parse().ok()))
+        };
+        let size = entry.get("size")?.and_then(|field| field.text("a size").ok());
+        let size = match size {
+            Some("2M") => 2 << 20,
+            Some("1G") => 1 << 30,
+            Some("64K") => 64 << 10,
+            Some("32M") => 32 << 20,
+            Some("512M") => 512 << 20,
+            Some("16G") => 16 << 30,
+            _ => return Ok(None),
+        };
+        let Some(count) = number("count")?.and_then(|count| u64::try_from(count).ok()) else {
+            return Ok(None);
+        };
+        Ok(Some(Self { size, count, node: number("node")?, line: entry.place().position.line }))
+    }
+}
+
+/// The fields of a profile by the path of what they are in, which only the lists of pages differ from.
+const FIELDS: [(&[&str], &[&str]); 6] = [
+    (
+        &["spec"],
+        &[
+            "additionalKernelArgs",
+            "cpu",
+            "globallyDisableIrqLoadBalancing",
+            "hardwareTuning",
+            "hugepages",
+            "kernelPageSize",
+            "machineConfigLabel",
+            "machineConfigPoolSelector",
+            "net",
+            "nodeSelector",
+            "numa",
+            "realTimeKernel",
+            "workloadHints",
+        ],
+    ),
+    (&["spec", "cpu"], &["balanceIsolated", "isolated", "offlined", "ovsDpdk", "reserved", "shared"]),
+    (&["spec", "numa"], &["topologyPolicy"]),
+    (&["spec", "hugepages"], &["defaultHugepagesSize", "pages"]),
+    (&["spec", "realTimeKernel"], &["enabled"]),
+    (&["spec", "workloadHints"], &["highPowerConsumption", "mixedCpus", "perPodPowerManagement", "realTime"]),
+];
+const PAGES: &[&str] = &["count", "node", "size"];
+
+/// Warns of fields that a profile does not have: an API server leaves them out.
+fn warn_of_unknown(document: &Field<'_>, warnings: &mut Vec<Warning>) -> Result<(), ManifestError> {
+    const EXPECTED: &str = "a field of PerformanceProfile; this one has no effect";
+    for (path, known) in FIELDS {
+        if let Some(field) = document.descend(path)?.filter(Field::is_mapping) {
+            unknown_fields(&field, known, EXPECTED, warnings)?;
+        }
+    }
+    for entry in pages(document)?.iter().filter(|entry| entry.is_mapping()) {
+        unknown_fields(entry, PAGES, EXPECTED, warnings)?;
+    }
+    Ok(())
+}
+
+/// The entries of `spec.hugepages.pages`.
+fn pages<'a>(document: &Field<'a>) -> Result<Vec<Field<'a>>, ManifestError> {
+    let pages = document.descend(&["spec", "hugepages", "pages"])?;
+    Ok(pages.and_then(|pages| pages.items().ok()).unwrap_or_default())
 }
 
 impl Profile {
@@ -41,6 +129,11 @@ impl Profile {
             if let Ok(cpus) = field.text(CPUS)?.parse() {
                 profile.cpus.insert(name, (cpus, field.place().position.line));
             }
+        }
+        profile.mixes_cpus =
+            document.descend(&["spec", "workloadHints", "mixedCpus"])?.is_some_and(|field| field.is_true());
+        for entry in &pages(document)? {
+            profile.pages.extend(ProfilePages::of(entry)?);
         }
         let annotation = document.descend(&["metadata", "annotations", SNIPPET])?;
         profile.annotation = annotation.and_then(|field| field.text("").ok()).map(str::to_owned);
@@ -69,6 +162,7 @@ pub(crate) fn configuration(
     rules: Rules,
     warnings: &mut Vec<Warning>,
 ) -> Result<KubeletConfiguration, ManifestError> {
+    warn_of_unknown(document, warnings)?;
     let mut config = match document.descend(&["metadata", "annotations", SNIPPET])? {
         Some(annotation) => of_annotation(&annotation, rules, warnings)?,
         None => KubeletConfiguration { rules, ..KubeletConfiguration::default() },

@@ -10,7 +10,7 @@ use std::ops::Range;
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use topology_manifest::{Source, Warning};
+use topology_manifest::{Problem, Source, Warning};
 
 use crate::distribution::{memory_for_pods, milli_cpus_of_kubelet};
 
@@ -128,10 +128,22 @@ pub(crate) fn unknown(source: &Source<'_>) -> Vec<Warning> {
     let text = source.text;
     let table: Option<toml::Table> =
         toml::from_str(text).ok().or_else(|| serde_json::from_str::<toml::Table>(text).ok());
-    let settings = table.as_ref().and_then(|table| table.get("settings")?.get("kubernetes")?.as_table());
+    let all = table.as_ref().and_then(|table| table.get("settings")?.as_table());
+    let settings = all.and_then(|all| all.get("kubernetes")?.as_table());
     let keys = settings.into_iter().flat_map(toml::Table::keys);
     let unknown = keys.filter(|key| !SETTINGS.contains(&key.as_str()));
-    unknown.map(|key| Warning::of_key(source, &place(text, key), SETTINGS, EXPECTED)).collect()
+    let unknown = unknown.map(|key| Warning::of_key(source, &place(text, key), SETTINGS, EXPECTED));
+    // There are many more tables, of which a misspelt one is the kubelet's.
+    let tables =
+        [table.as_ref().map(|table| (table, &["settings"][..])), all.map(|all| (all, &["kubernetes"][..]))];
+    let misspelt = tables.into_iter().flatten().flat_map(|(table, known)| {
+        let others = table.keys().filter(move |key| !known.contains(&key.as_str()));
+        others.filter_map(move |key| {
+            let warning = Warning::of_key(source, &place(text, key), known, EXPECTED);
+            matches!(warning.as_error().problem(), Problem::MisspeltField { .. }).then_some(warning)
+        })
+    });
+    unknown.chain(misspelt).collect()
 }
 
 const EXPECTED: &str = "a setting of Bottlerocket below settings.kubernetes; this one has no effect";
@@ -287,6 +299,12 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert!(unknown(&Source { name: "a", text: "[settings.kubernetes]\nnode-ip = \"::1\"" }).is_empty());
+        for misspelt in
+            ["[settings.kubernete]\nmax-pods = 3\n", "[settings]\n[setings.kubernetes]\nmax-pods = 3\n"]
+        {
+            assert_eq!(unknown(&Source { name: "a", text: misspelt }).len(), 1, "{misspelt}");
+        }
+        assert!(unknown(&Source { name: "a", text: "[settings.kernel]\nlockdown = \"none\"" }).is_empty());
         let json = r#"{"settings": {"kubernetes": {"max-pod": 3}}}"#;
         assert_eq!(unknown(&Source { name: "a", text: json }).len(), 1);
     }

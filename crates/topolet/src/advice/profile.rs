@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use config_advice::{Change, ProfileCpus, ProfileFault};
+use config_advice::{Change, ProfileCpus, ProfileFault, Severity};
 use cpuset::CpuSet;
+use k8s_quantity::Amount;
 use node_config::KubeletConfiguration;
 use serde_json::{Map, Value, json};
 use topology_manifest::{PROFILE_ANNOTATION, Profile};
+use topology_model::{KubeletView, NodeId};
 
 use super::{Expected, Finding};
 
@@ -22,6 +24,7 @@ fn cpus(profile: &Profile) -> ProfileCpus {
         shared: of("shared"),
         ovs_dpdk: of("ovsDpdk"),
         offlined: of("offlined"),
+        mixes: profile.mixes_cpus,
     }
 }
 
@@ -35,9 +38,13 @@ fn reserved(profile: &Profile, proposal: &KubeletConfiguration) -> CpuSet {
     reserved
 }
 
-/// What is wrong with the lists of CPUs on a machine with these CPUs.
-pub(crate) fn findings(profile: &Profile, proposal: &KubeletConfiguration, online: &CpuSet) -> Vec<Finding> {
-    let own = cpus(profile);
+/// What is wrong with the lists of CPUs and the huge pages on a machine.
+pub(crate) fn findings(
+    profile: &Profile,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+) -> Vec<Finding> {
+    let (own, online) = (cpus(profile), view.cpus().all());
     let isolated = own.isolated_beside(&reserved(profile, proposal), online);
     let finding = |fault: ProfileFault| {
         let field = fault.field();
@@ -52,7 +59,48 @@ pub(crate) fn findings(profile: &Profile, proposal: &KubeletConfiguration, onlin
             expected: (name == "isolated" && !isolated.is_empty()).then_some(Expected::Fields(expected)),
         }
     };
-    own.faults(online).into_iter().map(finding).collect()
+    let of_cpus = own.faults(online).into_iter().map(finding);
+    of_cpus.chain(pages(profile, view)).collect()
+}
+
+/// Huge pages on NUMA nodes that there are not, or of more memory than there is.
+fn pages(profile: &Profile, view: &KubeletView) -> Vec<Finding> {
+    let finding = |line: usize, text: String| Finding {
+        field: "spec.hugepages.pages".to_owned(),
+        file: None,
+        line: Some(line),
+        severity: Severity::Harmful,
+        text,
+        expected: None,
+    };
+    let mut found = Vec::new();
+    let (mut by_node, mut all) = (BTreeMap::<i64, u64>::new(), 0_u64);
+    let memory =
+        |id: i64| view.node_memory().iter().find(|node| node.id == NodeId(id)).map(|node| node.memory);
+    for pages in &profile.pages {
+        let bytes = pages.size.saturating_mul(pages.count);
+        all = all.saturating_add(bytes);
+        let Some(id) = pages.node else { continue };
+        let sum = by_node.entry(id).or_default();
+        *sum = sum.saturating_add(bytes);
+        match memory(id) {
+            None => found.push(finding(pages.line, format!("NUMA node {id}, which this machine has not"))),
+            Some(memory) if *sum > memory => found.push(finding(
+                pages.line,
+                format!(
+                    "{} on NUMA node {id}, which has {}: the kernel reserves as many as fit, and the kubelet starts with those",
+                    Amount::Bytes(*sum),
+                    Amount::Bytes(memory)
+                ),
+            )),
+            Some(_) => {}
+        }
+    }
+    if let Some(last) = profile.pages.last().filter(|_| found.is_empty() && all > view.memory_capacity()) {
+        let (all, there) = (Amount::Bytes(all), Amount::Bytes(view.memory_capacity()));
+        found.push(finding(last.line, format!("{all} in all, and this machine has {there} of memory")));
+    }
+    found
 }
 
 /// The fields of the profile that make the kubelet's configuration the proposed one. The operator works some out of
@@ -113,7 +161,7 @@ pub(crate) fn fields(
 mod tests {
     use config_advice::{DecidedBy, changes, propose};
     use topology_manifest::{Source, read_kubelet_config};
-    use topology_model::{KubeletView, MachineInfo};
+    use topology_model::MachineInfo;
 
     use super::*;
 

@@ -316,7 +316,7 @@ fn findings(
     let without_effect = read.warnings.iter().map(|warning| Finding::without_effect(warning, &read.name));
     all.splice(refused..refused, unread.chain(not_known).chain(without_effect));
     if let Some(profile) = &read.profile {
-        all.extend(advice::profile::findings(profile, proposal, view.cpus().all()));
+        all.extend(advice::profile::findings(profile, proposal, view));
     }
     if let Some(state) = state {
         state.add_to(&mut all, refused);
