@@ -308,7 +308,7 @@ mod tests {
             };
             let rows: Vec<_> = (0..64).map(|at| (at < nodes).then(|| row(at))).collect();
             let mut list = || {
-                let hints = (0..1 + draw.below(5)).map(|_| {
+                let hints = (0..=draw.below(5)).map(|_| {
                     let mask = draw.below(all + 1);
                     ((draw.below(6) > 0).then_some(mask), draw.below(3) == 0)
                 });
