@@ -172,16 +172,21 @@ impl<'a> Kubelet<'a> {
         (is_admitted && !own.is_empty()).then_some(Fate::LosesCpus)
     }
 
-    /// Whether the shared pool is empty with the pod, from which no kubelet starts.
+    /// Whether the pod is the one with which the shared pool is empty and containers have CPUs, from which no kubelet starts.
     fn fills(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
         let policy = self.node.cpus()?;
         if policy.reserved().is_subset(policy.initial().shared()) {
             // They stay in the pool.
             return None;
         }
+        let stops =
+            |holds: &cpu_manager::Holdings| holds.shared().is_empty() && holds.iter().next().is_some();
+        if ledger.cpus().is_some_and(stops) {
+            return None;
+        }
         let attempt = self.node.admission(ledger, pod).with(replies).attempt();
-        let holds = attempt.after.cpus()?;
-        let fills = matches!(attempt.verdict, Verdict::Admitted(_)) && holds.shared().is_empty();
+        let fills =
+            matches!(attempt.verdict, Verdict::Admitted(_)) && attempt.after.cpus().is_some_and(stops);
         fills.then(|| Fate::CannotRestart(RestoreError::from(StateError::EmptySharedPool).to_string()))
     }
 }

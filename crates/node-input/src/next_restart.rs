@@ -1,14 +1,29 @@
 //! The next restart of the kubelet, beside the pods that are known.
 
-use node_state::Restart;
+use kubelet_checkpoint::pods::PodFile;
+use node_state::{Restart, StartError, StateFolder};
 
 use crate::judged::{JudgedNode, NO_CONFIGURATION};
+use crate::node::LoadedNode;
 use crate::resume::{Requests, running};
 use crate::source::Resident;
 
 /// The note where not all pods that run are known, or not all that they request.
 const NO_PODS: &str = "the pods that run, or what they request, are not known; --pods takes them from `kubectl get pods -A \
     --field-selector spec.nodeName=NODE -o yaml`";
+
+impl LoadedNode {
+    /// Why a kubelet does not start from the files of what pods were admitted with, or run with; `None`: they do not keep it
+    /// from that.
+    #[must_use]
+    pub fn pods_files_refused(&self, folder: &StateFolder) -> Option<String> {
+        let mut refused = PodFile::ALL.iter().filter_map(|file| folder.strict_pods(&self.node, *file).err());
+        refused.next().map(|error| match error {
+            StartError::Pods(..) => format!("it panics: {error}"),
+            _ => error.to_string(),
+        })
+    }
+}
 
 impl JudgedNode {
     /// What the next restart does: of pods that are not known, what they hold is all that counts.

@@ -183,6 +183,11 @@ impl Residents {
             )
         }));
         notes.extend(devices_lost(folder));
+        notes.extend(node.pods_files_refused(folder).map(|why| {
+            format!(
+                "the kubelet does not start again from these files: {why}; 'topolet state check' says more"
+            )
+        }));
         notes.extend(node.why_not_its_pods(ledger.pods()));
         notes.extend(gone(folder, names, from));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };

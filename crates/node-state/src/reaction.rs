@@ -278,7 +278,11 @@ fn help(finding: &Finding) -> String {
             "reserve the CPUs that were reserved when the pod got its own".to_owned()
         }
         Fault::SharedCpusReserved(_, ReservedPart::All) => "turn strict-cpu-reservation off again".to_owned(),
-        Fault::ReservedNotShared(_, ReservedPart::All) => "turn strict-cpu-reservation on again".to_owned(),
+        Fault::ReservedNotShared(_, ReservedPart::All) => {
+            "turn strict-cpu-reservation on again (with an empty pool no kubelet starts with it either), or run 'topolet state \
+             repair --apply', which puts them into the pool"
+                .to_owned()
+        }
         Fault::SharedCpusReserved(_, ReservedPart::Some)
         | Fault::ReservedNotShared(_, ReservedPart::Some) => {
             "reserve the CPUs that were reserved when the file was written".to_owned()

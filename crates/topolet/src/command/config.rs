@@ -108,6 +108,9 @@ impl StateBeside {
                     return Some((Err(text.lines().next().unwrap_or_default().to_owned()), Vec::new()));
                 }
             };
+            if let Some(why) = node.pods_files_refused(&resident.folder) {
+                return Some((Err(why), residents.notes));
+            }
             let by = JudgedBy::Configured(node.line.clone());
             let restart = JudgedNode { node, by, notices: Vec::new() }.next_restart(&resident);
             Some((Ok(restart), residents.notes))
