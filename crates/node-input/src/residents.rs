@@ -27,6 +27,8 @@ pub struct Residents {
     pub known: Known,
     /// What of them is not known, as text to be shown.
     pub notes: Vec<String>,
+    /// Why the kubelet does not start again from files that do not decide, as text to be shown.
+    not_again: Option<String>,
     /// Pods that may have lost a part of what they hold.
     pub quarantined: BTreeSet<PodUid>,
 }
@@ -131,13 +133,20 @@ impl Residents {
     /// Nothing runs.
     pub fn none(node: &LoadedNode) -> Self {
         let ledger = node.empty_ledger();
-        Self { ledger, line: None, known: Known::All, notes: Vec::new(), quarantined: BTreeSet::new() }
+        Self {
+            ledger,
+            line: None,
+            known: Known::All,
+            notes: Vec::new(),
+            not_again: None,
+            quarantined: BTreeSet::new(),
+        }
     }
 
-    /// What decisions on pods leave out since it is not known, as text to be shown.
+    /// What decisions on pods leave out since it is not known, and that the next start of the kubelet fails, as text to be shown.
     pub fn not_looked_at(&self) -> Vec<String> {
         let requests = (self.known == Known::Holders).then(|| NO_REQUESTS.to_owned());
-        requests.into_iter().chain(self.notes.iter().cloned()).collect()
+        requests.into_iter().chain(self.not_again.clone()).chain(self.notes.iter().cloned()).collect()
     }
 
     /// What runs could not be found out, for these reasons.
@@ -183,11 +192,6 @@ impl Residents {
             )
         }));
         notes.extend(devices_lost(folder));
-        notes.extend(node.pods_files_refused(folder).map(|why| {
-            format!(
-                "the kubelet does not start again from these files: {why}; 'topolet state check' says more"
-            )
-        }));
         notes.extend(node.why_not_its_pods(ledger.pods()));
         notes.extend(gone(folder, names, from));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
@@ -196,7 +200,12 @@ impl Residents {
             None => Quarantine::default(),
         };
         let quarantined = quarantine.pods.keys().map(|uid| PodUid::new(uid)).collect();
-        Ok(Self { ledger, line, known, notes, quarantined })
+        let not_again = node.pods_files_refused(folder).map(|why| {
+            format!(
+                "the kubelet does not start again from these files: {why}; 'topolet state check' says more"
+            )
+        });
+        Ok(Self { ledger, line, known, notes, not_again, quarantined })
     }
 }
 
