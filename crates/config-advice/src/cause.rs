@@ -21,7 +21,7 @@ use crate::idle::Idle;
 pub enum Severity {
     /// The kubelet does not start.
     Refused,
-    /// What comes of it is not known here.
+    /// Its effect cannot be determined from the file.
     NotKnown,
     /// The kubelet starts and ignores the field, or a part of it.
     WithoutEffect,

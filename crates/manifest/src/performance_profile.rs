@@ -31,7 +31,7 @@ pub struct Profile {
     pub cpus: BTreeMap<&'static str, (CpuSet, usize)>,
     /// Whether pods share the CPUs of `shared`: hint `mixedCpus`.
     pub mixes_cpus: bool,
-    /// Huge pages that the kernel is told to reserve.
+    /// Huge pages that the kernel reserves when it boots.
     pub pages: Vec<ProfilePages>,
     /// The text of the annotation with fields of the kubelet, such as `{"maxPods": 50}`.
     pub annotation: Option<String>,

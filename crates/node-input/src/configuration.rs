@@ -42,7 +42,7 @@ pub struct ReadConfiguration {
 }
 
 impl ReadConfiguration {
-    /// What the kubelet will be told that the file does not have, and by what is decided instead.
+    /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
     #[must_use]
     pub fn gap(&self) -> Option<Notice> {
         let name = &self.name;
@@ -113,7 +113,7 @@ impl ReadConfiguration {
         ))
     }
 
-    /// The configuration without an amount that is assumed though it is right for no node.
+    /// The configuration without an assumed reservation that fits no node.
     #[must_use]
     pub fn without_assumed(&self) -> KubeletConfiguration {
         let mut config = self.config.clone();
@@ -123,7 +123,7 @@ impl ReadConfiguration {
         config
     }
 
-    /// What a proposal begins with: the same, and without a `reservedMemory` that is right for no node.
+    /// The configuration that a proposal starts from: also without a `reservedMemory` that fits no node.
     #[must_use]
     pub fn proposed_from(&self) -> KubeletConfiguration {
         let mut config = self.without_assumed();

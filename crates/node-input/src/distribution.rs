@@ -49,9 +49,9 @@ impl Base {
     pub(crate) fn of(kind: ConfigKind, own: &KubeletConfiguration, cpus: usize) -> Self {
         match kind {
             ConfigKind::Kubelet => Self::default(),
-            // Settings are read with all else that they leave out.
+            // The reader of settings fills in the other defaults.
             ConfigKind::Bottlerocket => match by_pods(own) {
-                // What is told by the node itself has the number.
+                // `apiclient get settings` prints max-pods, user data need not have it.
                 Reservation::ForNoPods(0) => {
                     Self { reservation: Reservation::UnlessPodsAreSet, ..Self::default() }
                 }
@@ -100,7 +100,7 @@ impl Base {
 
     /// A proposal for the kubelet's configuration as it has to be written over this: what it leaves out of this is emptied.
     pub(crate) fn over(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
-        // What nobody reserves is not filled in.
+        // An assumed reservation is not proposed.
         let mut base = self.clone();
         if matches!(self.reservation, Reservation::ForNoPods(_)) {
             base.fields.kube_reserved.remove("memory");

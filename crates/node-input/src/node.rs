@@ -142,7 +142,8 @@ impl Keeping {
 }
 
 impl LoadedNode {
-    /// What is assumed, and what evidently does not belong to this node, as text to be shown: the first that is to be said.
+    /// The notes that come first in an answer, as text: the configuration that is assumed, and that the Node object is another
+    /// machine's.
     pub fn first_notes(&self) -> impl Iterator<Item = String> + '_ {
         self.assumed.iter().chain(&self.other_machine).cloned()
     }

@@ -66,8 +66,8 @@ impl Ledger {
         }
     }
 
-    /// What the device manager is told of a container: whether all sources of pods have reported, and if not, whether it
-    /// ran before the kubelet restarted.
+    /// Whether all sources of pods have reported, and if not, whether the container ran before the kubelet restarted. The
+    /// device manager allocates by it.
     #[must_use]
     pub fn sources_for(&self, container: &ContainerKey) -> Sources {
         match self.sources {

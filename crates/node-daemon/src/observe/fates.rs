@@ -1,5 +1,5 @@
-//! What is to be said of a pod that the kubelet does not simply admit or refuse: it has not decided on the pod for some
-//! seconds, or has admitted it, and a [fault](kubelet_fates::Fate) of the kubelet says what that comes to.
+//! Reports the [fate](kubelet_fates::Fate) of a pod on which the kubelet has not decided for some seconds, or which it has
+//! admitted with a fault.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -260,7 +260,7 @@ impl KubeletPods {
         std::mem::take(&mut self.0.lock().admissions)
     }
 
-    /// The pods on which the kubelet has not decided for longer than it takes, and that nobody has taken.
+    /// The pods on which the kubelet has not decided for [`DECIDED`], each returned once.
     pub(super) fn take_undecided(&self) -> Vec<Arc<Pod>> {
         let told = &mut *self.0.lock();
         let mut taken = Vec::new();
