@@ -80,6 +80,7 @@ impl From<&Fate> for BriefReason {
             Fate::GivesTwice(_) => "the kubelet would give the pod CPUs that are not free",
             Fate::CannotRestart(_) => "the kubelet would not start again while the pod runs",
             Fate::LosesCpus => "a restart of the kubelet would lose the pod's CPUs",
+            Fate::NotReached(_) => "the kubelet never gets to the pod",
         })
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! - [`Conclusion`]: what came out. For an admitted pod one [`ContainerReport`] each: CPUs, memory, devices, NUMA nodes.
 //! - [`Fated`]: what happens in place of a kubelet's answer, or with it, and what avoids it.
+//! - [`AdmissionQueue`]: pods behind one without an answer.
 //! - [`Refusal`]: the kubelet's reason and message, the [`Obstacle`]s behind them, and every [`Alternative`] under which
 //!   the pod was admitted when it was tried.
 //! - [`BriefReason`]: the same in so few words that many nodes say the same, from [`Facts::brief`].
@@ -26,6 +27,7 @@ mod facts;
 mod report;
 mod fated;
 mod resize;
+mod queue;
 mod refusal;
 mod kubelet_refusal;
 mod deferred;
@@ -79,6 +81,7 @@ pub use notice::{Notice, Severity};
 pub use obstacle::{MachineLack, Obstacle, SetSize, WiderSet};
 pub use parts_of_bytes::PartsOfBytes;
 pub use placed_beside::{BesideHint, FewPages};
+pub use queue::AdmissionQueue;
 pub use refusal::Refusal;
 pub use report::{Conclusion, Report};
 pub use resize::{LargestSize, NodeOfResize, ResizeRefusal, ResizeReport, ResizedContainer};

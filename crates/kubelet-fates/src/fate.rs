@@ -1,11 +1,13 @@
 //! What happens in place of an answer of the kubelet, or with it.
 
+use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 
 use cpuset::CpuSet;
 use kubelet_release::Fault;
-use pod_spec::ResourceName;
+use pod_spec::{Pod, ResourceName};
 use topology_model::NodeId;
 
 use crate::work::Work;
@@ -25,6 +27,17 @@ pub enum Fate {
     CannotRestart(String),
     /// The pod is admitted with CPUs at pod level, which the kubelet does not find when it restarts.
     LosesCpus,
+    /// The kubelet never gets to the pod: it never answers on one that comes before it, or crashes on it at each start.
+    NotReached(Box<Blocker>),
+}
+
+/// A pod without an answer, behind which all others wait.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Blocker {
+    /// Namespace and name of the pod.
+    pub pod: String,
+    /// What happens in place of its answer: the kubelet crashes or never answers.
+    pub fate: Fate,
 }
 
 /// What the kubelet dies of.
@@ -46,7 +59,7 @@ pub enum Crash {
 impl Fate {
     /// The fault that it comes from.
     #[must_use]
-    pub const fn fault(&self) -> Fault {
+    pub fn fault(&self) -> Fault {
         match self {
             Self::Crashes(Crash::NodeId(_)) => Fault::NodeIds,
             Self::Crashes(Crash::PageSize { .. }) => Fault::MissingPageSize,
@@ -56,17 +69,18 @@ impl Fate {
             Self::GivesTwice(_) => Fault::BusySibling,
             Self::CannotRestart(_) => Fault::FullNode,
             Self::LosesCpus => Fault::PodCpusLost,
+            Self::NotReached(blocker) => blocker.fate.fault(),
         }
     }
 
     /// What a fate can be, as documents have it.
-    pub const KINDS: [&str; 6] =
-        ["crashes", "neverAnswers", "answersLate", "givesTwice", "cannotRestart", "losesCpus"];
+    pub const KINDS: [&str; 7] =
+        ["crashes", "neverAnswers", "answersLate", "givesTwice", "cannotRestart", "losesCpus", "notReached"];
 
     /// What it is, as documents have it.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
-        let [crashes, never, late, twice, restart, loses] = Self::KINDS;
+        let [crashes, never, late, twice, restart, loses, not_reached] = Self::KINDS;
         match self {
             Self::Crashes(_) => crashes,
             Self::NeverAnswers => never,
@@ -74,6 +88,7 @@ impl Fate {
             Self::GivesTwice(_) => twice,
             Self::CannotRestart(_) => restart,
             Self::LosesCpus => loses,
+            Self::NotReached(_) => not_reached,
         }
     }
 
@@ -87,6 +102,7 @@ impl Fate {
             Self::GivesTwice(_) => "KubeletGivesTwice",
             Self::CannotRestart(_) => "KubeletCannotRestart",
             Self::LosesCpus => "KubeletLosesCpus",
+            Self::NotReached(_) => "KubeletNotReached",
         }
     }
 
@@ -100,6 +116,7 @@ impl Fate {
             Self::GivesTwice(_) => "given CPUs that are not free",
             Self::CannotRestart(_) => "keeping the kubelet from starting again",
             Self::LosesCpus => "losing their CPUs with a restart",
+            Self::NotReached(_) => "behind a pod without an answer",
         }
     }
 
@@ -114,9 +131,18 @@ impl Fate {
     #[must_use]
     pub const fn leaves_an_answer(&self) -> bool {
         match self {
-            Self::Crashes(_) | Self::NeverAnswers => false,
+            Self::Crashes(_) | Self::NeverAnswers | Self::NotReached(_) => false,
             Self::AnswersLate(_) | Self::GivesTwice(_) | Self::CannotRestart(_) | Self::LosesCpus => true,
         }
+    }
+}
+
+impl Blocker {
+    /// The pod, if what happens in place of its answer keeps the kubelet from all pods after it.
+    #[must_use]
+    pub fn of(pod: &Pod, fate: &Fate) -> Option<Self> {
+        let blocks = matches!(fate, Fate::Crashes(_) | Fate::NeverAnswers);
+        blocks.then(|| Self { pod: format!("{}/{}", pod.namespace, pod.name), fate: fate.clone() })
     }
 }
 
@@ -138,6 +164,14 @@ impl fmt::Display for Fate {
             Self::LosesCpus => f.write_str(
                 "the kubelet admits the pod and does not find its CPUs when it restarts: it refuses the pod if too few others are free, or allocates others and does not start the time after that",
             ),
+            Self::NotReached(blocker) => {
+                let Blocker { pod, fate } = &**blocker;
+                let why = match fate {
+                    Self::Crashes(_) => "it crashes on",
+                    _ => "it never answers on",
+                };
+                write!(f, "the kubelet never gets to the pod: {why} {pod}, which comes first")
+            }
         }
     }
 }

@@ -11,6 +11,6 @@ mod replay;
 mod merge;
 mod sets;
 
-pub use fate::{Crash, Fate};
+pub use fate::{Blocker, Crash, Fate};
 pub use known::{Fates, Kubelet, of_configuration, of_pod, of_restart};
 pub use work::Work;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admission_report::{Conclusion, Deferred, Facts, Note, Remark, Report};
+use admission_report::{AdmissionQueue, Conclusion, Deferred, Facts, Note, Remark, Report};
 use device_manager::{AllocateReply, DeviceIds, Moment, Question, Replies, Reply};
 use node_input::{ADVICE, FateOfPod, LoadedNode, Requests};
 use pod_spec::Pod;
@@ -31,12 +31,13 @@ pub(super) fn explain(
 ) -> Vec<Report> {
     let mut ledger = before.ledger.clone();
     let mut reports = Vec::new();
+    let mut queue = AdmissionQueue::default();
     for pod in pods {
         if is_over() {
             break;
         }
         let (report, after) = one(node, detail, &Before { ledger: &ledger, ..*before }, pod);
-        reports.push(report);
+        reports.push(queue.next(pod, report));
         ledger = after.unwrap_or(ledger);
     }
     reports

@@ -37,7 +37,7 @@ use node_state::{Contents, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::PodUid;
 
 use self::disagreements::Disagreements;
-use self::fates::Stage;
+use self::fates::Undecided;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, Past};
@@ -167,6 +167,7 @@ pub(super) fn start(
         past: None,
         odd: None,
         earlier: Earlier::default(),
+        undecided: Undecided::default(),
         disagreements,
     };
     watching.serve(first);
@@ -186,6 +187,7 @@ struct Watching {
     /// What was found last and is not served.
     odd: Option<Odd>,
     earlier: Earlier,
+    undecided: Undecided,
     /// Where node files are written of pods that are decided otherwise here.
     disagreements: Option<Disagreements>,
 }
@@ -212,11 +214,9 @@ impl Watching {
             self.earlier.forget_ledgers();
             for admission in &admissions {
                 admissions::tell(&self.shared, admission);
-                fates::tell(&self.shared, Stage::Admitted, &admission.pod);
+                fates::tell_admitted(&self.shared, &admission.pod);
             }
-            for pod in &undecided {
-                fates::tell(&self.shared, Stage::Undecided, pod);
-            }
+            self.undecided.tell(&self.shared, &self.pods, &undecided);
             changes.wait();
         }
     }

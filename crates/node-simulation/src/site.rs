@@ -1,10 +1,11 @@
 //! One machine while the simulation runs.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 
 use device_manager::Replies;
-use kubelet_fates::{Fate, Kubelet};
+use kubelet_fates::{Blocker, Fate, Kubelet};
 use pod_spec::{Pod, PodUid, Role};
 use topology_admission::{ContainerId, Ledger, Verdict};
 
@@ -22,6 +23,8 @@ pub(crate) struct HostState<'h> {
     pub(crate) account: Account,
     /// The kinds of the pods that run.
     pub(crate) running: BTreeMap<PodUid, usize>,
+    /// The pod on which its kubelet crashes or hangs: it gets to no other.
+    blocker: Option<Blocker>,
 }
 
 /// What came of a pod that was sent to a machine.
@@ -35,11 +38,15 @@ pub(crate) enum Arrived {
 impl<'h> HostState<'h> {
     pub(crate) fn new(kind: usize, host: &'h Host<'h>, demands: &Demands, account: Account) -> Self {
         let levels = Levels::new(host, demands);
-        Self { kind, host, ledger: host.empty.clone(), levels, account, running: BTreeMap::new() }
+        let (ledger, running) = (host.empty.clone(), BTreeMap::new());
+        Self { kind, host, ledger, levels, account, running, blocker: None }
     }
 
     /// Admits `pod` if it fits, and starts its containers.
     pub(crate) fn arrive(&mut self, pod: &Pod) -> Arrived {
+        if let Some(blocker) = &self.blocker {
+            return Arrived::Fated(Fate::NotReached(Box::new(blocker.clone())));
+        }
         let mut replies = Replies::new();
         let attempt = loop {
             let attempt = self.host.node.admission(&self.ledger, pod).with(&replies).attempt();
@@ -52,7 +59,10 @@ impl<'h> HostState<'h> {
             // It runs there, with harm that a simulation without restarts does not see.
             Some(Fate::GivesTwice(_) | Fate::CannotRestart(_) | Fate::LosesCpus) | None => {}
             Some(fate) if fate.is_waited_for() => {}
-            Some(fate) => return Arrived::Fated(fate),
+            Some(fate) => {
+                self.blocker = Blocker::of(pod, &fate);
+                return Arrived::Fated(fate);
+            }
         }
         let verdict = attempt.verdict.clone();
         if let Ok(after) = self.ledger.commit(attempt) {

@@ -1,13 +1,38 @@
-//! The report on a pod that was decided on.
+//! The reports on pods that were decided on.
 
-use admission_report::{Facts, Report};
+use admission_report::{AdmissionQueue, Facts, Report};
 use anyhow::bail;
 use device_manager::Replies;
 use node_input::{ADVICE, FateOfPod, LoadedNode};
 use pod_spec::Pod;
-use topology_admission::{Decided, Ledger, Outcome};
+use topology_admission::{Decided, Ledger, Outcome, Series};
 
 use crate::pods::Asked;
+
+/// Pods that come to a node one after the other.
+pub(crate) struct Sequence<'n> {
+    node: &'n LoadedNode,
+    asked: &'n Asked,
+    series: Series<'n>,
+    queue: AdmissionQueue,
+}
+
+impl<'n> Sequence<'n> {
+    pub(crate) fn new(node: &'n LoadedNode, asked: &'n Asked, series: Series<'n>) -> Self {
+        Self { node, asked, series, queue: AdmissionQueue::default() }
+    }
+
+    /// Why and where, of the next pod.
+    pub(crate) fn decide(&mut self, pod: &Pod) -> anyhow::Result<Report> {
+        let decided = self.series.decide(pod, &Replies::default());
+        let report = report(self.node, self.asked, pod, &decided, self.series.ledger())?;
+        let report = self.queue.next(pod, report);
+        if self.queue.is_blocked() {
+            self.series.take_back(&decided);
+        }
+        Ok(report)
+    }
+}
 
 /// Why and where, of one of the pods that are asked about, after whose decision the node holds `after`.
 pub(crate) fn report(

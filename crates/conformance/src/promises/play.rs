@@ -223,7 +223,7 @@ fn said(what: What, foretold: &Foretold) -> Said {
     match fate {
         _ if seconds >= SOON => Said::Fate(SLOW),
         Some(Fate::Crashes(_)) => Said::Fate(CRASHES),
-        Some(Fate::NeverAnswers) => Said::Fate(NEVER),
+        Some(Fate::NeverAnswers | Fate::NotReached(_)) => Said::Fate(NEVER),
         Some(Fate::GivesTwice(_)) => Said::Fate(TWICE),
         Some(Fate::AnswersLate(_)) => Said::Fate(SLOW),
         None | Some(Fate::CannotRestart(_) | Fate::LosesCpus) if *is_cut => Said::NotDecided,

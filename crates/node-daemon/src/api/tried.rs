@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use admission_report::Report;
+use admission_report::{AdmissionQueue, Report};
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -125,12 +125,14 @@ fn view(
     let mut ledger = pods.iter().fold(bench.ledger.clone(), |ledger, pod| ledger.release(&pod.uid));
     let mut would_fit = Vec::new();
     let mut is_made = false;
+    let mut queue = AdmissionQueue::default();
     for pod in &pods {
         if client.is_gone() {
             break;
         }
         let before = Before { ledger: &ledger, requests: bench.requests, now: None };
         let (report, after) = explain::one(&bench.node, Detail::Merges, &before, pod);
+        let report = queue.next(pod, report);
         let name = format!("{}/{}", pod.namespace, pod.name);
         if let Some(change) = change.filter(|change| change.pod == name) {
             trial.decided.decisions.clear();

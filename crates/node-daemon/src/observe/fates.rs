@@ -4,17 +4,19 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use admission_report::AdmissionQueue;
 use kubelet_fates::Fate;
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use topology_admission::Detail;
 
 use crate::clock;
 use crate::explain::{self, Before};
+use crate::observe::pods::KubeletPods;
 use crate::shared::{LoggedDecision, Shared};
 
 /// What the kubelet has done with the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stage {
+enum Stage {
     /// It has not decided on the pod, for longer than a kubelet takes.
     Undecided,
     /// It has admitted the pod.
@@ -25,14 +27,44 @@ impl Stage {
     /// Whether a kubelet that meets the fate is at this stage now.
     const fn fits(self, fate: &Fate) -> bool {
         match fate {
-            Fate::Crashes(_) | Fate::NeverAnswers | Fate::AnswersLate(_) => matches!(self, Self::Undecided),
+            Fate::Crashes(_) | Fate::NeverAnswers | Fate::AnswersLate(_) | Fate::NotReached(_) => {
+                matches!(self, Self::Undecided)
+            }
             Fate::GivesTwice(_) | Fate::CannotRestart(_) | Fate::LosesCpus => matches!(self, Self::Admitted),
         }
     }
 }
 
+/// The pods on which the kubelet does not decide.
+#[derive(Default)]
+pub(super) struct Undecided {
+    queue: AdmissionQueue,
+    /// The pod behind which the others wait.
+    first: Option<PodUid>,
+}
+
+impl Undecided {
+    /// Reports the fate of each of `undecided`, which is new among `pods`.
+    pub(super) fn tell(&mut self, shared: &Shared, pods: &KubeletPods, undecided: &[Arc<Pod>]) {
+        if self.first.as_ref().is_some_and(|first| !pods.is_undecided(first)) {
+            *self = Self::default();
+        }
+        for pod in undecided {
+            tell(shared, Stage::Undecided, pod, &mut self.queue);
+            if self.queue.is_blocked() {
+                self.first.get_or_insert_with(|| pod.uid.clone());
+            }
+        }
+    }
+}
+
+/// Reports the fate of a pod that the kubelet has admitted.
+pub(super) fn tell_admitted(shared: &Shared, pod: &Arc<Pod>) {
+    tell(shared, Stage::Admitted, pod, &mut AdmissionQueue::default());
+}
+
 /// Logs, counts and keeps the fate of a pod, and makes it an event; nothing if there is none.
-pub(super) fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>) {
+fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>, queue: &mut AdmissionQueue) {
     if shared.notes.why_stale().is_some() {
         return;
     }
@@ -41,6 +73,7 @@ pub(super) fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>) {
     let ledger = shared.snapshot.load().ledger.release(&pod.uid);
     let before = Before { ledger: &ledger, requests: shared.requests(), now: None };
     let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
+    let report = queue.next(pod, report);
     let Some(fated) = report.fated().filter(|fated| stage.fits(&fated.fate)) else { return };
     let (name, kind) = (format!("{}/{}", pod.namespace, pod.name), fated.fate.kind());
     let (text, avoided) = (fated.to_string(), fated.ways_out().join("; "));

@@ -274,6 +274,11 @@ impl KubeletPods {
         taken
     }
 
+    /// Whether the kubelet has not decided on the pod.
+    pub(super) fn is_undecided(&self, uid: &PodUid) -> bool {
+        self.0.lock().undecided.contains_key(uid)
+    }
+
     /// Something has been told of a pod.
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));

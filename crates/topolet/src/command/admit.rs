@@ -6,7 +6,6 @@ use std::time::Instant;
 use admission_report::{Notice, Report};
 use anyhow::bail;
 use clap::Args;
-use device_manager::Replies;
 use kubelet_release::Fault;
 use node_config::DecidedBy;
 use node_input::{DeviceText, LoadedMachine, LoadedNode, Residents, Wholeness};
@@ -15,7 +14,7 @@ use serde::Serialize;
 use topology_admission::{Detail, Reason, Series, Tries};
 
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
-use crate::decided;
+use crate::decided::Sequence;
 use crate::drawn;
 use crate::outcome::Outcome;
 use crate::patience;
@@ -146,7 +145,8 @@ pub(super) fn decide(
         Depth::Short => (Detail::Short, Tries::default()),
         Depth::Whole(tries) => (Detail::Merges, tries),
     };
-    let mut series = Series::new(&node.node, ledger, detail, tries).keeping(quarantined);
+    let series = Series::new(&node.node, ledger, detail, tries).keeping(quarantined);
+    let mut sequence = Sequence::new(node, asked, series);
     let document = |decisions: Vec<Report>, format| {
         let (node, notes) = (&node.line, notes.clone());
         match depth {
@@ -187,11 +187,7 @@ pub(super) fn decide(
     let mut kept_hints = KeptHints::default();
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
-        let decided = series.decide(pod, &Replies::default());
-        let report = decided::report(node, asked, pod, &decided, series.ledger())?;
-        if report.fated().is_some_and(|fated| !fated.fate.leaves_an_answer()) {
-            series.take_back(&decided);
-        }
+        let report = sequence.decide(pod)?;
         otherwise |= report.is_decided_otherwise();
         tally.add(&report);
         kept_hints.add(&report);

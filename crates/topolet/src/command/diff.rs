@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{Args, ValueHint};
-use device_manager::Replies;
 use node_input::{DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Wholeness};
 use node_output::{Compared, Comparison, Document, NodeLine};
 use topology_admission::{Detail, Series, Tries};
@@ -13,7 +12,7 @@ use crate::arguments::{
     DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ProgramArguments,
     ReadingArguments, ResidentsArguments, policies, scopes,
 };
-use crate::decided;
+use crate::decided::Sequence;
 use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
@@ -156,14 +155,10 @@ fn decide(
 ) -> anyhow::Result<Compared> {
     let mut compared = Compared::new(line);
     // Nobody is told here what would fit.
-    let mut series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
+    let series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
+    let mut sequence = Sequence::new(node, asked, series);
     for pod in &asked.pods {
-        let decided = series.decide(pod, &Replies::default());
-        let report = decided::report(node, asked, pod, &decided, series.ledger())?;
-        if report.fated().is_some_and(|fated| !fated.fate.leaves_an_answer()) {
-            series.take_back(&decided);
-        }
-        compared.add(&report);
+        compared.add(&sequence.decide(pod)?);
     }
     Ok(compared)
 }
