@@ -1,6 +1,7 @@
 //! Faults of the kubelet that affect a pod although it is admitted or refused as usual, each with its cause. A fault that
 //! replaces the kubelet's answer is a fate.
 
+use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -9,8 +10,8 @@ use alloc::vec::Vec;
 use cpu_manager::{AllocateError, WholeCoresError};
 use k8s_quantity::Quantity;
 use kubelet_release::{Fault, Release, WholeCoreCheck};
-use pod_spec::{PodLevelResources, ResourceName};
-use topology_admission::{Cause, Searches, Verdict};
+use pod_spec::{Pod, PodLevelResources, ResourceName};
+use topology_admission::{Cause, Ledger, Node, Searches, Verdict};
 
 use crate::facts::Facts;
 
@@ -23,23 +24,49 @@ pub(crate) fn of_admitted(facts: &Facts<'_>) -> impl Iterator<Item = (Fault, Str
     found.into_iter().flatten().flatten().filter(move |(fault, _)| fault.is_in(release))
 }
 
-/// A restarted kubelet requires as many free whole cores as a running container already holds.
+/// A restarted kubelet requires as many free whole cores as a running container already holds: the pod's own, or one that
+/// was admitted before it.
 fn refused_after_restart(facts: &Facts<'_>) -> Option<(Fault, String)> {
     let rules = facts.node.kubelet_rules();
-    if rules.whole_core_check != WholeCoreCheck::Everyone || facts.node.cpus().is_none() {
+    if rules.whole_core_check != WholeCoreCheck::Everyone {
         return None;
     }
-    let again = facts.node.admission(facts.after, facts.pod).attempt();
-    let Verdict::Refused(refused) = again.verdict else { return None };
-    let Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotEnough { .. })) = refused.cause else {
-        return None;
+    let own = lacks_whole_cores(facts.node, facts.after, facts.pod).then(|| "the pod".to_owned());
+    let pods: Vec<String> = own.into_iter().chain(others_that_lack(facts)).collect();
+    let holds = match pods.len() {
+        0 => return None,
+        1 => "holds",
+        _ => "each hold",
     };
     let release = rules.version.release();
     let because = format!(
-        "full-pcpus-only is on, and a kubelet of {release} that restarts requires as many free whole cores as the pod holds; \
-         fewer are free"
+        "full-pcpus-only is on, and a kubelet of {release} that restarts requires as many free whole cores as {} {holds}; \
+         with this pod fewer are free",
+        pods.join(" and ")
     );
     Some((Fault::SmtAfterRestart, because))
+}
+
+/// Pods with CPUs of their own that a restart admits again before `facts.pod` is admitted, and no longer after.
+fn others_that_lack(facts: &Facts<'_>) -> Vec<String> {
+    let (Some(before), Some(after)) = (facts.before.cpus(), facts.after.cpus()) else { return Vec::new() };
+    if before.shared() == after.shared() {
+        return Vec::new();
+    }
+    let others = facts.before.pods().filter(|pod| {
+        pod.uid != facts.pod.uid
+            && before.of_pod(&pod.uid).next().is_some()
+            && facts.after.has_pod(&pod.uid)
+            && lacks_whole_cores(facts.node, facts.after, pod)
+            && !lacks_whole_cores(facts.node, facts.before, pod)
+    });
+    others.map(|pod| facts.named(&pod.uid).name).collect()
+}
+
+/// Whether a kubelet that admits the pod again finds too few free whole cores.
+fn lacks_whole_cores(node: &Node, ledger: &Ledger, pod: &Pod) -> bool {
+    let Verdict::Refused(refused) = node.admission(ledger, pod).attempt().verdict else { return false };
+    matches!(refused.cause, Cause::Cpus(AllocateError::WholeCores(WholeCoresError::NotEnough { .. })))
 }
 
 /// The kubelet adds the overhead to the pod's own amount, where Go keeps that as a big decimal.
