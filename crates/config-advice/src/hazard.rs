@@ -22,7 +22,7 @@ use crate::DecidedBy;
 use crate::cost::{Cost, Walked, cost, in_words};
 use crate::full_node::{NotAgain, not_again};
 use crate::given_out::{TakenWhole, Unit, reserved_by, taken_whole};
-use crate::trial;
+use crate::trial::{self, NothingAdmitted};
 
 /// A way in which a kubelet that has started cannot work.
 #[derive(Clone, PartialEq, Debug)]
@@ -284,8 +284,9 @@ pub(crate) const CLOSEST: &str = "prefer-closest-numa-nodes";
 pub(crate) fn hazards(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Vec<Hazard> {
     let mut found = untried_hazards(config, view, target);
     if found.is_empty() {
-        found.extend(trial::admits_nothing(config, view).map(|(reason, memory)| {
-            let field = field_of(&reason, config);
+        found.extend(trial::admits_nothing(config, view).map(|nothing| {
+            let NothingAdmitted { reason, no_room, memory } = nothing;
+            let field = field_of(no_room.as_deref().unwrap_or(&reason), config);
             Hazard::AdmitsNothing { reason, memory, field }
         }));
     }
@@ -379,7 +380,8 @@ pub(crate) fn untried_hazards(
 pub(crate) const STRICT: &str = "strict-cpu-reservation";
 /// Option of the CPU manager.
 pub(crate) const WHOLE_CORES: &str = "full-pcpus-only";
-const CPU_OPTIONS: &str = "cpuManagerPolicyOptions";
+pub(crate) const CPU_OPTIONS: &str = "cpuManagerPolicyOptions";
+pub(crate) const TOPOLOGY_OPTIONS: &str = "topologyManagerPolicyOptions";
 const POLICY: &str = "topologyManagerPolicy";
 const MEMORY: &str = "memoryManagerPolicy";
 

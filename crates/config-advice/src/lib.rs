@@ -42,5 +42,5 @@ pub use node_config::DecidedBy;
 pub use note::{Note, StartProblem};
 pub use pinned::pinned;
 pub use profile::{ProfileCpus, ProfileFault};
-pub use proposal::{held_back, propose};
+pub use proposal::{held_back, left_out, propose};
 pub use trial::{Trial, notes};

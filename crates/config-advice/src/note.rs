@@ -29,6 +29,15 @@ pub enum Note {
         /// What each asks for beside CPUs.
         memory: Quantity,
     },
+    /// An option that is set is not in the proposal.
+    OptionLeftOut {
+        /// The field that has it.
+        field: &'static str,
+        /// Its name.
+        option: String,
+        /// A sentence.
+        why: String,
+    },
     /// A kubelet does not start with the proposal.
     NoStart {
         /// Why there is no better proposal.
@@ -71,6 +80,9 @@ impl fmt::Display for Note {
                 "memoryManagerPolicy Static is not proposed: Guaranteed pods of {} CPUs and {memory} would be refused on an empty node ({reason})",
                 list(cpus)
             ),
+            Self::OptionLeftOut { field, option, why } => {
+                write!(f, "{option} is left out of {field}: {why}")
+            }
             Self::NoStart { problem, fault } => {
                 let why = match problem {
                     StartProblem::MemoryNotKnown => {

@@ -7,6 +7,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -18,7 +19,8 @@ use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::amount::too_small;
-use crate::hazard::{Hazard, loses_cpus, untried_hazards};
+use crate::hazard::{CPU_OPTIONS, Hazard, TOPOLOGY_OPTIONS, full_node, loses_cpus, untried_hazards};
+use crate::idle::has_effect;
 use crate::note::Note;
 use crate::options::{cpu_options, topology_options};
 use crate::pinned::pinned;
@@ -160,6 +162,60 @@ pub fn held_back(
         Note::NotProposed { field, value: value(field).to_string(), hazard }
     };
     hazards.into_iter().filter(|hazard| is_other(hazard.field())).map(note).collect()
+}
+
+/// Why options that are set are not in the proposal.
+pub fn left_out(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+) -> Vec<Note> {
+    let is_on = |value: &String| node_config::parse_bool(value) != Some(false);
+    let of_proposal = &why_not(proposal, view, target);
+    let of = |field: &'static str| {
+        let options = |config: &KubeletConfiguration| match field {
+            CPU_OPTIONS => config.cpu_manager_policy_options.clone(),
+            _ => config.topology_manager_policy_options.clone(),
+        };
+        let proposed = options(proposal);
+        let on = options(config)
+            .into_iter()
+            .filter(move |(name, value)| is_on(value) && !proposed.contains_key(name));
+        on.filter_map(move |(name, value)| {
+            // That it has no effect is a fault of the configuration, and reported as such.
+            if !has_effect(config, view, &name) {
+                return None;
+            }
+            let mut with = proposal.clone();
+            let all = match field {
+                CPU_OPTIONS => &mut with.cpu_manager_policy_options,
+                _ => &mut with.topology_manager_policy_options,
+            };
+            all.insert(name.clone(), value);
+            if !has_effect(&with, view, &name) {
+                let why = "it has no effect beside what is proposed".to_owned();
+                return Some(Note::OptionLeftOut { field, option: name, why });
+            }
+            let why = why_not(&with, view, target).filter(|why| of_proposal.as_ref() != Some(why))?;
+            let why = format!("with it, {why}");
+            Some(Note::OptionLeftOut { field, option: name, why })
+        })
+    };
+    of(CPU_OPTIONS).chain(of(TOPOLOGY_OPTIONS)).collect()
+}
+
+/// What is wrong with a configuration, in a sentence.
+fn why_not(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Option<String> {
+    if let Some(fault) = config.validate().first() {
+        return Some(format!("the kubelet does not start: {fault}"));
+    }
+    if let Err(error) = Node::start(view, config, None, Compat::KUBELET) {
+        return Some(format!("the kubelet does not start: {error}"));
+    }
+    let hazard = untried_hazards(config, view, target).into_iter().next();
+    let of_kubelet = || (target == DecidedBy::Kubelet).then(|| full_node(config, view)).flatten();
+    hazard.or_else(of_kubelet).map(|hazard| hazard.to_string())
 }
 
 /// Whether a kubelet starts with it.

@@ -113,20 +113,28 @@ pub(crate) fn refused(config: &KubeletConfiguration, view: &KubeletView) -> Refu
     refused
 }
 
-/// Why no ordinary pod is admitted, and what each asks for beside CPUs: the reason of the first refusal, of the policies
-/// or, where there is no room, of the node as a whole. `None`: one is admitted, or a kubelet does not start.
-pub(crate) fn admits_nothing(
-    config: &KubeletConfiguration,
-    view: &KubeletView,
-) -> Option<(String, Quantity)> {
+/// No ordinary pod is admitted.
+pub(crate) struct NothingAdmitted {
+    /// The kubelet's reason for the first refused pod. The managers come before the check for room.
+    pub(crate) reason: String,
+    /// The reason of the node as a whole, if there is no room for any.
+    pub(crate) no_room: Option<String>,
+    /// What each pod asks for beside CPUs.
+    pub(crate) memory: Quantity,
+}
+
+/// Why no ordinary pod is admitted; `None`: one is, or a kubelet does not start.
+pub(crate) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) -> Option<NothingAdmitted> {
     let nodes = Nodes::start(config, view)?;
     let mut first = None;
     for (_, answer) in nodes.answers() {
         // One that is admitted is enough.
         first = first.or(Some(answer.err()?));
     }
-    let first = first.or_else(|| nodes.answer(&nodes.unpinned, *CPUS.start()).err())?;
-    Some((first, nodes.memory))
+    let smallest = *CPUS.start();
+    let no_room = if first.is_some() { None } else { Some(nodes.answer(&nodes.unpinned, smallest).err()?) };
+    let reason = first.or_else(|| nodes.answer(&nodes.pinning, smallest).err())?;
+    Some(NothingAdmitted { reason, no_room, memory: nodes.memory })
 }
 
 /// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
@@ -146,10 +154,9 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: DecidedB
     let mut never = Refused::new();
     let Some(nodes) = Nodes::start(config, view) else { return Vec::new() };
     for cpus in CPUS {
-        let answer = |node| nodes.answer(node, cpus);
-        let reason = answer(&nodes.unpinned).and_then(|()| answer(&nodes.pinning)).err();
         // A machine with too few CPUs needs no note.
-        if let Some(reason) = reason.filter(|reason| reason != "OutOfcpu") {
+        let has_cpus = nodes.answer(&nodes.unpinned, cpus).err().is_none_or(|reason| reason != "OutOfcpu");
+        if has_cpus && let Err(reason) = nodes.answer(&nodes.pinning, cpus) {
             never.entry(reason).or_default().push(cpus);
         }
     }

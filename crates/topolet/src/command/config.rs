@@ -4,7 +4,8 @@ use admission_report::Notice;
 use anyhow::{Context as _, ensure};
 use clap::{Args, Subcommand, ValueHint};
 use config_advice::{
-    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, notes, propose,
+    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, left_out, notes,
+    propose,
 };
 use node_config::KubeletConfiguration;
 use node_input::{
@@ -269,12 +270,17 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     }
     let snippet = snippet(&read, given, &proposal, &changes, &view)?;
     let held_back = held_back(&read.config, &proposal, &view, target);
+    let left_out = left_out(&read.config, &proposal, &view, target);
+    let is_found = |why: &str| findings.iter().any(|finding| why.ends_with(finding.text.as_str()));
+    let left_out =
+        left_out.iter().filter(|note| !matches!(note, Note::OptionLeftOut { why, .. } if is_found(why)));
     // What a finding says of the configuration needs not be said of the proposal again.
     let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
     let of_proposal = notes(&proposal, &view, target);
     let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
     let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
-    let mut notes: Vec<String> = held_back.iter().chain(of_proposal).map(ToString::to_string).collect();
+    let mut notes: Vec<String> =
+        held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
     notes.extend(read.written_over(&proposal).filter(|_| !changes.is_empty()));
     notes.extend(state.iter().flat_map(|state| state.notes(&changes)));
     let checked = Checked {
