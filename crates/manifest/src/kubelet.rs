@@ -40,6 +40,12 @@ impl Warning {
         Self(ManifestError::at(source, "", span, problem))
     }
 
+    /// Text at `span` of `source` without effect: `what` says why, and `expected` with what it would have one.
+    #[must_use]
+    pub fn useless(source: &Source<'_>, span: &Range<usize>, what: String, expected: &'static str) -> Self {
+        Self(ManifestError::at(source, "", span, Problem::Useless { what, expected }))
+    }
+
     /// What and where it is, as an error.
     #[must_use]
     pub fn as_error(&self) -> &ManifestError {

@@ -123,8 +123,9 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
     Ok(fields.to_string())
 }
 
-/// The settings in a text that Bottlerocket does not have, each as a warning.
-pub(crate) fn unknown(source: &Source<'_>) -> Vec<Warning> {
+/// The settings in a text that have no effect, each as a warning: those that Bottlerocket does not have, and a policy that it
+/// does not write.
+pub(crate) fn without_effect(source: &Source<'_>) -> Vec<Warning> {
     let text = source.text;
     let table: Option<toml::Table> =
         toml::from_str(text).ok().or_else(|| serde_json::from_str::<toml::Table>(text).ok());
@@ -143,7 +144,21 @@ pub(crate) fn unknown(source: &Source<'_>) -> Vec<Warning> {
             matches!(warning.as_error().problem(), Problem::MisspeltField { .. }).then_some(warning)
         })
     });
-    unknown.chain(misspelt).collect()
+    unknown.chain(misspelt).chain(settings.and_then(|settings| unwritten_policy(source, settings))).collect()
+}
+
+/// A policy of the memory manager beside which no NUMA node reserves memory: it is not written.
+fn unwritten_policy(source: &Source<'_>, settings: &toml::Table) -> Option<Warning> {
+    const POLICY: &str = "memory-manager-policy";
+    let policy = settings.get(POLICY)?.as_str().filter(|policy| *policy != "None")?;
+    let reserved = settings.get("memory-manager-reserved-memory").and_then(toml::Value::as_table);
+    let is_enabled = |node: &toml::Value| node.get("enabled").and_then(toml::Value::as_bool) == Some(true);
+    if reserved.is_some_and(|nodes| nodes.values().any(is_enabled)) {
+        return None;
+    }
+    let what = format!("{POLICY} {policy} is not written into the kubelet's configuration");
+    let expected = "memory-manager-reserved-memory with enabled = true for at least one NUMA node beside it";
+    Some(Warning::useless(source, &place(source.text, POLICY), what, expected))
 }
 
 const EXPECTED: &str = "a setting of Bottlerocket below settings.kubernetes; this one has no effect";
@@ -290,7 +305,7 @@ mod tests {
     fn settings_that_there_are_not_are_told_with_their_place() {
         let text = "# topology-manager-polcy\n[settings.kubernetes]\ntopology-manager-polcy = \"none\"\n\
                     max-pods = 110\nno-such-thing = 1\n";
-        let found = unknown(&Source { name: "user-data.toml", text });
+        let found = without_effect(&Source { name: "user-data.toml", text });
         let found: Vec<_> =
             found.iter().map(Warning::as_error).map(|own| (own.line(), own.problem().to_string())).collect();
         let expected = [
@@ -298,15 +313,25 @@ mod tests {
             (3, "there is no field \"topology-manager-polcy\"".to_owned()),
         ];
         assert_eq!(found, expected);
-        assert!(unknown(&Source { name: "a", text: "[settings.kubernetes]\nnode-ip = \"::1\"" }).is_empty());
+        assert!(
+            without_effect(&Source { name: "a", text: "[settings.kubernetes]\nnode-ip = \"::1\"" })
+                .is_empty()
+        );
         for misspelt in
             ["[settings.kubernete]\nmax-pods = 3\n", "[settings]\n[setings.kubernetes]\nmax-pods = 3\n"]
         {
-            assert_eq!(unknown(&Source { name: "a", text: misspelt }).len(), 1, "{misspelt}");
+            assert_eq!(without_effect(&Source { name: "a", text: misspelt }).len(), 1, "{misspelt}");
         }
-        assert!(unknown(&Source { name: "a", text: "[settings.kernel]\nlockdown = \"none\"" }).is_empty());
+        assert!(
+            without_effect(&Source { name: "a", text: "[settings.kernel]\nlockdown = \"none\"" }).is_empty()
+        );
+        let reserved = "memory-manager-reserved-memory.0 = {enabled = true, memory = \"1Gi\"}\n";
+        for (more, expected) in [("", 1), (reserved, 0)] {
+            let text = format!("[settings.kubernetes]\nmemory-manager-policy = \"Static\"\n{more}");
+            assert_eq!(without_effect(&Source { name: "a", text: &text }).len(), expected, "{text}");
+        }
         let json = r#"{"settings": {"kubernetes": {"max-pod": 3}}}"#;
-        assert_eq!(unknown(&Source { name: "a", text: json }).len(), 1);
+        assert_eq!(without_effect(&Source { name: "a", text: json }).len(), 1);
     }
 
     #[test]

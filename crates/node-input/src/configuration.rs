@@ -258,7 +258,7 @@ pub fn from_text(name: &str, text: &[u8], cpus: usize, rules: Rules) -> anyhow::
         let made = bottlerocket::configuration(name, settings, cpus)?;
         let source = Source { name, text: &made };
         let read = read_kubelet_config_of(&source, rules).map_err(manifest_error)?;
-        let warnings = bottlerocket::unknown(&Source { name, text: settings });
+        let warnings = bottlerocket::without_effect(&Source { name, text: settings });
         let read = KubeletConfigRead { kind: ConfigKind::Bottlerocket, ..read };
         return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus) });
     }
