@@ -28,7 +28,7 @@ pub struct Residents {
     /// What of them is not known, as text to be shown.
     pub notes: Vec<String>,
     /// Why the kubelet does not start again from files that do not decide, as text to be shown.
-    not_again: Option<String>,
+    pub not_again: Option<String>,
     /// Pods that may have lost a part of what they hold.
     pub quarantined: BTreeSet<PodUid>,
 }

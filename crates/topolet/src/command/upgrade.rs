@@ -132,7 +132,11 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     let claims = claims_notice(&asked.pods);
     let outcome = match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if upgrade.changes_anything() || claims.is_some() => Outcome::SomethingWrong,
+        Wholeness::Whole
+            if upgrade.changes_anything() || claims.is_some() || running.is_not_started_again =>
+        {
+            Outcome::SomethingWrong
+        }
         Wholeness::Whole => Outcome::Done,
     };
     let checked = Checked {
@@ -231,6 +235,8 @@ struct Running {
     pods: Vec<Pod>,
     identity: Option<Identity>,
     notes: Vec<String>,
+    /// Whether no kubelet starts beside the files of what pods were admitted with.
+    is_not_started_again: bool,
 }
 
 impl Running {
@@ -277,7 +283,9 @@ impl Running {
             ));
         }
         let identity = node.node.identity().cloned();
-        Ok(Self { folder: resident.map(|resident| resident.folder), pods, identity, notes })
+        let is_not_started_again = residents.not_again.is_some() && !arguments.drained;
+        let folder = resident.map(|resident| resident.folder);
+        Ok(Self { folder, pods, identity, notes, is_not_started_again })
     }
 }
 
