@@ -43,6 +43,8 @@ pub struct FewPages {
     pub resource: ResourceName,
     /// How many bytes are asked for.
     pub asked: u64,
+    /// How many bytes other containers ask for that have their CPUs on these nodes alone.
+    pub others: u64,
     /// How many bytes the nodes have in all.
     pub there: u64,
     /// The nodes of its CPUs.
@@ -51,9 +53,13 @@ pub struct FewPages {
 
 impl fmt::Display for FewPages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, asked, there, nodes } = self;
+        let Self { resource, asked, others, there, nodes } = self;
         let (asked, there) = (Amount::Bytes(*asked), Amount::Bytes(*there));
-        write!(f, "NUMA {nodes} of its CPUs has {there} of {resource} in all, and it asks for {asked}")
+        write!(f, "NUMA {nodes} of its CPUs has {there} of {resource} in all, and it asks for {asked}")?;
+        if *others > 0 {
+            write!(f, " beside {} of other containers with CPUs there", Amount::Bytes(*others))?;
+        }
+        Ok(())
     }
 }
 
@@ -62,7 +68,7 @@ pub(crate) fn few_pages(f: &mut fmt::Formatter<'_>, few: &[FewPages]) -> fmt::Re
     let few: Vec<&FewPages> = few.iter().collect();
     write!(
         f,
-        "memoryManagerPolicy is None, so huge pages are bound to no NUMA node: {}; the others come from elsewhere, or there \
+        "memoryManagerPolicy is None, so huge pages are bound to no NUMA node: {}; those that are missing come from elsewhere, or there \
          are none where it may allocate them",
         joined(&few, "; ")
     )

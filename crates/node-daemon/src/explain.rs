@@ -54,7 +54,7 @@ pub(super) fn one(
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
     let mut report = Report::of(&facts, &attempt.verdict, &replies);
-    node.remark(pod, &mut report);
+    node.remark(before, pod, &mut report);
     let admitted = report.is_placed().then_some(attempt);
     let deferral = now
         .filter(|_| report.refusal().is_some())

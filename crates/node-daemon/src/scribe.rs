@@ -82,7 +82,7 @@ fn written_up(shared: &Shared, decided: &PodDecision) -> Report {
     shared.note_demands(pod);
     let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, advice: ADVICE };
     let mut report = Report::of(&facts, verdict, &Replies::default());
-    shared.node.remark(pod, &mut report);
+    shared.node.remark(before, pod, &mut report);
     report
 }
 

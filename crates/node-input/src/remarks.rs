@@ -7,13 +7,14 @@ use admission_report::{BesideHint, ContainerReport, FewPages, Note, Remark, Repo
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use pod_spec::{ContainerName, Pod, ResourceName};
+use topology_admission::Ledger;
 use topology_model::NodeIds;
 
 use crate::node::LoadedNode;
 
 impl LoadedNode {
-    /// Adds such remarks to the report on a pod.
-    pub fn remark(&self, pod: &Pod, report: &mut Report) {
+    /// Adds such remarks to the report on a pod that came to what `before` holds.
+    pub fn remark(&self, before: &Ledger, pod: &Pod, report: &mut Report) {
         let mut notes = self.claims_of_cpus(pod);
         if report.is_placed() {
             let containers = report.containers();
@@ -21,7 +22,7 @@ impl LoadedNode {
             let own = containers.iter().filter_map(|own| own.exclusive_cpus.as_ref());
             let own = own.fold(CpuSet::new(), |sum, cpus| &sum | cpus);
             notes.extend(containers.iter().filter_map(|container| self.part_of_core(container, &own)));
-            notes.extend(self.few_pages(pod, containers));
+            notes.extend(self.few_pages(before, pod, containers));
         }
         report.notes.extend(notes);
     }
@@ -71,8 +72,9 @@ impl LoadedNode {
         (!part.is_empty()).then(|| note(container, Remark::PartOfCore { part, rest }))
     }
 
-    /// Huge pages that nobody binds, of which the NUMA nodes of the pod's CPUs have fewer than it asks for.
-    fn few_pages(&self, pod: &Pod, containers: &[ContainerReport]) -> Option<Note> {
+    /// Huge pages that nobody binds, of which the NUMA nodes of the pod's CPUs have fewer than it and those that have their CPUs
+    /// there ask for.
+    fn few_pages(&self, before: &Ledger, pod: &Pod, containers: &[ContainerReport]) -> Option<Note> {
         if self.node.memory().is_some() {
             return None;
         }
@@ -83,9 +85,12 @@ impl LoadedNode {
             let few = pages.filter_map(|(resource, asked)| {
                 let asked = u64::try_from(asked.value()).unwrap_or(0);
                 let there = self.pages_on(resource, cpu_nodes);
-                (there < asked).then(|| FewPages {
+                let here = self.asked_on(before, pod, containers, cpu_nodes, resource);
+                let others = here.saturating_sub(asked);
+                (asked > 0 && there < here).then(|| FewPages {
                     resource: resource.clone(),
                     asked,
+                    others,
                     there,
                     nodes: cpu_nodes.clone(),
                 })
@@ -96,6 +101,31 @@ impl LoadedNode {
         let (containers, few): (Vec<ContainerName>, Vec<Vec<FewPages>>) = each.unzip();
         let few: Vec<FewPages> = few.into_iter().flatten().collect();
         (!few.is_empty()).then(|| Note { containers, remark: Remark::FewPages(few) })
+    }
+
+    /// How many bytes of `resource` the containers ask for that have their CPUs on these nodes alone: those of `pod`, placed as
+    /// `containers` says, and those in `before`.
+    fn asked_on(
+        &self,
+        before: &Ledger,
+        pod: &Pod,
+        containers: &[ContainerReport],
+        nodes: &NodeIds,
+        resource: &ResourceName,
+    ) -> u64 {
+        let here = self.cpus.nodes().filter(|(id, _)| nodes.iter().any(|node| node == *id));
+        let here = here.fold(CpuSet::new(), |sum, (_, cpus)| &sum | cpus);
+        let own = containers.iter().filter_map(|placed| {
+            let cpus = placed.exclusive_cpus.as_ref()?;
+            cpus.is_subset(&here).then(|| pod.container(&placed.name)).flatten()
+        });
+        let others = before.pods().filter(|other| other.uid != pod.uid).flat_map(|other| {
+            let held = before.cpus().into_iter().flat_map(|held| held.of_pod(&other.uid));
+            let here = held.filter(|(_, cpus)| cpus.is_subset(&here));
+            here.filter_map(|(name, _)| other.container(name))
+        });
+        let asked = own.chain(others).filter_map(|container| container.requests.get(resource));
+        asked.map(|asked| u64::try_from(asked.value()).unwrap_or(0)).fold(0, u64::saturating_add)
     }
 
     /// How many bytes of huge pages of a size NUMA nodes have in all.

@@ -51,7 +51,7 @@ pub(crate) fn report(
             bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
         }
     };
-    node.remark(pod, &mut report);
+    node.remark(before, pod, &mut report);
     let owner = asked.owners.get(&pod.uid).map(ToString::to_string);
     let mut report = Report { owner, ..report };
     if let Some(said) = asked.refused.get(&pod.uid) {
