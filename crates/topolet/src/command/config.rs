@@ -269,20 +269,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         return Ok(outcome(is_wrong));
     }
     let snippet = snippet(&read, given, &proposal, &changes, &view)?;
-    let held_back = held_back(&read.config, &proposal, &view, target);
-    let left_out = left_out(&read.config, &proposal, &view, target);
-    let is_found = |why: &str| findings.iter().any(|finding| why.ends_with(finding.text.as_str()));
-    let left_out =
-        left_out.iter().filter(|note| !matches!(note, Note::OptionLeftOut { why, .. } if is_found(why)));
-    // What a finding says of the configuration needs not be said of the proposal again.
-    let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
-    let of_proposal = notes(&proposal, &view, target);
-    let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
-    let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
-    let mut notes: Vec<String> =
-        held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
-    notes.extend(read.written_over(&proposal).filter(|_| !changes.is_empty()));
-    notes.extend(state.iter().flat_map(|state| state.notes(&changes)));
+    let notes = notes_on(&read, &proposal, &changes, &findings, &view, target, state.as_ref());
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),
@@ -302,6 +289,33 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))
+}
+
+/// What the user of a proposal has to know beside its changes and `findings`.
+fn notes_on(
+    read: &ReadConfiguration,
+    proposal: &KubeletConfiguration,
+    changes: &[Change],
+    findings: &[Finding],
+    view: &KubeletView,
+    target: DecidedBy,
+    state: Option<&StateBeside>,
+) -> Vec<String> {
+    let held_back = held_back(&read.config, proposal, view, target);
+    let left_out = left_out(&read.config, proposal, view, target);
+    let is_found = |why: &str| findings.iter().any(|finding| why.ends_with(finding.text.as_str()));
+    let left_out =
+        left_out.iter().filter(|note| !matches!(note, Note::OptionLeftOut { why, .. } if is_found(why)));
+    // What a finding says of the configuration needs not be said of the proposal again.
+    let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text == hazard.to_string()));
+    let of_proposal = notes(proposal, view, target);
+    let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
+    let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
+    let mut notes: Vec<String> =
+        held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
+    notes.extend(read.written_over(proposal).filter(|_| !changes.is_empty()));
+    notes.extend(state.iter().flat_map(|state| state.notes(changes)));
+    notes
 }
 
 /// What is wrong with a configuration whose text is `text`, and with the state beside it, the worst first.
