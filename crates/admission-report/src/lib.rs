@@ -44,6 +44,7 @@ mod moves;
 mod container;
 mod claims;
 mod unchecked;
+mod undecided;
 mod unit;
 mod merge;
 mod chosen;
@@ -88,6 +89,7 @@ pub use resize::{LargestSize, NodeOfResize, ResizeRefusal, ResizeReport, Resized
 pub use resource::Resource;
 pub use room::{NodeRoom, ResourceRoom};
 pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
+pub use undecided::{Undecided, UnlistedDevices};
 pub use unit::{Cell, Closed, NodeCell, ResourceReport, UnitReport};
 pub use unread_bytes::UnreadBytes;
 

@@ -23,6 +23,7 @@ use crate::json;
 use crate::kubelet_refusal::{KubeletRefusal, KubeletSaid};
 use crate::note::{Note, Remark};
 use crate::refusal::Refusal;
+use crate::undecided::{Undecided, UnlistedDevices};
 use crate::unit::UnitReport;
 
 /// A decision on one pod.
@@ -57,8 +58,8 @@ pub enum Conclusion {
     Refused(Refusal),
     /// It waits for device plugins that are not back yet.
     Deferred(Deferred),
-    /// A device plugin must be asked first.
-    Undecided,
+    /// Too little is known to decide.
+    Undecided(Undecided),
     /// The kubelet does not simply admit or refuse it.
     Fated(Fated),
 }
@@ -72,7 +73,7 @@ impl Conclusion {
             Self::WithoutClaims(..) => "withoutClaims",
             Self::Refused(_) => "refused",
             Self::Deferred(_) => "deferred",
-            Self::Undecided => "undecided",
+            Self::Undecided(_) => "undecided",
             Self::Fated(_) => "fate",
         }
     }
@@ -100,9 +101,13 @@ impl Report {
     #[must_use]
     pub fn admitted(facts: &Facts<'_>, placement: &Placement) -> Self {
         let containers = placement.containers.iter().map(|placed| ContainerReport::new(facts, placed));
+        let (containers, resources) = (containers.collect(), facts.unlisted());
         let conclusion = match UndecidedClaims::of(facts.pod) {
-            None => Conclusion::Admitted(containers.collect()),
-            Some(claims) => Conclusion::WithoutClaims(containers.collect(), claims),
+            _ if !resources.is_empty() => {
+                Conclusion::Undecided(Undecided::Devices(UnlistedDevices { resources, containers }))
+            }
+            None => Conclusion::Admitted(containers),
+            Some(claims) => Conclusion::WithoutClaims(containers, claims),
         };
         Self { conclusion, notes: facts.notes(placement), ..Self::undecided(facts) }
     }
@@ -123,7 +128,7 @@ impl Report {
             kubelet_said: None,
             qos_class: facts.pod.qos_class(facts.pod_rules()),
             rules: ChosenRules::of(facts),
-            conclusion: Conclusion::Undecided,
+            conclusion: Conclusion::Undecided(Undecided::Plugin),
             units: facts.trace.units.iter().map(|unit| UnitReport::new(facts, unit)).collect(),
             notes: Vec::new(),
         }
@@ -135,10 +140,16 @@ impl Report {
         matches!(self.conclusion, Conclusion::Admitted(_))
     }
 
-    /// Whether the managers have given it what it asks of them: it is admitted, be it without its claims.
+    /// Whether the managers have given it what it asks of them: it is admitted, be it without its claims or if there are as many
+    /// devices as it takes.
     #[must_use]
     pub const fn is_placed(&self) -> bool {
-        matches!(self.conclusion, Conclusion::Admitted(_) | Conclusion::WithoutClaims(..))
+        matches!(
+            self.conclusion,
+            Conclusion::Admitted(_)
+                | Conclusion::WithoutClaims(..)
+                | Conclusion::Undecided(Undecided::Devices(_))
+        )
     }
 
     /// The claims that were not decided on; `None`: it has none, or is not admitted.
@@ -202,6 +213,7 @@ impl Report {
         };
         match conclusion {
             Conclusion::Admitted(containers) | Conclusion::WithoutClaims(containers, _) => containers,
+            Conclusion::Undecided(Undecided::Devices(unlisted)) => &unlisted.containers,
             _ => &[],
         }
     }
@@ -260,7 +272,10 @@ impl fmt::Display for Report {
                 refusal.alternatives.iter().try_for_each(|fits| write!(f, "\n  would fit: {fits}"))?;
             }
             Conclusion::Deferred(deferred) => write!(f, "deferred: {deferred}")?,
-            Conclusion::Undecided => f.write_str("a device plugin must be asked first")?,
+            Conclusion::Undecided(why) => {
+                write!(f, "{why}")?;
+                self.containers().iter().try_for_each(|container| write!(f, "\n  {container}"))?;
+            }
             Conclusion::Fated(fated) => {
                 write!(f, "{fated}")?;
                 self.containers().iter().try_for_each(|container| write!(f, "\n  {container}"))?;

@@ -49,7 +49,7 @@ impl Facts<'_> {
     }
 
     /// Resources that containers ask for, in order, each once.
-    fn asked(&self) -> Vec<&ResourceName> {
+    pub(crate) fn asked(&self) -> Vec<&ResourceName> {
         let limits = self.pod.containers.iter().flat_map(|container| container.limits.iter());
         let mut asked: Vec<&ResourceName> =
             limits.filter(|(_, amount)| !amount.is_zero()).map(|(resource, _)| resource).collect();

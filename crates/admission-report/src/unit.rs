@@ -61,7 +61,8 @@ pub struct ResourceReport {
     pub resource: Resource,
     /// CPUs, bytes or devices.
     pub asked: u64,
-    /// What each node has, by ascending id.
+    /// What each node has, by ascending id; JSON leaves out nodes without devices where these are near no node.
+    #[serde(serialize_with = "json::nodes")]
     pub nodes: Vec<NodeCell>,
     /// Devices that are near several nodes at once, or near none; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]

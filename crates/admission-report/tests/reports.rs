@@ -329,7 +329,7 @@ fn a_plugin_that_is_gone_is_the_reason_and_whether_waiting_helps_is_open() {
     assert_eq!((refusal.outlook(), refusal.on_empty_node), (None, OnEmptyNode::Unknown));
     // A plugin that runs has to be asked.
     let open = last(&node, with_nic(&node, Life::Running), &[ask]);
-    assert!(matches!(open.conclusion, Conclusion::Undecided), "{open}");
+    assert!(matches!(open.conclusion, Conclusion::Undecided(_)), "{open}");
     let json = serde_json::to_value(&open).unwrap();
     assert_eq!((&json["admitted"], json.get("refusal")), (&false.into(), None));
 }

@@ -261,7 +261,7 @@ impl Serving<'_> {
     ) -> Result<AllocateReply, Stop> {
         let refused = match endpoint {
             None => AllocateError::UnknownPlugin(resource.clone()),
-            Some(Endpoint::Given) => return Ok(AllocateReply::default()),
+            Some(Endpoint::Given | Endpoint::Checkpoint) => return Ok(AllocateReply::default()),
             Some(plugin) => match plugin.check(resource).map(|()| self.reply(resource, devices)) {
                 Err(stopped) => AllocateError::Allocate(stopped),
                 Ok(Err(question)) => return Err(Stop::Ask(question)),

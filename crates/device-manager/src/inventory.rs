@@ -40,6 +40,9 @@ pub struct PluginOptions {
 pub enum Endpoint {
     /// Nobody is asked: a given inventory. Never goes away.
     Given,
+    /// Only the checkpoint of a kubelet that runs names them: their NUMA nodes and their health are not known. Nobody is
+    /// asked, and they never go away.
+    Checkpoint,
     /// A plugin.
     Plugin {
         /// What it wants to be asked; `None` from a restart until it registers again: then it is asked less.
@@ -115,10 +118,29 @@ impl Inventory {
         resource: impl Into<ResourceName>,
         devices: impl IntoIterator<Item = Device>,
     ) -> Self {
-        let resource = resource.into();
-        self.set_endpoint(&resource, Endpoint::Given);
-        self.list(&resource, devices);
+        self.give(resource.into(), Endpoint::Given, devices);
         self
+    }
+
+    /// With these devices, of which a kubelet's checkpoint names the ids. Replaces what there was of the resource.
+    #[must_use]
+    pub fn with_unlisted(
+        mut self,
+        resource: impl Into<ResourceName>,
+        devices: impl IntoIterator<Item = Device>,
+    ) -> Self {
+        self.give(resource.into(), Endpoint::Checkpoint, devices);
+        self
+    }
+
+    fn give(
+        &mut self,
+        resource: ResourceName,
+        endpoint: Endpoint,
+        devices: impl IntoIterator<Item = Device>,
+    ) {
+        self.set_endpoint(&resource, endpoint);
+        self.list(&resource, devices);
     }
 
     /// The same devices on a machine with other nodes.
@@ -310,7 +332,7 @@ impl Stock {
             Some(Endpoint::Plugin { life: Life::Stopped(since), .. }) => {
                 now.0.saturating_sub(since.0) > GRACE_PERIOD
             }
-            Some(Endpoint::Given | Endpoint::Plugin { .. }) => false,
+            Some(Endpoint::Given | Endpoint::Checkpoint | Endpoint::Plugin { .. }) => false,
         }
     }
 
@@ -325,14 +347,14 @@ impl Endpoint {
     pub(crate) fn check(self, resource: &ResourceName) -> Result<(), PluginError> {
         match self {
             Self::Plugin { life: Life::Stopped(_), .. } => Err(PluginError::Stopped(resource.clone())),
-            Self::Given | Self::Plugin { .. } => Ok(()),
+            Self::Given | Self::Checkpoint | Self::Plugin { .. } => Ok(()),
         }
     }
 
     pub(crate) fn options(self) -> PluginOptions {
         match self {
             Self::Plugin { options, .. } => options.unwrap_or_default(),
-            Self::Given => PluginOptions::default(),
+            Self::Given | Self::Checkpoint => PluginOptions::default(),
         }
     }
 }

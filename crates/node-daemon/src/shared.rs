@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Once};
 
-use admission_report::{ContainerReport, Refusal, Report};
+use admission_report::{Conclusion, ContainerReport, Refusal, Report};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use cgroup_cpuset::Cgroups;
 use cpuset::CpuSet;
@@ -373,8 +373,12 @@ impl LoggedDecision {
             }
             (_, None) => {
                 let held = holdings(self.report.containers());
-                let claims = self.report.undecided_claims();
-                let message = claims.map_or(held.clone(), |claims| format!("{claims}; {held}"));
+                let open = match &self.report.conclusion {
+                    Conclusion::WithoutClaims(_, claims) => Some(claims.to_string()),
+                    Conclusion::Undecided(why) => Some(why.to_string()),
+                    _ => None,
+                };
+                let message = open.map_or_else(|| held.clone(), |open| format!("{open}; {held}"));
                 (Kind::Normal, reason::ADMITTED.to_owned(), message)
             }
         }

@@ -87,7 +87,8 @@ impl Gathering<'_> {
             (Some(_), _) => DecidedBy::Topolet,
             (None, packed) => packed.map(|packed| packed.decided_by).unwrap_or_default(),
         };
-        let contents = Contents { config, own_config, decided_by, state, pods, devices };
+        let running = self.packed.map(|packed| packed.running).unwrap_or_default();
+        let contents = Contents { config, own_config, decided_by, running, state, pods, devices };
         Ok(Gathered { contents, told: self.told })
     }
 

@@ -7,6 +7,7 @@ mod other_rules;
 mod fates;
 mod ways_out;
 mod machine;
+mod counted;
 mod load;
 mod memory;
 mod hugepages;
@@ -26,6 +27,7 @@ mod this_node;
 #[cfg(feature = "pods-api")]
 mod told;
 mod residents;
+mod unlisted;
 mod resume;
 mod implied;
 mod other_machine;
@@ -59,7 +61,7 @@ pub use node::{
     configuration_to_check, inventory_of, options_of,
 };
 pub use other_rules::OtherRules;
-pub use packed::{Contents, Gap, Packed, Packing, Source};
+pub use packed::{Contents, Gap, Packed, Packing, Running, Source};
 pub use pod_names::{
     OWN, POD_LOGS, from_path as pod_names_of, of_logs as pod_names_of_logs, of_state as pod_names_of_state,
     read as pod_names,

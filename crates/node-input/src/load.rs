@@ -33,12 +33,14 @@ impl LoadedMachine {
     /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
     /// a machine is mounted, what its kubelet keeps there.
     pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
-        Ok(Self::load(source)?.with_its_kubelet(&source.machine))
+        let machine = Self::load(source)?.with_its_kubelet(&source.machine);
+        let is_replaced = source.memory.is_some() || source.hugepages.is_some();
+        Ok(if is_replaced { machine } else { machine.counted_by_its_kubelet() })
     }
 
     /// The same by name alone.
     pub fn named_node(name: &str) -> anyhow::Result<Self> {
-        Ok(Self::named(name)?.with_its_kubelet(name))
+        Ok(Self::named(name)?.with_its_kubelet(name).counted_by_its_kubelet())
     }
 
     fn with_its_kubelet(self, name: &str) -> Self {

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use topology_discovery::{Problem, Substitute, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
+use crate::counted::Counted;
 use crate::files;
 use crate::packed::{Gap, Packed};
 
@@ -19,6 +20,7 @@ pub const LIVE: &str = "live";
 pub(crate) const THIS: &str = "this machine";
 
 /// A machine that has been read.
+#[derive(Clone)]
 pub struct LoadedMachine {
     /// As it is shown.
     pub name: String,
@@ -32,6 +34,8 @@ pub struct LoadedMachine {
     pub given: Vec<String>,
     /// What a node file says beside the machine.
     pub packed: Option<Arc<Packed>>,
+    /// As its kubelet counts it, where it runs and the machine has changed since its start.
+    pub(crate) counted: Option<Counted>,
 }
 
 /// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
@@ -60,7 +64,7 @@ impl LoadedMachine {
         machine: Option<Machine>,
         problems: Vec<Problem>,
     ) -> Self {
-        Self { name, info, machine, problems, given: Vec::new(), packed: None }
+        Self { name, info, machine, problems, given: Vec::new(), packed: None, counted: None }
     }
 
     /// Whether it is one of the machines that are part of the program.

@@ -19,6 +19,7 @@ use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
+use crate::counted::NextStart;
 use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
 use crate::kubelet_version::NamedBy;
@@ -41,6 +42,8 @@ pub struct LoadedNode {
     pub cpus: CpuTable,
     /// Its devices.
     pub inventory: Inventory,
+    /// Whether something lists its devices: an inventory file, or the kubelet.
+    pub(crate) has_device_list: bool,
     /// What it is called, and by which policies it decides.
     pub line: NodeLine,
     /// What in the files that were read is without effect or not known.
@@ -52,6 +55,8 @@ pub struct LoadedNode {
     pub assumed: Option<String>,
     /// That the Node object is evidently another machine's, as text to be shown.
     pub(crate) other_machine: Option<String>,
+    /// What the next start of its kubelet meets, where the machine has changed since the last one.
+    pub(crate) next_start: Option<Arc<NextStart>>,
     /// Whether the configuration was given or found.
     pub(crate) is_configured: bool,
     /// Why a kubelet does not start where this goes on, as text to be shown.
@@ -142,10 +147,11 @@ impl Keeping {
 }
 
 impl LoadedNode {
-    /// The notes that come first in an answer, as text: the configuration that is assumed, and that the Node object is another
-    /// machine's.
+    /// The notes that come first in an answer, as text: the configuration that is assumed, that the Node object is another
+    /// machine's, and that the machine has changed since its kubelet started.
     pub fn first_notes(&self) -> impl Iterator<Item = String> + '_ {
-        self.assumed.iter().chain(&self.other_machine).cloned()
+        let changed = self.next_start.iter().map(|next| &next.note);
+        self.assumed.iter().chain(&self.other_machine).chain(changed).cloned()
     }
 
     /// Why what runs here is not known, as text to be shown.
@@ -249,8 +255,16 @@ impl LoadedNode {
         devices: Option<DeviceText>,
         change: impl FnOnce(&mut KubeletConfiguration),
     ) -> anyhow::Result<Self> {
-        let compat = Compat::from(decided_by(machine, rules)?);
-        Self::with(machine, rules, devices, compat, change)
+        let decided_by = decided_by(machine, rules)?;
+        let compat = Compat::from(decided_by);
+        match machine.as_counted() {
+            Some((as_counted, counted)) if decided_by == DecidedBy::Kubelet => {
+                let mut node = Self::with(&as_counted, rules, devices, compat, change)?;
+                node.next_start = Some(Arc::new(NextStart::of(machine, counted, &node)));
+                Ok(node)
+            }
+            _ => Self::with(machine, rules, devices, compat, change),
+        }
     }
 
     /// The same, as much the kubelet as `compat` says.
@@ -292,8 +306,9 @@ impl LoadedNode {
         change(&mut config);
         refuse_invalid(&config, &name)?;
         warnings.extend(memory::must_be_known_by(machine, &config)?.map(InputWarning::Notice));
-        let listed = device_text(machine, devices.clone())
-            .map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
+        let text = device_text(machine, devices.clone());
+        let has_device_list = text.is_some();
+        let listed = text.map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
         let options = match decided_by {
@@ -332,11 +347,13 @@ impl LoadedNode {
             node,
             cpus,
             inventory,
+            has_device_list,
             line,
             warnings,
             hazards,
             assumed,
             other_machine: None,
+            next_start: None,
             is_configured,
             kubelet_stops,
             keeping,

@@ -50,6 +50,9 @@ struct Head {
     /// The program that decides on the node; absent: not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     decided_by: Option<String>,
+    /// Whether a kubelet ran; absent: not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kubelet_runs: Option<bool>,
     /// Which files there are in the folder `node`; one that a reader does not know may change decisions.
     files: Vec<String>,
 }
@@ -70,11 +73,43 @@ pub struct Contents {
     pub own_config: Option<String>,
     /// The program that decides there.
     pub decided_by: DecidedBy,
+    /// Whether its kubelet ran.
+    pub running: Running,
     /// The kubelet's files.
     pub state: Option<StateFolder>,
     /// Which pods there are.
     pub pods: PodNames,
     pub(crate) devices: Devices,
+}
+
+/// Whether the kubelet of a node runs. One that runs goes on with what its machine had when it started.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Running {
+    /// It does.
+    Yes,
+    /// None runs.
+    No,
+    /// It is not known.
+    #[default]
+    NotKnown,
+}
+
+impl Running {
+    const fn known(self) -> Option<bool> {
+        match self {
+            Self::Yes => Some(true),
+            Self::No => Some(false),
+            Self::NotKnown => None,
+        }
+    }
+
+    const fn of(known: Option<bool>) -> Self {
+        match known {
+            Some(true) => Self::Yes,
+            Some(false) => Self::No,
+            None => Self::NotKnown,
+        }
+    }
 }
 
 /// Where the parts of a node come from.
@@ -119,6 +154,8 @@ pub struct Packed {
     pub own_config: Option<Vec<u8>>,
     /// The program that decides there.
     pub decided_by: DecidedBy,
+    /// Whether its kubelet runs.
+    pub running: Running,
     /// The kubelet's files; `None`: there are none.
     pub state: Option<StateFolder>,
     /// Which pods there are.
@@ -192,6 +229,7 @@ impl Contents {
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
             rules_of: RELEASE.to_owned(),
             decided_by: Some(self.decided_by.name().to_owned()),
+            kubelet_runs: self.running.known(),
             files: files.iter().map(|(path, _)| path.clone()).collect(),
         };
         files.push((HEAD.to_owned(), serde_json::to_vec_pretty(&head)?));
@@ -330,6 +368,7 @@ impl Packed {
             config: content(CONFIG)?,
             own_config,
             decided_by,
+            running: Running::of(head.kubelet_runs),
             state: (!state.is_empty()).then_some(state),
             pods,
             devices: content(DEVICES)?,

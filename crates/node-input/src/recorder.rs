@@ -10,7 +10,7 @@ use topology_discovery::Capture;
 use crate::files;
 use crate::machine::{LoadedMachine, files_of};
 use crate::node::{LoadedNode, decided_by};
-use crate::packed::{Contents, Devices};
+use crate::packed::{Contents, Devices, Running};
 use crate::sources::{IdentitySource, MachineSource, RulesSource};
 
 /// Makes node files of one node.
@@ -71,6 +71,8 @@ impl NodeRecorder {
             config: Some(self.config.clone()),
             own_config: self.own_config.clone(),
             decided_by: self.decided_by,
+            // It is made beside a kubelet that decides.
+            running: if self.decided_by == DecidedBy::Kubelet { Running::Yes } else { Running::NotKnown },
             state: (!state.is_empty()).then_some(state),
             pods,
             devices,

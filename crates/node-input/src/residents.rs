@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use k8s_quantity::{Amount, Format, Quantity};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
+use device_manager::{DeviceId, Endpoint};
 use node_state::{PodNames, Quarantine, StateFolder};
 use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
@@ -70,7 +71,11 @@ impl LoadedNode {
     pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
         match given.of_node(self.packed.as_deref())? {
             Some(resident) => Residents::new(self, given, &resident),
-            None if given.empty => Ok(Residents::none(self)),
+            None if given.empty => {
+                let own = self.packed.as_deref().and_then(|packed| packed.state.as_ref());
+                let with_unlisted = own.and_then(|folder| self.with_unlisted_devices(folder));
+                Ok(Residents::none(with_unlisted.as_ref().unwrap_or(self)))
+            }
             None => match self.why_unknown() {
                 none if none.is_empty() => Ok(Residents::none(self)),
                 notes => Ok(Residents::unknown(self, notes)),
@@ -160,6 +165,8 @@ impl Residents {
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
         let Resident { folder, names, from, names_from, root } = resident;
+        let with_unlisted = if given.state.is_none() { node.with_unlisted_devices(folder) } else { None };
+        let node = with_unlisted.as_ref().unwrap_or(node);
         // What a kubelet with another configuration does is not known.
         let restored = ledger(folder, node, names).map_err(|error| {
             if node.is_configured {
@@ -184,6 +191,7 @@ impl Residents {
         let named = names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
         let line = Some(format!("beside {count} {pods} of {from}{named}{way_out}"));
         let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
+        notes.extend(node.inventory.registered().filter_map(|resource| unlisted(node, folder, resource)));
         notes.extend(plugins_away(node, folder).into_iter().map(|(resource, count)| {
             let devices = if count == 1 { "1 device".to_owned() } else { format!("{count} devices") };
             format!(
@@ -200,7 +208,8 @@ impl Residents {
             None => Quarantine::default(),
         };
         let quarantined = quarantine.pods.keys().map(|uid| PodUid::new(uid)).collect();
-        let not_again = node.pods_files_refused(folder).map(|why| {
+        let next_start = node.next_start.as_ref().and_then(|next| next.refused(folder, names));
+        let not_again = node.pods_files_refused(folder).or(next_start).map(|why| {
             format!(
                 "the kubelet does not start again from these files: {why}; 'topolet state check' says more"
             )
@@ -232,6 +241,24 @@ fn devices_lost(folder: &StateFolder) -> Option<String> {
             StateFile::Device.path()
         )
     })
+}
+
+/// That only the kubelet's checkpoint names the devices of a resource; `None`: something lists them.
+fn unlisted(node: &LoadedNode, folder: &StateFolder, resource: &ResourceName) -> Option<String> {
+    if node.inventory.endpoint(resource) != Some(Endpoint::Checkpoint) {
+        return None;
+    }
+    let devices: BTreeSet<&DeviceId> = node.inventory.devices(resource).map(|device| &device.id).collect();
+    let state = folder.device.as_deref().map(DeviceFile::read)?.state;
+    let held = node_state::files::devices(&state);
+    let held = held.iter().filter(|(_, _, of, _)| *of == resource).flat_map(|(.., held)| held.devices());
+    let held = held.collect::<BTreeSet<_>>().len();
+    let count = devices.len();
+    let (devices, are) = if count == 1 { ("device", "is") } else { ("devices", "are") };
+    Some(format!(
+        "{resource}: {count} {devices} by the kubelet's checkpoint, of which {held} {are} held; nothing else lists them. --devices \
+         takes what the kubelet's podresources answers have"
+    ))
 }
 
 /// How many devices plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.

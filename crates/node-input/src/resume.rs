@@ -9,7 +9,7 @@ use device_manager::Moment;
 use k8s_quantity::{Format, Quantity};
 use node_state::{PodNames, Start, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceList, ResourceName, Role};
-use topology_admission::{Ledger, RunningPods};
+use topology_admission::{Ledger, Node, RunningPods};
 
 use crate::node::LoadedNode;
 
@@ -49,6 +49,16 @@ pub(crate) fn running(
     names: &PodNames,
 ) -> Option<(Vec<Arc<Pod>>, Requests)> {
     Some(residents(holders(&folder.strict(&node.node).ok()?), names))
+}
+
+/// Why a kubelet does not start from the files; `None`: it does.
+pub(crate) fn refused_by(folder: &StateFolder, node: &Node, names: &PodNames) -> Option<String> {
+    let start = match folder.strict(node) {
+        Ok(start) => start,
+        Err(error) => return Some(error.to_string()),
+    };
+    let (residents, _) = residents(holders(&start), names);
+    node.restore(start.stored, RunningPods::admitted(residents)).err().map(|error| error.to_string())
 }
 
 fn refused(error: &impl std::fmt::Display) -> anyhow::Error {

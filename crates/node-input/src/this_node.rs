@@ -10,7 +10,7 @@ use node_state::PodNames;
 
 use crate::folder::any_state_of;
 use crate::gather::CONFIGS;
-use crate::packed::{Gap, Packed, Source};
+use crate::packed::{Gap, Packed, Running, Source};
 use crate::pod_names::{OWN, POD_LOGS, of_logs};
 
 impl Packed {
@@ -50,6 +50,7 @@ impl Packed {
             config,
             own_config: None,
             decided_by: DecidedBy::Kubelet,
+            running: Running::NotKnown,
             state,
             pods,
             devices: None,

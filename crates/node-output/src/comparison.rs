@@ -147,7 +147,7 @@ impl PodOutcome {
             Conclusion::WithoutClaims(containers, _) => ("WithoutClaims".to_owned(), containers.as_slice()),
             Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
             Conclusion::Deferred(_) => ("Deferred".to_owned(), [].as_slice()),
-            Conclusion::Undecided => ("Undecided".to_owned(), [].as_slice()),
+            Conclusion::Undecided(_) => ("Undecided".to_owned(), [].as_slice()),
             Conclusion::Fated(fated) => (fated.fate.brief().to_owned(), [].as_slice()),
         };
         Self {

@@ -54,6 +54,10 @@ pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
         let given = if containers.is_empty() { String::new() } else { page.columns(pods.rows(), INDENT) };
         return verdict + &given;
     }
+    if let Conclusion::Undecided(why) = &pods.first.conclusion {
+        let verdict = page.wrapped(&format!("! {}   {why}", pods.name()), 4);
+        return verdict + &page.columns(pods.rows(), INDENT);
+    }
     let Conclusion::Refused(refusal) = &pods.first.conclusion else {
         let verdict = match pods.first.undecided_claims() {
             None => format!("{} {}   admitted\n", page.yes(), pods.name()),

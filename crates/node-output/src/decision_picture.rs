@@ -78,7 +78,7 @@ fn headline(report: &Report) -> String {
         Conclusion::Admitted(_) => format!("{pod} admitted"),
         Conclusion::WithoutClaims(_, claims) => format!("{pod} {claims}"),
         Conclusion::Deferred(deferred) => format!("{pod} deferred: {deferred}"),
-        Conclusion::Undecided => format!("{pod}: a device plugin must be asked first"),
+        Conclusion::Undecided(why) => format!("{pod}: {why}"),
         Conclusion::Fated(fated) => format!("{pod}: {fated}"),
         Conclusion::Refused(refusal) => {
             let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" · {name}"));

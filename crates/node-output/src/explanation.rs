@@ -1,6 +1,6 @@
 //! A decision with its whole way: every unit, what each node could give, what was answered, and how it was merged.
 
-use admission_report::{Conclusion, MergeReport, UnitReport};
+use admission_report::{Conclusion, MergeReport, Undecided, UnitReport};
 use terminal_text::Page;
 use topology_model::{NodeId, NodeIds};
 
@@ -26,7 +26,11 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
     for (at, unit) in report.units.iter().enumerate() {
         let is_last = at + 1 == many;
         let mark = match report.conclusion {
-            Conclusion::Refused(_) | Conclusion::Deferred(_) | Conclusion::Undecided if is_last => page.no(),
+            Conclusion::Refused(_) | Conclusion::Deferred(_) | Conclusion::Undecided(Undecided::Plugin)
+                if is_last =>
+            {
+                page.no()
+            }
             _ => page.yes(),
         };
         text.push_str(&self::unit(unit, mark, page));

@@ -23,7 +23,7 @@ pub struct Tally {
     /// It waits for a device plugin.
     #[serde(skip_serializing_if = "is_none")]
     deferred: usize,
-    /// A device plugin must be asked first.
+    /// Too little is known to decide.
     undecided: usize,
     /// A kubelet does not simply admit or refuse it: by what happens instead.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -46,7 +46,7 @@ impl Tally {
                 *self.refused.entry(refusal.reason.to_string()).or_default() += 1;
             }
             Conclusion::Deferred(_) => self.deferred += 1,
-            Conclusion::Undecided => self.undecided += 1,
+            Conclusion::Undecided(_) => self.undecided += 1,
             Conclusion::Fated(fated) => {
                 *self.fates.entry(fated.fate.kind()).or_default() += 1;
                 *self.fates_in_words.entry(fated.fate.brief()).or_default() += 1;
@@ -153,7 +153,7 @@ impl fmt::Display for Tally {
         fates_in_words.iter().try_for_each(|(words, count)| write!(f, ", {count} {words}"))?;
         match undecided {
             0 => Ok(()),
-            some => write!(f, ", {some} not decided: a device plugin must be asked first"),
+            some => write!(f, ", {some} not decided"),
         }
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         );
         check(
             &Tally { admitted: 1, not_pinned: 1, undecided: 1, ..Tally::default() },
-            "1 admitted, CPUs NOT pinned, none refused, 1 not decided: a device plugin must be asked first",
+            "1 admitted, CPUs NOT pinned, none refused, 1 not decided",
         );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use admission_report::{Alternative, Report};
+use admission_report::{Alternative, Conclusion, Report};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use bounded_http::Who;
@@ -97,9 +97,12 @@ impl<'a> Line<'a> {
                 (fated.fate.kind().to_owned(), Cow::from(fated.to_string()))
             }
             (None, Some(refusal)) => (refusal.reason.to_string(), Cow::from(&refusal.message)),
-            (None, None) => match report.undecided_claims() {
-                Some(claims) => ("WithoutClaims".to_owned(), Cow::from(claims.to_string())),
-                None => (String::new(), Cow::from("")),
+            (None, None) => match &report.conclusion {
+                Conclusion::WithoutClaims(_, claims) => {
+                    ("WithoutClaims".to_owned(), Cow::from(claims.to_string()))
+                }
+                Conclusion::Undecided(why) => ("Undecided".to_owned(), Cow::from(why.to_string())),
+                _ => (String::new(), Cow::from("")),
             },
         };
         let admitted = reason.is_empty();
