@@ -7,8 +7,6 @@ use serde::{Serialize, Serializer};
 use topology_admission::{OnEmptyNode, Search, Standing};
 use topology_model::NodeId;
 
-use crate::unit::NodeCell;
-
 pub(crate) fn text<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
@@ -50,12 +48,6 @@ pub(crate) fn role<S: Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 pub(crate) fn node<S: Serializer>(node: &NodeId, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(node.0)
-}
-
-/// The nodes; one that serves devices although it has none, since they are near no node, is left out.
-pub(crate) fn nodes<S: Serializer>(nodes: &[NodeCell], serializer: S) -> Result<S::Ok, S::Error> {
-    let is_shown = |node: &&NodeCell| node.standing != Standing::Fits || node.cell.allocatable > 0;
-    serializer.collect_seq(nodes.iter().filter(is_shown))
 }
 
 /// Whether the node alone could serve the resource.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use pod_spec::ContainerName;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use topology_admission::{self as admission, ResourceTrace, Standing, UnitName, UnitTrace};
 use topology_model::{NodeId, NodeIds};
 
@@ -53,20 +53,48 @@ pub struct UnitReport {
 }
 
 /// One resource of a unit.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct ResourceReport {
     /// Which.
     pub resource: Resource,
     /// CPUs, bytes or devices.
     pub asked: u64,
-    /// What each node has, by ascending id; JSON leaves out nodes without devices where these are near no node.
-    #[serde(serialize_with = "json::nodes")]
+    /// What each node has, by ascending id.
     pub nodes: Vec<NodeCell>,
     /// Devices that are near several nodes at once, or near none; `None` if there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Cell>,
+}
+
+/// One resource of a unit.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "ResourceReport"))]
+#[serde(rename_all = "camelCase")]
+struct ResourceFields<'a> {
+    /// Which.
+    resource: &'a Resource,
+    /// CPUs, bytes or devices.
+    asked: u64,
+    /// What each node has, by ascending id; of devices that are near several nodes or none only the nodes that have some.
+    nodes: Vec<&'a NodeCell>,
+    /// Devices that are near several nodes at once, or near none; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elsewhere: Option<&'a Cell>,
+}
+
+json::written_as!(ResourceReport, ResourceFields<'static>);
+
+impl Serialize for ResourceReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let is_shown = |node: &&NodeCell| self.elsewhere.is_none() || node.cell.allocatable > 0;
+        let fields = ResourceFields {
+            resource: &self.resource,
+            asked: self.asked,
+            nodes: self.nodes.iter().filter(is_shown).collect(),
+            elsewhere: self.elsewhere.as_ref(),
+        };
+        fields.serialize(serializer)
+    }
 }
 
 /// What one NUMA node has of a resource.
