@@ -91,6 +91,15 @@ fn or<'a>(field: Option<&'a String>, default: &'a str) -> &'a str {
 
 /// Settings by their types, for configurations that no file is read for.
 impl KubeletConfiguration {
+    /// What a kubelet without `--config` starts from: the defaults, but no hard eviction thresholds. The kubelet fills
+    /// those in where it reads that file ([`loadConfigFile`]).
+    ///
+    /// [`loadConfigFile`]: https://github.com/kubernetes/kubernetes/blob/v1.36.3/cmd/kubelet/app/server.go#L453
+    #[must_use]
+    pub fn without_file(rules: Rules) -> Self {
+        Self { rules, eviction_hard: Some(BTreeMap::new()), ..Self::default() }
+    }
+
     /// Sets `cpuManagerPolicy`.
     #[must_use]
     pub fn with_cpu_policy(self, policy: CpuPolicyName) -> Self {

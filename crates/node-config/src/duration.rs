@@ -99,6 +99,11 @@ fn part(text: &str) -> Result<(i128, &str), DurationError> {
     Ok((whole * unit + below * unit / scale, rest))
 }
 
+/// Whether `name` is a unit of time.
+pub(crate) fn is_unit(name: &str) -> bool {
+    UNITS.iter().any(|(unit, _)| *unit == name)
+}
+
 fn digits(text: &str) -> (&str, &str) {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)

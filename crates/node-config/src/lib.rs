@@ -22,6 +22,7 @@ mod allocatable;
 mod eviction;
 mod reporting;
 mod sysctl;
+mod flags;
 mod boolean;
 mod go_float;
 #[cfg(feature = "serde")]
@@ -38,6 +39,7 @@ pub use decided_by::DecidedBy;
 pub use device_links::{DeviceLinks, LinkRule};
 pub use duration::{Duration, DurationError};
 pub use eviction::{Eviction, EvictionError};
+pub use flags::{CsvError, DurationFault, FlagError, FlagFault, KubeletFlags};
 pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};
 pub use go_float::go_float;
 pub use kubelet_release::{

@@ -40,8 +40,13 @@ impl NodeReporting {
     /// configuration says how often that is, else every 5 minutes.
     #[must_use]
     pub fn status_report_period(&self) -> core::time::Duration {
+        self.report_frequency().span()
+    }
+
+    /// `nodeStatusReportFrequency` with its default.
+    pub(crate) fn report_frequency(&self) -> Duration {
         let own = written(self.node_status_report_frequency).or(written(self.node_status_update_frequency));
-        own.unwrap_or(Duration::from_seconds(300)).span()
+        own.unwrap_or(Duration::from_seconds(300))
     }
 
     /// How long the Lease is valid, by default 40 s.

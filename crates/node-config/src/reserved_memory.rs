@@ -61,6 +61,9 @@ impl ReservedMemoryFlagError {
             (FlagTexts::Misspelt, Self::Quantity(text)) => {
                 format!("failed to parse the quantatity, expected quantatity, got {text}")
             }
+            (FlagTexts::Misspelt, Self::AfterEmpty) => {
+                "no target (nil pointer to *[]MemoryReservation".to_owned()
+            }
             (FlagTexts::Misspelt | FlagTexts::Spelt, error) => error.to_string(),
         }
     }

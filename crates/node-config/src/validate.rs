@@ -21,7 +21,7 @@ use crate::{FeatureGates, Gate, KubeletConfiguration, Scope, TopologyPolicyName,
 /// One thing wrong with a configuration. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("invalid configuration: {0}")]
-pub struct Invalid(InvalidField);
+pub struct Invalid(pub(crate) InvalidField);
 
 impl Invalid {
     /// Which field, and what is the matter with it.

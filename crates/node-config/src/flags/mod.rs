@@ -1,0 +1,400 @@
+//! The command line of a kubelet, as far as it decides what its resource managers do.
+
+mod error;
+mod table;
+mod values;
+mod csv;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::iter::Peekable;
+
+pub use csv::CsvError;
+pub use error::{DurationFault, FlagError, FlagFault};
+
+use self::table::{Deciding, Flag, Form, Sets};
+use crate::{
+    CpuConfigError, Duration, Eviction, FeatureGates, Invalid, InvalidField, KubeletConfiguration,
+    MemoryConfigError, RegisteredTaint, ReservedMemoryFlag,
+};
+
+/// The command line of a kubelet, as far as it decides.
+///
+/// A kubelet reads its command line twice ([`NewKubeletCommand`]): for the paths of its files, and once more over the
+/// configuration of these files, so that a flag wins over a file. The rules are those of the kubelet's code:
+///
+/// - A flag that holds a map, a list or amounts of memory replaces what the file has, as a whole, even by nothing:
+///   `--eviction-hard=` leaves no threshold, and `mergeDefaultEvictionSettings` adds none to a flag. `--feature-gates`
+///   alone is merged with the file, gate by gate.
+/// - Of a flag with one value, the last one counts. The values of a flag with a map, a list or amounts of memory add
+///   up.
+/// - `--cpu-manager-policy-options` takes one option, in which a comma is part of the value; it has to be repeated.
+///   `--topology-manager-policy-options` and all other maps take several, separated by commas.
+/// - An empty value replaces the file's, too, after defaults were filled in: `--topology-manager-scope=` is an
+///   unknown scope, where the same in a file means the default. `--reserved-memory=` alone changes nothing.
+/// - Underscores in the name of a flag are dashes. A switch such as `--cgroups-per-qos` takes a value only after an
+///   equals sign. `--` ends the flags.
+/// - Without `--config` there are no hard eviction thresholds ([`KubeletConfiguration::without_file`]).
+///
+/// In the second reading the switches `--enable-load-reader`, `--log-cadvisor-usage` and `--storage-driver-secure` of
+/// cAdvisor take the next argument as their value, so that a flag behind them is lost.
+///
+/// The flags of releases 1.34 to 1.37 that decide are the same. `--experimental-allocatable-ignore-eviction`, which
+/// no file has, is one of them: pods can then have what hard eviction thresholds would keep.
+///
+/// A kubelet does not start with a flag that it does not know. Here such a flag is skipped, for it may be one of a
+/// distribution or of another release: [`unknown`](Self::unknown) has its name. The next argument is its value,
+/// unless the flag has an equals sign or the argument begins with a dash; this is how pflag, the kubelet's parser,
+/// skips flags where a program allows that. Values of flags that do not decide are not looked at, and none is kept.
+///
+/// [`NewKubeletCommand`]: https://github.com/kubernetes/kubernetes/blob/v1.36.3/cmd/kubelet/app/server.go
+///
+/// ```
+/// use node_config::{KubeletConfiguration, KubeletFlags};
+///
+/// let flags = KubeletFlags::parse(["--config", "/etc/kubelet.yaml", "--cpu_manager_policy=static", "--v=2"])?;
+/// assert_eq!(flags.config(), Some("/etc/kubelet.yaml"));
+///
+/// let file = KubeletConfiguration { max_pods: Some(250), ..KubeletConfiguration::default() };
+/// let config = flags.over(file)?;
+/// assert_eq!((config.cpu_policy(), config.pod_limit()), ("static", 250));
+/// # Ok::<(), node_config::FlagError>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct KubeletFlags {
+    settings: Settings,
+    /// `--feature-gates` in the first reading.
+    initial_gates: BTreeMap<String, bool>,
+    /// Names of flags that set fields of the configuration, in order of their first use.
+    overriding: Vec<&'static str>,
+    unknown: BTreeSet<String>,
+}
+
+/// Values of flags that decide; `None` where the flag is not there.
+#[derive(Clone, PartialEq, Debug, Default)]
+struct Settings {
+    config: Option<String>,
+    config_dir: Option<String>,
+    root_dir: Option<String>,
+    hostname_override: Option<String>,
+    pod_manifest_path: Option<String>,
+    ignore_eviction: Option<bool>,
+    cpu_manager_policy: Option<String>,
+    cpu_manager_policy_options: Option<BTreeMap<String, String>>,
+    cpu_manager_reconcile_period: Option<Duration>,
+    memory_manager_policy: Option<String>,
+    /// Without reservations: not there.
+    reserved_memory: ReservedMemoryFlag,
+    topology_manager_policy: Option<String>,
+    topology_manager_scope: Option<String>,
+    topology_manager_policy_options: Option<BTreeMap<String, String>>,
+    kube_reserved: Option<BTreeMap<String, String>>,
+    system_reserved: Option<BTreeMap<String, String>>,
+    reserved_cpus: Option<String>,
+    eviction_hard: Option<BTreeMap<String, String>>,
+    enforce_node_allocatable: Option<Vec<String>>,
+    system_reserved_cgroup: Option<String>,
+    kube_reserved_cgroup: Option<String>,
+    system_cgroups: Option<String>,
+    cgroup_root: Option<String>,
+    cgroups_per_qos: Option<bool>,
+    max_pods: Option<i32>,
+    pods_per_core: Option<i32>,
+    feature_gates: Option<BTreeMap<String, bool>>,
+    register_with_taints: Option<Vec<RegisteredTaint>>,
+    node_status_update_frequency: Option<Duration>,
+}
+
+/// The kubelet reads its command line twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// For all flags. Those that set fields of the configuration count if there are no files.
+    Paths,
+    /// For flags that set fields, over the configuration of the files.
+    OverFiles,
+}
+
+/// A path or name for which an empty text is an unwritten one.
+fn written(text: Option<&String>) -> Option<&str> {
+    text.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+impl KubeletFlags {
+    /// Reads the arguments after the program's name, or after `kubelet` of a program that has several commands.
+    ///
+    /// # Errors The first argument, from the left, with which the kubelet does not start: a flag that decides and has
+    /// no value or a wrong one, or dashes without a name. If all flags can be read, the first word that is neither a
+    /// flag nor a value.
+    pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, FlagError> {
+        let arguments: Vec<_> = arguments.into_iter().collect();
+        let (mut flags, command) = Self::pass(Pass::Paths, &arguments)?;
+        if let Some(word) = command {
+            return Err(FlagError::Command(word.to_owned()));
+        }
+        if flags.settings.root_dir.as_ref().is_some_and(String::is_empty) {
+            return Err(FlagError::NoRootDirectory);
+        }
+        flags.initial_gates = flags.settings.feature_gates.clone().unwrap_or_default();
+        if flags.config().is_some() || flags.config_dir().is_some() {
+            let (over, _) = Self::pass(Pass::OverFiles, &arguments)?;
+            flags.overriding = over.overriding;
+            flags.settings = over.settings.with_paths(flags.settings);
+        }
+        Ok(flags)
+    }
+
+    /// Reads the arguments once, up to the first that is wrong, and finds the first word that no flag takes.
+    fn pass<'a>(pass: Pass, arguments: &[&'a str]) -> Result<(Self, Option<&'a str>), FlagError> {
+        let mut flags = Self::default();
+        let mut arguments = arguments.iter().copied().peekable();
+        let mut command = None;
+        while let Some(argument) = arguments.next() {
+            if argument == "--" {
+                command = command.or_else(|| arguments.next());
+                break;
+            } else if let Some(long) = argument.strip_prefix("--") {
+                flags.long(pass, long, &mut arguments)?;
+            } else if let Some(letters) = argument.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                flags.short(letters, &mut arguments);
+            } else {
+                command = command.or(Some(argument));
+            }
+        }
+        Ok((flags, command))
+    }
+
+    /// A flag with two dashes; `long` is what follows them.
+    fn long<'a>(
+        &mut self,
+        pass: Pass,
+        long: &str,
+        arguments: &mut Peekable<impl Iterator<Item = &'a str>>,
+    ) -> Result<(), FlagError> {
+        if long.starts_with(['-', '=']) {
+            return Err(FlagError::Syntax(alloc::format!("--{long}")));
+        }
+        let (as_written, value) =
+            long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        let name = as_written.replace('_', "-");
+        let no_value = || FlagError::NoValue(as_written.to_owned());
+        match (table::find(&name), value) {
+            (Some(Flag::Deciding(flag)), value) => {
+                let value = match (value, flag.form) {
+                    (Some(value), _) => value,
+                    (None, Form::Valued) => arguments.next().ok_or_else(no_value)?,
+                    (None, Form::Switch | Form::SwitchOnce) => "true",
+                };
+                self.set(flag, value)
+            }
+            (Some(Flag::Other(form)), None) => {
+                match (form, pass) {
+                    (Form::Valued, _) => {
+                        arguments.next();
+                    }
+                    (Form::SwitchOnce, Pass::OverFiles) => {
+                        arguments.next().ok_or_else(no_value)?;
+                    }
+                    (Form::Switch, _) | (Form::SwitchOnce, Pass::Paths) => {}
+                }
+                Ok(())
+            }
+            (Some(Flag::Other(_)), Some(_)) => Ok(()),
+            (None, value) => {
+                self.unknown.insert(alloc::format!("--{name}"));
+                if value.is_none() {
+                    arguments.next_if(|next| !next.starts_with('-'));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Flags with one dash. The kubelet has `-v LEVEL` and `-h`, and neither decides.
+    fn short<'a>(&mut self, letters: &str, arguments: &mut Peekable<impl Iterator<Item = &'a str>>) {
+        // pflag skips what Go's test programs are started with.
+        if letters.starts_with("test.") {
+            return;
+        }
+        let Some((letter, after)) = letters
+            .char_indices()
+            .find(|(_, letter)| *letter != 'h')
+            .map(|(at, letter)| (letter, letters.get(at + letter.len_utf8()..).unwrap_or_default()))
+        else {
+            return;
+        };
+        match letter {
+            'v' if after.is_empty() => {
+                arguments.next();
+            }
+            // The value follows the letter.
+            'v' => {}
+            // The value of `-h`.
+            '=' if letters.starts_with('h') && !after.is_empty() => {}
+            _ => {
+                self.unknown.insert(alloc::format!("-{letter}"));
+                if !after.contains('=') {
+                    arguments.next_if(|next| !next.starts_with('-'));
+                }
+            }
+        }
+    }
+
+    fn set(&mut self, flag: &'static Deciding, value: &str) -> Result<(), FlagError> {
+        let wrong = |fault| FlagError::Value { flag: flag.name, value: value.to_owned(), fault };
+        (flag.set)(&mut self.settings, value).map_err(wrong)?;
+        if flag.sets == Sets::Field && !self.overriding.contains(&flag.name) {
+            self.overriding.push(flag.name);
+        }
+        Ok(())
+    }
+
+    /// `--config`: the path of the configuration file, which may be relative to the kubelet's working folder.
+    #[must_use]
+    pub fn config(&self) -> Option<&str> {
+        written(self.settings.config.as_ref())
+    }
+
+    /// `--config-dir`: the path of the folder with drop-ins, which may be relative to the kubelet's working folder.
+    #[must_use]
+    pub fn config_dir(&self) -> Option<&str> {
+        written(self.settings.config_dir.as_ref())
+    }
+
+    /// `--root-dir`: the path of the kubelet's folder; `/var/lib/kubelet` if the flag is not there.
+    #[must_use]
+    pub fn root_dir(&self) -> Option<&str> {
+        self.settings.root_dir.as_deref()
+    }
+
+    /// `--hostname-override`: what the node is called in place of the host's name.
+    #[must_use]
+    pub fn hostname_override(&self) -> Option<&str> {
+        written(self.settings.hostname_override.as_ref())
+    }
+
+    /// `--pod-manifest-path`: a file with a static pod, or a folder of such files. It wins over `staticPodPath` of
+    /// the file, also where it is empty: there are no static pods then.
+    #[must_use]
+    pub fn pod_manifest_path(&self) -> Option<&str> {
+        self.settings.pod_manifest_path.as_deref()
+    }
+
+    /// The names of flags that decide and win over the configuration file, without dashes, in order of their first
+    /// use.
+    pub fn overriding(&self) -> impl Iterator<Item = &str> {
+        self.overriding.iter().copied()
+    }
+
+    /// The flags that no kubelet of releases 1.34 to 1.37 has, with their dashes, in order of names.
+    pub fn unknown(&self) -> impl Iterator<Item = &str> {
+        self.unknown.iter().map(String::as_str)
+    }
+
+    /// The configuration of the files with the flags over it. `config` is what `--config` and `--config-dir` name, or
+    /// [`KubeletConfiguration::without_file`].
+    ///
+    /// Hard eviction thresholds are left out where they do not count for what pods can have.
+    ///
+    /// # Errors
+    /// A value with which the kubelet does not start although it could read it, or [`FlagError::NoPods`].
+    pub fn over(&self, mut config: KubeletConfiguration) -> Result<KubeletConfiguration, FlagError> {
+        let set = &self.settings;
+        FeatureGates::check(config.rules.gates, &self.initial_gates).map_err(FlagError::Gates)?;
+        set.check()?;
+        put(&mut config.cpu_manager_policy, set.cpu_manager_policy.as_ref());
+        put(&mut config.cpu_manager_reconcile_period, set.cpu_manager_reconcile_period.as_ref());
+        put(&mut config.memory_manager_policy, set.memory_manager_policy.as_ref());
+        put(&mut config.topology_manager_policy, set.topology_manager_policy.as_ref());
+        put(&mut config.topology_manager_scope, set.topology_manager_scope.as_ref());
+        put(&mut config.enforce_node_allocatable, set.enforce_node_allocatable.as_ref());
+        put(&mut config.system_reserved_cgroup, set.system_reserved_cgroup.as_ref());
+        put(&mut config.kube_reserved_cgroup, set.kube_reserved_cgroup.as_ref());
+        put(&mut config.cgroups_per_qos, set.cgroups_per_qos.as_ref());
+        put(&mut config.max_pods, set.max_pods.as_ref());
+        put(&mut config.pods_per_core, set.pods_per_core.as_ref());
+        put_text(&mut config.reserved_system_cpus, set.reserved_cpus.as_ref());
+        put_text(&mut config.system_cgroups, set.system_cgroups.as_ref());
+        put_text(&mut config.cgroup_root, set.cgroup_root.as_ref());
+        replace(&mut config.cpu_manager_policy_options, set.cpu_manager_policy_options.as_ref());
+        replace(&mut config.topology_manager_policy_options, set.topology_manager_policy_options.as_ref());
+        replace(&mut config.kube_reserved, set.kube_reserved.as_ref());
+        replace(&mut config.system_reserved, set.system_reserved.as_ref());
+        let reserved_memory = set.reserved_memory.reserved();
+        if !reserved_memory.is_empty() {
+            config.reserved_memory = reserved_memory.to_vec();
+        }
+        config.feature_gates.extend(set.feature_gates.clone().unwrap_or_default());
+        set.put_eviction(&mut config);
+        set.put_reporting(&mut config);
+        Ok(config)
+    }
+}
+
+fn put<T: Clone>(field: &mut Option<T>, flag: Option<&T>) {
+    if flag.is_some() {
+        *field = flag.cloned();
+    }
+}
+
+/// The same of a text that means nothing if it is empty.
+fn put_text(field: &mut Option<String>, flag: Option<&String>) {
+    if let Some(text) = flag {
+        *field = Some(text.clone()).filter(|text| !text.is_empty());
+    }
+}
+
+fn replace<T: Clone>(field: &mut T, flag: Option<&T>) {
+    if let Some(value) = flag {
+        field.clone_from(value);
+    }
+}
+
+impl Settings {
+    /// These settings with those of `paths` that no file has.
+    fn with_paths(self, paths: Self) -> Self {
+        let Self { config, config_dir, root_dir, hostname_override, ignore_eviction, .. } = paths;
+        Self { config, config_dir, root_dir, hostname_override, ignore_eviction, ..self }
+    }
+
+    /// Values that a flag takes and the kubelet refuses later: those that would be unwritten in a file.
+    fn check(&self) -> Result<(), FlagError> {
+        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
+        if is_empty(&self.topology_manager_policy) {
+            return Err(FlagError::Configuration(Invalid(InvalidField::TopologyPolicy(String::new()))));
+        }
+        if is_empty(&self.topology_manager_scope) {
+            return Err(FlagError::Configuration(Invalid(InvalidField::TopologyScope(String::new()))));
+        }
+        if is_empty(&self.cpu_manager_policy) {
+            return Err(FlagError::CpuPolicy(CpuConfigError::UnknownPolicy(String::new())));
+        }
+        if is_empty(&self.memory_manager_policy) {
+            return Err(FlagError::MemoryPolicy(MemoryConfigError::UnknownPolicy(String::new())));
+        }
+        if self.max_pods == Some(0) { Err(FlagError::NoPods) } else { Ok(()) }
+    }
+
+    fn put_eviction(&self, config: &mut KubeletConfiguration) {
+        if let Some(thresholds) = &self.eviction_hard {
+            config.eviction_hard = Some(thresholds.clone());
+            config.merge_default_eviction_settings = None;
+        }
+        // Thresholds that cannot be read stay: the kubelet does not start with them in any case.
+        if self.ignore_eviction == Some(true) && Eviction::parse(&config.eviction()).is_ok() {
+            config.eviction_hard = Some(BTreeMap::new());
+            config.merge_default_eviction_settings = None;
+        }
+    }
+
+    fn put_reporting(&self, config: &mut KubeletConfiguration) {
+        let reporting = &mut config.reporting;
+        replace(&mut reporting.register_with_taints, self.register_with_taints.as_ref());
+        if let Some(period) = self.node_status_update_frequency {
+            // The default of the one comes from the other of the file, before flags are read.
+            reporting.node_status_report_frequency = Some(reporting.report_frequency());
+            reporting.node_status_update_frequency = Some(period);
+        }
+    }
+}
