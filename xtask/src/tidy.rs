@@ -84,6 +84,7 @@ const ROWS: &[Row] = &[
             "pods-api",
             "bounded-http",
             "cgroup-cpuset",
+            "kubelet-process",
             "topology-manifest",
         ],
     ),
