@@ -7,18 +7,19 @@ use crate::node::{Entry, Field, Node, Value};
 use crate::{ManifestError, Problem, Source};
 
 /// Reads drop-ins in the order in which they are merged (RFC 7386: mappings are merged, `null` takes a field away, all
-/// else replaces) into the kubelet's defaults. Of those only `evictionHard` is a mapping, so that a drop-in changes single
-/// thresholds.
+/// else replaces) into the kubelet's `file`. A file without `evictionHard` has the kubelet's default thresholds, of which a
+/// drop-in changes single ones; without a file there are none.
 ///
 /// # Errors
 /// The first file that the kubelet could not decode, or that is no `KubeletConfiguration`, with its place.
 pub fn read_kubelet_drop_ins(
-    sources: &[Source<'_>],
+    file: Option<&Source<'_>>,
+    drop_ins: &[Source<'_>],
     rules: Rules,
 ) -> Result<KubeletConfigRead, ManifestError> {
-    let mut merged = Node { value: Value::Map(vec![defaults()]), span: 0..0 };
+    let mut merged = Node { value: Value::Map(Vec::new()), span: 0..0 };
     let mut warnings = Vec::new();
-    for source in sources {
+    for (at, source) in file.into_iter().chain(drop_ins).enumerate() {
         // What is wrong in one file is said with its own lines; merged they are right then.
         let read = read_kubelet_config_of(source, rules)?;
         warnings.extend(read.warnings);
@@ -33,6 +34,13 @@ pub fn read_kubelet_drop_ins(
             }
             merge(&mut merged, node);
         }
+        if at == 0
+            && file.is_some()
+            && let Value::Map(own) = &mut merged.value
+            && !own.iter().any(|entry| entry.key == EVICTION)
+        {
+            own.push(defaults());
+        }
     }
     let nowhere = Source { name: "", text: "" };
     let fields = Field::document(&nowhere, &merged);
@@ -44,12 +52,14 @@ pub fn read_kubelet_drop_ins(
     Ok(KubeletConfigRead { config, static_pod_path, warnings, ..KubeletConfigRead::default() })
 }
 
-/// `evictionHard` of a kubelet without a configuration.
+const EVICTION: &str = "evictionHard";
+
+/// `evictionHard` of a configuration file without one.
 fn defaults() -> Entry {
     let text = |value: &str| Node { value: Value::Text(value.to_owned()), span: 0..0 };
     let entry = |key: &str, value| Entry { key: key.to_owned(), key_span: 0..0, value };
     let thresholds = DEFAULT_EVICTIONS.iter().map(|(signal, threshold)| entry(signal, text(threshold)));
-    entry("evictionHard", Node { value: Value::Map(thresholds.collect()), span: 0..0 })
+    entry(EVICTION, Node { value: Value::Map(thresholds.collect()), span: 0..0 })
 }
 
 fn merge(into: &mut Node, patch: Node) {
@@ -85,7 +95,25 @@ mod tests {
     fn read(texts: &[&str]) -> Result<KubeletConfigRead, String> {
         let texts: Vec<String> = texts.iter().map(|text| format!("{HEAD}{text}\n")).collect();
         let sources: Vec<Source<'_>> = texts.iter().map(|text| Source { name: "a.conf", text }).collect();
-        read_kubelet_drop_ins(&sources, Rules::default()).map_err(|error| error.to_string())
+        let base = Source { name: "kubelet.yaml", text: HEAD };
+        read_kubelet_drop_ins(Some(&base), &sources, Rules::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn thresholds_are_those_of_the_file_or_its_defaults() {
+        let check = |file: Option<&str>, drop_in: &str, expected: &[(&str, &str)]| {
+            let texts = [file, Some(drop_in)].map(|text| text.map(|text| format!("{HEAD}{text}\n")));
+            let [file, drop_in] =
+                texts.each_ref().map(|text| text.as_ref().map(|text| Source { name: "a.conf", text }));
+            let read = read_kubelet_drop_ins(file.as_ref(), drop_in.as_slice(), Rules::default());
+            let evictions = read.map(|read| read.config.eviction_hard.unwrap_or_default());
+            assert_eq!(evictions.map_err(|error| error.to_string()), Ok(map(expected)));
+        };
+        let own = "evictionHard: {memory.available: 1Gi}";
+        let more = "evictionHard: {nodefs.available: 5%}";
+        check(Some(own), more, &[("memory.available", "1Gi"), ("nodefs.available", "5%")]);
+        check(None, more, &[("nodefs.available", "5%")]);
+        check(Some("maxPods: 5"), "maxPods: 6", &DEFAULT_EVICTIONS);
     }
 
     fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -120,8 +148,9 @@ mod tests {
         );
         let text = "kubeletconfig: {cpuManagerPolicy: static}";
         let source = [Source { name: "configz.conf", text }];
-        let error =
-            read_kubelet_drop_ins(&source, Rules::default()).map(|_| ()).map_err(|error| error.to_string());
+        let error = read_kubelet_drop_ins(None, &source, Rules::default())
+            .map(|_| ())
+            .map_err(|error| error.to_string());
         assert!(error.as_ref().is_err_and(|error| error.contains("KubeletConfiguration")), "{error:?}");
     }
 }

@@ -207,7 +207,7 @@ pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConf
     ensure!(
         !files.is_empty(),
         "{folder} is a folder without a drop-in: a kubelet's --config-dir has files called *.conf; its --config can be put \
-         there as 00-base.conf"
+         there as {BASE}"
     );
     let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     let texts = files.iter().map(|path| crate::files::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -215,13 +215,29 @@ pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConf
     let read = named
         .map(|(name, text)| Source::from_bytes(name, text))
         .collect::<Result<Vec<_>, _>>()
-        .and_then(|sources| read_kubelet_drop_ins(&sources, rules))
+        .and_then(|sources| match sources.as_slice() {
+            [file, drop_ins @ ..] if is_base(file.name) => read_kubelet_drop_ins(Some(file), drop_ins, rules),
+            drop_ins => read_kubelet_drop_ins(Some(&PLAIN), drop_ins, rules),
+        })
         .map_err(manifest_error)?;
     Ok(of_read(folder, read, 0))
 }
 
+/// A configuration file that sets nothing.
+const PLAIN: Source<'static> = Source {
+    name: "--config",
+    text: "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
+};
+
+/// Whether a drop-in stands for the file of `--config`.
+fn is_base(path: &str) -> bool {
+    Path::new(path).file_name().is_some_and(|name| name == BASE)
+}
+
+const BASE: &str = "00-base.conf";
+
 /// Adds the drop-ins below a folder in the kubelet's order: by name, those of a folder where its name stands.
-fn drop_ins(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+pub(crate) fn drop_ins(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let mut entries = std::fs::read_dir(folder)?.collect::<Result<Vec<_>, _>>()?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
@@ -279,7 +295,7 @@ pub(crate) fn is_settings(text: &[u8]) -> bool {
 }
 
 /// On a machine with so many CPUs.
-fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadConfiguration {
+pub(crate) fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadConfiguration {
     let mut base = Base::of(read.kind, &read.config, cpus);
     if read.is_sized_by_node {
         base.reservation = Reservation::BySize;

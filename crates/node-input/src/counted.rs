@@ -86,7 +86,9 @@ impl Counted {
     fn note(&self) -> String {
         let differences = self.differences.join(", ");
         let who = match self.running {
-            Running::Yes => "the kubelet that runs goes on with what it counted when it started, which decides here",
+            Running::Yes => {
+                "the kubelet that runs goes on with what it counted when it started, which decides here"
+            }
             Running::No | Running::NotKnown => {
                 "a kubelet that has run since then goes on with what it counted when it started, which decides here; whether \
                  one runs is not known"

@@ -2,7 +2,7 @@
 //! machine keeps it.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use node_config::{DecidedBy, Release, Rules};
@@ -16,16 +16,7 @@ use crate::files;
 use crate::folder::state_of;
 use crate::machine::LoadedMachine;
 use crate::packed::{Contents, Devices, Packed};
-use crate::pod_names::{OWN, POD_LOGS, from_path as pod_names_of, of_logs};
-
-/// Where a kubelet's configuration usually is.
-pub(crate) const CONFIGS: [&str; 5] = [
-    "/var/lib/kubelet/config.yaml",
-    "/etc/kubernetes/kubelet.conf",
-    "/etc/kubernetes/kubelet/config.json",
-    "/etc/kubernetes/kubelet/kubelet-config.json",
-    "/home/kubernetes/kubelet-config.yaml",
-];
+use crate::pod_names::from_path as pod_names_of;
 
 /// The parts that are given.
 pub struct Given<'a> {
@@ -41,15 +32,6 @@ pub struct Given<'a> {
     pub devices: Option<&'a Path>,
 }
 
-/// Whether what is not given is looked for where this machine's kubelet keeps it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Elsewhere {
-    /// It is.
-    ThisMachine,
-    /// It is not there.
-    Nowhere,
-}
-
 /// The parts, and a line about each.
 pub struct Gathered {
     /// What is packed.
@@ -63,8 +45,8 @@ impl Given<'_> {
     ///
     /// # Errors
     /// A part cannot be read.
-    pub fn gather(&self, machine: &LoadedMachine, elsewhere: Elsewhere) -> anyhow::Result<Gathered> {
-        let gathering = Gathering { machine, packed: machine.packed.as_deref(), elsewhere, told: Vec::new() };
+    pub fn gather(&self, machine: &LoadedMachine) -> anyhow::Result<Gathered> {
+        let gathering = Gathering { machine, packed: machine.packed.as_deref(), told: Vec::new() };
         gathering.gather(self)
     }
 }
@@ -72,7 +54,6 @@ impl Given<'_> {
 struct Gathering<'a> {
     machine: &'a LoadedMachine,
     packed: Option<&'a Packed>,
-    elsewhere: Elsewhere,
     told: Vec<Vec<String>>,
 }
 
@@ -96,40 +77,34 @@ impl Gathering<'_> {
         self.told.push(vec![part.to_owned(), text]);
     }
 
-    /// The given path, else the first that is there.
-    fn found(&self, given: Option<&Path>, paths: &[&str]) -> Option<PathBuf> {
-        let own = || paths.iter().map(PathBuf::from).find(|path| path.exists());
-        given.map(Path::to_path_buf).or_else(|| {
-            if self.packed.is_none() && self.elsewhere == Elsewhere::ThisMachine { own() } else { None }
-        })
-    }
-
-    fn as_packed(&self) -> String {
-        format!("as {} has it", self.machine.name)
+    /// Where a part is from that the machine itself has.
+    fn own(&self, place: impl FnOnce(&Path) -> String) -> String {
+        match self.packed.and_then(Packed::state_root) {
+            Some(root) => place(root),
+            None => format!("as {} has it", self.machine.name),
+        }
     }
 
     fn config(&mut self, given: Option<&Path>) -> anyhow::Result<Option<String>> {
-        let packed = self.packed.and_then(|packed| packed.config.as_deref());
-        if let Some(path) = self.found(given, &CONFIGS) {
-            let shown = path.display().to_string();
-            // The newest release knows every field.
-            let cpus = usize::try_from(self.machine.info.num_cpus).unwrap_or(0);
-            let config = read_configuration(&shown, cpus, Rules::of(Release::V1_37))?.config;
-            let text = serde_saphyr::to_string(&config)?;
-            self.tell("config", format!("{shown}: the fields that decide, no others"));
-            return Ok(Some(text));
-        }
-        self.tell(
-            "config",
-            match packed {
-                Some(_) => self.as_packed(),
-                None => {
-                    "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)"
-                        .to_owned()
-                }
-            },
-        );
-        Ok(packed.map(|text| String::from_utf8_lossy(text).into_owned()))
+        // The newest release knows every field.
+        let rules = Rules::of(Release::V1_37);
+        let cpus = usize::try_from(self.machine.info.num_cpus).unwrap_or(0);
+        let found = self.packed.and_then(|packed| packed.config.as_ref());
+        let read = match (given, found) {
+            (Some(path), _) => read_configuration(&path.display().to_string(), cpus, rules)?,
+            (None, Some(found)) => found.read(cpus, rules)?,
+            (None, None) => {
+                let none =
+                    "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)";
+                self.tell("config", none.to_owned());
+                return Ok(None);
+            }
+        };
+        let is_own = given.is_none();
+        let fields = format!("{}: the fields that decide, no others", read.name);
+        let place = if is_own { self.own(|_| fields) } else { fields };
+        self.tell("config", place);
+        Ok(Some(serde_saphyr::to_string(&read.config)?))
     }
 
     fn own_config(&mut self, given: Option<&Path>) -> anyhow::Result<Option<String>> {
@@ -144,40 +119,31 @@ impl Gathering<'_> {
     }
 
     fn state(&mut self, given: Option<&Path>) -> anyhow::Result<Option<StateFolder>> {
-        let root = self.found(given, &[OWN]);
-        // A kubelet that pins nothing may not have written any.
-        let root = root.filter(|root| given.is_some() || state_of(root).is_ok());
-        if let Some(root) = root {
-            self.tell("state", format!("{}, without what plugins answered", root.display()));
-            return state_of(&root).map(Some);
+        let without = |root: &Path| format!("{}, without what plugins answered", root.display());
+        if let Some(root) = given {
+            self.tell("state", without(root));
+            return state_of(root).map(Some);
         }
         let packed = self.packed.and_then(|packed| packed.state.clone());
-        self.tell(
-            "state",
-            match &packed {
-                Some(_) => self.as_packed(),
-                None => "none: nothing runs there for whoever reads it (--state DIR)".to_owned(),
-            },
-        );
+        let place = match &packed {
+            Some(_) => self.own(without),
+            None => "none: nothing runs there for whoever reads it (--state DIR)".to_owned(),
+        };
+        self.tell("state", place);
         Ok(packed)
     }
 
     fn pods(&mut self, given: Option<&Path>, holders: Option<&BTreeSet<PodUid>>) -> anyhow::Result<PodNames> {
-        let path = self.found(given, &[POD_LOGS]);
-        let names = match (given, &path) {
-            (Some(given), _) => Some(pod_names_of(given, holders)?),
-            (None, Some(logs)) => Some(of_logs(logs)?),
-            (None, None) => None,
-        };
+        let names = given.map(|given| pod_names_of(given, holders)).transpose()?;
         let names = names.or_else(|| self.packed.map(|packed| packed.pods.clone())).unwrap_or_default();
-        self.tell(
-            "pods",
-            match (&path, names.known()) {
-                (Some(path), Some(known)) => format!("{}: {} names and UIDs", path.display(), known.len()),
-                (None, Some(_)) => self.as_packed(),
-                (_, None) => "none: pods are called by their UIDs (--pods PATH)".to_owned(),
-            },
-        );
+        let path = given.map(|path| path.display().to_string());
+        let path = path.or_else(|| self.packed.and_then(Packed::pods_root).map(str::to_owned));
+        let place = match (path, names.known()) {
+            (Some(path), Some(known)) => format!("{path}: {} names and UIDs", known.len()),
+            (None, Some(_)) => self.own(|root| root.display().to_string()),
+            (_, None) => "none: pods are called by their UIDs (--pods PATH)".to_owned(),
+        };
+        self.tell("pods", place);
         Ok(names)
     }
 

@@ -25,6 +25,8 @@ pub enum NamedBy {
     NodeObject,
     /// The form of the node's state files; of releases with the same form the default one is taken.
     StateFiles,
+    /// The executable of the kubelet that runs.
+    Executable,
     /// Nothing: it is the default release.
     Nobody,
 }
@@ -66,6 +68,12 @@ impl KubeletVersion {
         Some(Self { version: release.verified(), unknown: None, named_by: NamedBy::StateFiles })
     }
 
+    /// The version that an executable has.
+    pub(crate) fn of_executable(version: &str) -> Option<Self> {
+        let version: Self = version.parse().ok()?;
+        Some(Self { named_by: NamedBy::Executable, ..version })
+    }
+
     /// The version that a Node object has.
     pub(crate) fn of_node_object(version: &str) -> Option<Self> {
         let version: Self = version.parse().ok()?;
@@ -79,6 +87,7 @@ impl fmt::Display for NamedBy {
         f.write_str(match self {
             Self::Argument => "as given",
             Self::NodeObject => "by the Node object",
+            Self::Executable => "by the executable of the kubelet that runs",
             Self::StateFiles => "by the form of the state files",
             Self::Nobody => "since nothing names another",
         })

@@ -24,6 +24,8 @@ mod device_names;
 mod gather;
 mod recorder;
 mod this_node;
+mod running_kubelet;
+mod found_config;
 #[cfg(feature = "pods-api")]
 mod told;
 mod residents;
@@ -51,7 +53,8 @@ pub use devices::DeviceText;
 pub use fates::FateOfPod;
 pub use files::{name as shown_name, read};
 pub use folder::{any_state_of, must_be_folder, state_of};
-pub use gather::{Elsewhere, Gathered, Given};
+pub use found_config::FoundConfig;
+pub use gather::{Gathered, Given};
 pub use judged::{JudgedNode, NO_CONFIGURATION};
 pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};

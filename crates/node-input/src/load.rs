@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::bail;
+
 use crate::machine::{LIVE, LoadedMachine};
 use crate::packed::Packed;
 use crate::sources::MachineSource;
@@ -33,22 +35,25 @@ impl LoadedMachine {
     /// The machine with all that is known of it as a node: where it is this machine, or a folder in which the root of
     /// a machine is mounted, what its kubelet keeps there.
     pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
-        let machine = Self::load(source)?.with_its_kubelet(&source.machine);
+        let machine = Self::load(source)?.with_its_kubelet(&source.machine, source.kubelet_pid)?;
         let is_replaced = source.memory.is_some() || source.hugepages.is_some();
         Ok(if is_replaced { machine } else { machine.counted_by_its_kubelet() })
     }
 
     /// The same by name alone.
     pub fn named_node(name: &str) -> anyhow::Result<Self> {
-        Ok(Self::named(name)?.with_its_kubelet(name).counted_by_its_kubelet())
+        Ok(Self::named(name)?.with_its_kubelet(name, None)?.counted_by_its_kubelet())
     }
 
-    fn with_its_kubelet(self, name: &str) -> Self {
+    fn with_its_kubelet(self, name: &str, pid: Option<u32>) -> anyhow::Result<Self> {
         match root(name) {
             Some(root) if self.packed.is_none() => {
-                Self { packed: Packed::of_root(root).map(Arc::new), ..self }
+                Ok(Self { packed: Packed::of_root(root, pid)?.map(Arc::new), ..self })
             }
-            _ => self,
+            _ if pid.is_some() => {
+                bail!("--kubelet-pid: {name} has no processes: expected live, or a folder with proc")
+            }
+            _ => Ok(self),
         }
     }
 }

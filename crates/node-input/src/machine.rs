@@ -90,7 +90,7 @@ impl LoadedMachine {
             return Self::from_xml(name, path);
         }
         let (short, tree) = files_of(name)?;
-        let packed = if name.ends_with(".tar.zst") { Packed::read(name, &tree)? } else { None };
+        let packed = if name.ends_with(".tar.zst") { Packed::read(name, &short, &tree)? } else { None };
         Ok(Self { packed: packed.map(Arc::new), ..Self::read(&short, &tree)? })
     }
 
@@ -100,8 +100,8 @@ impl LoadedMachine {
     /// It is no such archive.
     pub fn in_archive(name: &str, archive: &[u8]) -> anyhow::Result<Self> {
         let tree = SysfsTree::archive(archive).with_context(|| format!("failed to read {name}"))?;
-        let packed = Packed::read(name, &tree)?;
         let short = name.strip_suffix(".tar.zst").unwrap_or(name);
+        let packed = Packed::read(name, short, &tree)?;
         Ok(Self { packed: packed.map(Arc::new), ..Self::read(short, &tree)? })
     }
 

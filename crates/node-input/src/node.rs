@@ -19,9 +19,10 @@ use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
-use crate::counted::NextStart;
 use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
+use crate::counted::NextStart;
 use crate::devices::DeviceText;
+use crate::found_config::FoundConfig;
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
 use crate::machine::{LoadedMachine, THIS};
@@ -285,6 +286,7 @@ impl LoadedNode {
             version.doubt(match version.named_by() {
                 NamedBy::NodeObject => "the Node object",
                 NamedBy::StateFiles => "the state files",
+                NamedBy::Executable => "the kubelet that runs",
                 NamedBy::Argument | NamedBy::Nobody => "--kubelet",
             })
         });
@@ -387,20 +389,14 @@ pub fn configuration_of(
     release: Rules,
 ) -> anyhow::Result<ReadConfiguration> {
     match (given, packed_config(machine)) {
-        (None, Some((packed, text))) => configuration::from_text(
-            &packed.config_name(&machine.name),
-            text,
-            view.cpus().num_cpus(),
-            release,
-        ),
+        (None, Some(found)) => found.read(view.cpus().num_cpus(), release),
         (given, _) => configuration::read(given, view, release),
     }
 }
 
 /// The machine's own configuration.
-fn packed_config(machine: &LoadedMachine) -> Option<(&Packed, &[u8])> {
-    let packed = machine.packed.as_deref()?;
-    Some((packed, packed.config.as_deref()?))
+fn packed_config(machine: &LoadedMachine) -> Option<&FoundConfig> {
+    machine.packed.as_deref()?.config.as_ref()
 }
 
 /// The devices that are given, else the machine's own, and what of them is not judged or not as the machine has it.
@@ -487,10 +483,8 @@ pub fn configuration_to_check(
     release: Rules,
 ) -> anyhow::Result<(ReadConfiguration, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if let (None, Some((packed, config))) = (given, packed_config(machine)) {
-        let name = packed.config_name(&machine.name);
-        let read = configuration::from_text(&name, config, view.cpus().num_cpus(), release)?;
-        return Ok((read, text(config)));
+    if let (None, Some(found)) = (given, packed_config(machine)) {
+        return Ok((found.read(view.cpus().num_cpus(), release)?, text(found.text())));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {

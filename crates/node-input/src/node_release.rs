@@ -11,7 +11,7 @@ use crate::packed::Packed;
 use crate::sources::{IdentitySource, ResidentsSource, RulesSource};
 
 impl RulesSource {
-    /// With the release that the node tells where none is given: the Node object's kubelet, else one that writes state
+    /// With the release that the node tells where none is given: the Node object's kubelet, else the one that runs, else one that writes state
     /// files in the form of the node's. Without either there is still none.
     ///
     /// # Errors
@@ -34,7 +34,8 @@ impl RulesSource {
         };
         // Of the default release it is all the same who names it.
         let written = written.filter(|version| version.version() != Version::default());
-        Ok(Self { kubelet: reported.or(written), ..self })
+        let runs = packed.filter(|_| residents.state.is_none()).and_then(|packed| packed.release);
+        Ok(Self { kubelet: reported.or(runs).or(written), ..self })
     }
 }
 

@@ -22,6 +22,8 @@ use topology_discovery::SysfsTree;
 use topology_manifest::plain_json;
 
 use crate::device_names::DeviceNames;
+use crate::found_config::FoundConfig;
+use crate::kubelet_version::KubeletVersion;
 
 /// The devices of each resource.
 pub(crate) type Devices = Vec<(ResourceName, Vec<Device>)>;
@@ -121,8 +123,6 @@ pub enum Source {
     Kubelet {
         /// Its root folder.
         root: PathBuf,
-        /// The path of its configuration, if one was found.
-        config: Option<String>,
         /// The folder that names its pods, if one was found.
         pods: Option<String>,
     },
@@ -148,14 +148,16 @@ impl fmt::Display for Gap {
 /// The parts of a node beside its machine, as commands take them: from a node file, or from where a kubelet keeps them.
 #[derive(Debug)]
 pub struct Packed {
-    /// The text of the kubelet's configuration.
-    pub config: Option<Vec<u8>>,
+    /// The kubelet's configuration.
+    pub config: Option<FoundConfig>,
     /// The text of this project's own options.
     pub own_config: Option<Vec<u8>>,
     /// The program that decides there.
     pub decided_by: DecidedBy,
     /// Whether its kubelet runs.
     pub running: Running,
+    /// The release of its kubelet, by the executable of one that runs.
+    pub release: Option<KubeletVersion>,
     /// The kubelet's files; `None`: there are none.
     pub state: Option<StateFolder>,
     /// Which pods there are.
@@ -291,14 +293,6 @@ fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> se
 }
 
 impl Packed {
-    /// What the configuration is called.
-    pub fn config_name(&self, machine: &str) -> String {
-        match &self.source {
-            Source::Kubelet { config: Some(path), .. } => path.clone(),
-            Source::Kubelet { config: None, .. } | Source::File => format!("of {machine}"),
-        }
-    }
-
     /// The folder that the state was read from; `None`: a node file.
     pub fn state_root(&self) -> Option<&Path> {
         match &self.source {
@@ -315,8 +309,9 @@ impl Packed {
         }
     }
 
-    /// What a node file says beside the machine; `None` for a captured machine, which has nothing else.
-    pub fn read(file: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
+    /// What a node file says beside the machine, which is called `machine`; `None` for a captured machine, which has nothing
+    /// else.
+    pub fn read(file: &str, machine: &str, tree: &SysfsTree) -> anyhow::Result<Option<Self>> {
         let content = |path: &str| -> anyhow::Result<Option<Vec<u8>>> {
             let content = tree.read(path).with_context(|| format!("failed to read {path} in {file}"))?;
             Ok(content.map(std::borrow::Cow::into_owned))
@@ -365,10 +360,11 @@ impl Packed {
             }
         };
         Ok(Some(Self {
-            config: content(CONFIG)?,
+            config: content(CONFIG)?.map(|text| FoundConfig::new(format!("of {machine}"), text)),
             own_config,
             decided_by,
             running: Running::of(head.kubelet_runs),
+            release: None,
             state: (!state.is_empty()).then_some(state),
             pods,
             devices: content(DEVICES)?,

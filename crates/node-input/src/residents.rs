@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
+use device_manager::{DeviceId, Endpoint};
 use k8s_quantity::{Amount, Format, Quantity};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
-use device_manager::{DeviceId, Endpoint};
 use node_state::{PodNames, Quarantine, StateFolder};
 use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;

@@ -23,13 +23,15 @@ pub struct MachineSource {
     pub hugepages: Option<String>,
     /// Memory of NUMA nodes instead of what they have: `NODE=SIZE`, several with commas between.
     pub memory: Option<String>,
+    /// The process id of the kubelet that is meant; `None`: the only one.
+    pub kubelet_pid: Option<u32>,
 }
 
 impl MachineSource {
     /// A machine as it is.
     #[must_use]
     pub fn named(machine: &str) -> Self {
-        Self { machine: machine.to_owned(), hugepages: None, memory: None }
+        Self { machine: machine.to_owned(), hugepages: None, memory: None, kubelet_pid: None }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The parts of a node where its kubelet keeps them: configuration, state files, logs of pods.
 //!
-//! Below `/` for this machine, below another folder for a machine whose root is mounted there. What is not there is not
-//! part of the node; what cannot be read is reported, since a decision without it is about another node.
+//! Below `/` for this machine, below another folder for a machine whose root is mounted there. The kubelet that runs says
+//! where they are (see [`running_kubelet`](crate::running_kubelet)); without one they are looked for where kubelets usually
+//! keep them. What is not there is not part of the node; what cannot be read is reported, since a decision without it is
+//! about another node.
 
 use std::path::{Path, PathBuf};
 
@@ -9,33 +11,51 @@ use node_config::DecidedBy;
 use node_state::PodNames;
 
 use crate::folder::any_state_of;
-use crate::gather::CONFIGS;
-use crate::packed::{Gap, Packed, Running, Source};
+use crate::found_config::FoundConfig;
+use crate::packed::{Gap, Packed, Source};
 use crate::pod_names::{OWN, POD_LOGS, of_logs};
+use crate::running_kubelet::{RunningKubelet, Search};
+
+/// Where a kubelet's configuration usually is.
+const CONFIGS: [&str; 5] = [
+    "/var/lib/kubelet/config.yaml",
+    "/etc/kubernetes/kubelet.conf",
+    "/etc/kubernetes/kubelet/config.json",
+    "/etc/kubernetes/kubelet/kubelet-config.json",
+    "/home/kubernetes/kubelet-config.yaml",
+];
 
 impl Packed {
-    /// The parts of the node whose root is `root`; `None`: no kubelet has kept anything there.
-    pub fn of_root(root: &Path) -> Option<Self> {
+    /// The parts of the node whose root is `root`, of the kubelet with process id `pid` if one is given; `None`: no kubelet runs
+    /// or has kept anything there.
+    ///
+    /// # Errors
+    /// No kubelet has that process id.
+    pub fn of_root(root: &Path, pid: Option<u32>) -> anyhow::Result<Option<Self>> {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
-        let kubelet = below(OWN);
+        let Search { kubelet, running, note } = Search::new(root, pid)?;
         let mut gaps = Vec::new();
-        let config = config(&CONFIGS.map(below)).unwrap_or_else(|gap| {
+        let (config, folder, logs) = match &kubelet {
+            Some(kubelet) => (kubelet.config(), kubelet.root_dir(), kubelet.below(POD_LOGS)),
+            None => (usual_config(&CONFIGS.map(below)), below(OWN), below(POD_LOGS)),
+        };
+        let config = config.unwrap_or_else(|gap| {
             gaps.push(gap);
             None
         });
         // A kubelet that pins nothing may not have written any.
-        let state = any_state_of(&kubelet).map(|folder| (!folder.is_empty()).then_some(folder));
+        let state = any_state_of(&folder).map(|folder| (!folder.is_empty()).then_some(folder));
         let state = state.unwrap_or_else(|error| {
             let way_out = "--state names a copy of its state";
             gaps.push(Gap::Residents(format!("what runs on this node is not known: {error:#}; {way_out}")));
             None
         });
-        let pods = of_logs(&below(POD_LOGS)).unwrap_or_else(|error| {
+        let pods = of_logs(&logs).unwrap_or_else(|error| {
             gaps.push(Gap::Residents(format!("the pods of this node are not known: {error:#}")));
             PodNames::default()
         });
-        if config.is_none() && state.is_none() && gaps.is_empty() {
-            return None;
+        if kubelet.is_none() && config.is_none() && state.is_none() && gaps.is_empty() {
+            return Ok(None);
         }
         if config.is_none() && !gaps.iter().any(|gap| matches!(gap, Gap::Config(_))) {
             gaps.push(Gap::Config(format!(
@@ -43,29 +63,31 @@ impl Packed {
                 CONFIGS.join(", ")
             )));
         }
-        let (config_name, config) = config.unzip();
-        let named = pods.known().is_some().then(|| below(POD_LOGS).display().to_string());
-        let source = Source::Kubelet { root: kubelet, config: config_name, pods: named };
-        Some(Self {
+        gaps.extend(note.map(Gap::Config));
+        gaps.extend(kubelet.as_ref().and_then(RunningKubelet::changed_since).map(Gap::Config));
+        let named = pods.known().is_some().then(|| logs.display().to_string());
+        let source = Source::Kubelet { root: folder, pods: named };
+        Ok(Some(Self {
             config,
             own_config: None,
             decided_by: DecidedBy::Kubelet,
-            running: Running::NotKnown,
+            running,
+            release: kubelet.as_ref().and_then(RunningKubelet::release),
             state,
             pods,
             devices: None,
             source,
             gaps,
-        })
+        }))
     }
 }
 
-/// The first configuration that is there, and its path.
-fn config(paths: &[PathBuf]) -> Result<Option<(String, Vec<u8>)>, Gap> {
+/// The first configuration that is there.
+fn usual_config(paths: &[PathBuf]) -> Result<Option<FoundConfig>, Gap> {
     for path in paths {
         let shown = path.display().to_string();
         match crate::files::read_found(path) {
-            Ok(text) => return Ok(Some((shown, text))),
+            Ok(text) => return Ok(Some(FoundConfig::new(shown, text))),
             Err(_) if matches!(path.try_exists(), Ok(false)) => {}
             Err(error) => {
                 return Err(Gap::Config(format!(
@@ -75,4 +97,21 @@ fn config(paths: &[PathBuf]) -> Result<Option<(String, Vec<u8>)>, Gap> {
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::Running;
+
+    #[test]
+    fn a_root_without_a_kubelet_has_no_parts() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let found = Packed::of_root(folder.path(), None);
+        assert!(matches!(found, Ok(None)), "{found:?}");
+        assert_eq!(
+            Search::new(folder.path(), None).map(|search| search.running).ok(),
+            Some(Running::NotKnown)
+        );
+    }
 }

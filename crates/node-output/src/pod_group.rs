@@ -57,7 +57,9 @@ impl PodGroup {
                 one.reason == other.reason && one.container == other.container
             }
             (Conclusion::Deferred(one), Conclusion::Deferred(other)) => one == other,
-            (Conclusion::Undecided(one), Conclusion::Undecided(other)) => one.to_string() == other.to_string(),
+            (Conclusion::Undecided(one), Conclusion::Undecided(other)) => {
+                one.to_string() == other.to_string()
+            }
             (Conclusion::Fated(one), Conclusion::Fated(other)) => one.fate == other.fate,
             _ => false,
         };

@@ -116,12 +116,15 @@ pub(crate) struct MachineArguments {
     /// sum of its nodes then.
     #[arg(long, value_name = "MEMORY")]
     pub(crate) memory: Option<String>,
+    /// The process id of the kubelet that is meant, where several run on this machine.
+    #[arg(long, value_name = "PID")]
+    pub(crate) kubelet_pid: Option<u32>,
 }
 
 impl MachineArguments {
     pub(crate) fn source(&self) -> MachineSource {
-        let Self { machine, hugepages, memory } = self.clone();
-        MachineSource { machine, hugepages, memory }
+        let Self { machine, hugepages, memory, kubelet_pid } = self.clone();
+        MachineSource { machine, hugepages, memory, kubelet_pid }
     }
 }
 

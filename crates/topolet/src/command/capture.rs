@@ -8,7 +8,7 @@ use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use node_input::{
-    Elsewhere, Gathered, Given, LIVE, LoadedMachine, Packing, changed_problems, changes, files_of,
+    Gathered, Given, LoadedMachine, MachineSource, Packing, changed_problems, changes, files_of,
 };
 use topology_discovery::{Capture, Discovery, fold, read};
 
@@ -56,6 +56,9 @@ pub(crate) struct OfNode {
     /// With --node: the devices, as `topolet admit --devices` takes them.
     #[arg(long, value_name = "FILE", requires = "node")]
     pub(crate) devices: Option<PathBuf>,
+    /// With --node: the process id of the kubelet that is meant, where several run.
+    #[arg(long, value_name = "PID", requires = "node")]
+    pub(crate) kubelet_pid: Option<u32>,
 }
 
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -106,7 +109,7 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
 
 /// What goes into the node file, and a line about each part of it.
 fn contents(arguments: &CaptureArguments) -> anyhow::Result<(Packing, Vec<Vec<String>>)> {
-    let OfNode { state, config, topolet_config, pods, devices } = &arguments.of_node;
+    let OfNode { state, config, topolet_config, pods, devices, kubelet_pid } = &arguments.of_node;
     let given = Given {
         state: state.as_deref(),
         config: config.as_deref(),
@@ -114,10 +117,8 @@ fn contents(arguments: &CaptureArguments) -> anyhow::Result<(Packing, Vec<Vec<St
         pods: pods.as_deref(),
         devices: devices.as_deref(),
     };
-    let is_live = arguments.machine == LIVE;
-    let elsewhere = if is_live { Elsewhere::ThisMachine } else { Elsewhere::Nowhere };
-    let Gathered { contents, mut told } =
-        given.gather(&LoadedMachine::named(&arguments.machine)?, elsewhere)?;
+    let source = MachineSource { kubelet_pid: *kubelet_pid, ..MachineSource::named(&arguments.machine) };
+    let Gathered { contents, mut told } = given.gather(&LoadedMachine::load_node(&source)?)?;
     let packing = contents.pack()?;
     told.extend(packing.notes.iter().map(|note| vec!["note".to_owned(), note.clone()]));
     Ok((packing, told))

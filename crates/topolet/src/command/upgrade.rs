@@ -187,7 +187,7 @@ fn doubts(arguments: &UpgradeCheckArguments, from: KubeletVersion, screen: Scree
     let place = match from.named_by() {
         NamedBy::Argument => "--from",
         NamedBy::NodeObject => "the Node object",
-        NamedBy::StateFiles | NamedBy::Nobody => "the node",
+        NamedBy::StateFiles | NamedBy::Executable | NamedBy::Nobody => "the node",
     };
     let doubts = [from.doubt(place), arguments.to.doubt("--to")];
     doubts.into_iter().flatten().for_each(|doubt| screen.warn(doubt));

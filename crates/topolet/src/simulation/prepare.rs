@@ -218,7 +218,9 @@ impl Reading<'_> {
         let machine = self
             .files
             .machine(&said.machine)
-            .and_then(|machine| LoadedMachine::load(&MachineSource { machine, hugepages, memory }))
+            .and_then(|machine| {
+                LoadedMachine::load(&MachineSource { machine, hugepages, memory, kubelet_pid: None })
+            })
             .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))?;
         memory_must_be_known(&machine).map_err(|error| {
             self.refused(&said.place, format!("{error:#}"), "a machine whose memory is known")
