@@ -4,57 +4,25 @@
 //! later, and huge pages that are changed, count after its next start only. The memory manager's file has the totals of
 //! that moment, by NUMA node. Its next start compares them with the machine, and fails where they differ.
 
-use std::sync::Arc;
-
 use k8s_quantity::{Amount, Quantity};
 use kubelet_checkpoint::memory::NodeState;
-use node_state::{Contents, PodNames, StateFolder};
-use topology_admission::{Compat, Node};
-use topology_model::{HugePages, KubeletView, MachineInfo, MachineNode};
+use node_state::{Contents, StateFolder};
+use topology_model::{HugePages, MachineInfo, MachineNode};
 
-use crate::machine::LoadedMachine;
-use crate::node::LoadedNode;
 use crate::packed::Running;
-use crate::resume;
 
 /// What a kubelet counts that has started on another state of the machine.
 #[derive(Clone)]
 pub(crate) struct Counted {
-    info: MachineInfo,
+    pub(crate) info: MachineInfo,
     /// In what the machine differs now, as text to be shown.
     differences: Vec<String>,
     running: Running,
 }
 
-/// A node that decides by what its kubelet counts, and what the machine makes of it at the next start.
-#[derive(Clone)]
-pub(crate) struct NextStart {
-    /// That the machine has changed, as text to be shown.
-    pub(crate) note: String,
-    /// The node that starts, or why it does not.
-    node: Result<Arc<Node>, String>,
-}
-
-impl LoadedMachine {
-    /// The machine with what its kubelet counts, where that differs and none of it is known not to run.
-    pub(crate) fn counted_by_its_kubelet(self) -> Self {
-        let counted = self.packed.as_deref().and_then(|packed| {
-            let state = packed.state.as_ref().filter(|_| packed.running != Running::No)?;
-            Counted::of(&self.info, state, packed.running)
-        });
-        Self { counted, ..self }
-    }
-
-    /// The machine as its running kubelet counts it, and in what it differs now; `None`: in nothing that is known.
-    pub(crate) fn as_counted(&self) -> Option<(Self, &Counted)> {
-        let counted = self.counted.as_ref()?;
-        Some((Self { info: counted.info.clone(), ..self.clone() }, counted))
-    }
-}
-
 impl Counted {
     /// By the memory manager's file; `None`: the kubelet keeps none, it cannot be read, or the machine has what it says.
-    fn of(info: &MachineInfo, state: &StateFolder, running: Running) -> Option<Self> {
+    pub(crate) fn of(info: &MachineInfo, state: &StateFolder, running: Running) -> Option<Self> {
         let Contents { memory, .. } = state.contents_of_any();
         let file = memory?.ok()?.state;
         let mut counted = info.clone();
@@ -83,7 +51,7 @@ impl Counted {
     }
 
     /// That the machine has changed, as text to be shown.
-    fn note(&self) -> String {
+    pub(crate) fn note(&self) -> String {
         let differences = self.differences.join(", ");
         let who = match self.running {
             Running::Yes => {
@@ -137,22 +105,4 @@ fn count(node: &mut MachineNode, counted: &NodeState) -> Vec<String> {
 fn page_size(resource: &str) -> Option<u64> {
     let size: Quantity = resource.strip_prefix("hugepages-")?.parse().ok()?;
     u64::try_from(size.value()).ok().filter(|size| *size >= 1024)
-}
-
-impl NextStart {
-    /// Of a node with this configuration on the machine as it is now.
-    pub(crate) fn of(machine: &LoadedMachine, counted: &Counted, node: &LoadedNode) -> Self {
-        let started = KubeletView::new(&machine.info).map_err(|error| error.to_string()).and_then(|view| {
-            Node::start(&view, node.config(), None, Compat::KUBELET).map_err(|error| error.to_string())
-        });
-        Self { note: counted.note(), node: started.map(Arc::new) }
-    }
-
-    /// Why the kubelet does not start again from these files on the machine as it is now; `None`: it does.
-    pub(crate) fn refused(&self, folder: &StateFolder, names: &PodNames) -> Option<String> {
-        match &self.node {
-            Ok(node) => resume::refused_by(folder, node, names),
-            Err(error) => Some(error.clone()),
-        }
-    }
 }

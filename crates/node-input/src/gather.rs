@@ -15,6 +15,7 @@ use crate::devices::DeviceText;
 use crate::files;
 use crate::folder::state_of;
 use crate::machine::LoadedMachine;
+use crate::node::device_text;
 use crate::packed::{Contents, Devices, Packed};
 use crate::pod_names::from_path as pod_names_of;
 
@@ -148,15 +149,8 @@ impl Gathering<'_> {
     }
 
     fn devices(&mut self, given: Option<&Path>) -> anyhow::Result<Devices> {
-        let packed = self.packed.and_then(|packed| packed.devices.clone());
-        let text = match (given, packed) {
-            (Some(path), _) => Some(DeviceText::read(path)?),
-            (None, Some(text)) => {
-                Some(DeviceText { name: format!("devices of {}", self.machine.name), text })
-            }
-            (None, None) => None,
-        };
-        let Some(text) = text else {
+        let given = given.map(DeviceText::read).transpose()?;
+        let Some(text) = device_text(self.machine, given) else {
             self.tell("devices", "none: device plugins are not asked (--devices FILE)".to_owned());
             return Ok(Vec::new());
         };

@@ -8,6 +8,7 @@ mod fates;
 mod ways_out;
 mod machine;
 mod counted;
+mod next_start;
 mod load;
 mod memory;
 mod hugepages;
@@ -25,9 +26,12 @@ mod gather;
 mod recorder;
 mod this_node;
 mod running_kubelet;
+mod watched_kubelet;
 mod found_config;
 #[cfg(feature = "pods-api")]
 mod told;
+#[cfg(feature = "sockets")]
+mod sockets;
 mod residents;
 mod unlisted;
 mod resume;
@@ -82,3 +86,4 @@ pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
 #[cfg(feature = "pods-api")]
 pub use told::{told_object, told_pod};
+pub use watched_kubelet::NextStartFails;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
+use crate::counted::Counted;
 use crate::machine::{LIVE, LoadedMachine};
-use crate::packed::Packed;
+use crate::packed::{Packed, Running};
 use crate::sources::MachineSource;
 use crate::{hugepages, memory};
 
@@ -43,6 +44,15 @@ impl LoadedMachine {
     /// The same by name alone.
     pub fn named_node(name: &str) -> anyhow::Result<Self> {
         Ok(Self::named(name)?.with_its_kubelet(name, None)?.counted_by_its_kubelet())
+    }
+
+    /// The machine with what its kubelet counts, where that differs and none of it is known not to run.
+    fn counted_by_its_kubelet(self) -> Self {
+        let counted = self.packed.as_deref().and_then(|packed| {
+            let state = packed.state.as_ref().filter(|_| packed.running != Running::No)?;
+            Counted::of(&self.info, state, packed.running)
+        });
+        Self { counted, ..self }
     }
 
     fn with_its_kubelet(self, name: &str, pid: Option<u32>) -> anyhow::Result<Self> {

@@ -57,6 +57,12 @@ impl LoadedMachine {
         texts.collect()
     }
 
+    /// The machine as its running kubelet counts it, and in what it differs now; `None`: in nothing that is known.
+    pub(crate) fn as_counted(&self) -> Option<(Self, &Counted)> {
+        let counted = self.counted.as_ref()?;
+        Some((Self { info: counted.info.clone(), ..self.clone() }, counted))
+    }
+
     /// A machine as it was read.
     pub(crate) const fn new(
         name: String,

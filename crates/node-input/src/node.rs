@@ -20,14 +20,14 @@ use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
 use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
-use crate::counted::NextStart;
 use crate::devices::DeviceText;
 use crate::found_config::FoundConfig;
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
 use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
-use crate::packed::{Gap, Packed};
+use crate::next_start::{self, NextStart};
+use crate::packed::{Gap, Packed, Source};
 use crate::sources::{MachineSource, RulesSource};
 use crate::ways_out::WaysOut;
 
@@ -261,7 +261,8 @@ impl LoadedNode {
         match machine.as_counted() {
             Some((as_counted, counted)) if decided_by == DecidedBy::Kubelet => {
                 let mut node = Self::with(&as_counted, rules, devices, compat, change)?;
-                node.next_start = Some(Arc::new(NextStart::of(machine, counted, &node)));
+                let (note, started) = (counted.note(), next_start::started(&machine.info, node.config()));
+                node.next_start = Some(Arc::new(NextStart { note, node: started }));
                 Ok(node)
             }
             _ => Self::with(machine, rules, devices, compat, change),
@@ -419,10 +420,16 @@ pub fn inventory_of(
     Ok((inventory, notices))
 }
 
-fn device_text(machine: &LoadedMachine, given: Option<DeviceText>) -> Option<DeviceText> {
-    let packed = machine.packed.as_deref().and_then(|packed| packed.devices.clone());
-    let packed = || packed.map(|text| DeviceText { name: format!("devices of {}", machine.name), text });
-    given.or_else(packed)
+/// What lists the devices: what is given, else the machine's own.
+pub(crate) fn device_text(machine: &LoadedMachine, given: Option<DeviceText>) -> Option<DeviceText> {
+    given.or_else(|| {
+        let packed = machine.packed.as_deref()?;
+        let name = match packed.source {
+            Source::Kubelet { .. } => "the kubelet's podresources socket".to_owned(),
+            Source::File => format!("devices of {}", machine.name),
+        };
+        Some(DeviceText { name, text: packed.devices.clone()? })
+    })
 }
 
 /// Links count, and there are none.

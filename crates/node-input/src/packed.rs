@@ -222,8 +222,8 @@ impl Contents {
             add(PODS, serde_json::to_vec_pretty(&pods)?);
         }
         if !self.devices.is_empty() {
-            let devices = serde_json::to_string_pretty(&inventory(&self.devices, &names))?;
-            add(DEVICES, plain_json(&devices).into_bytes());
+            let devices = inventory(&self.devices, |resource, id| names.name(resource, id));
+            add(DEVICES, plain_json(&serde_json::to_string_pretty(&devices)?).into_bytes());
         }
         let head = Head {
             api_version: API_VERSION.to_owned(),
@@ -278,11 +278,14 @@ fn without_replies(mut state: DeviceState, names: &DeviceNames) -> DeviceState {
 }
 
 /// The devices in the format of an inventory file.
-fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> serde_json::Value {
+fn inventory(
+    devices: &[(ResourceName, Vec<Device>)],
+    name: impl Fn(&ResourceName, &str) -> String,
+) -> serde_json::Value {
     let resources = devices.iter().map(|(resource, devices)| {
         let listed = devices.iter().map(|device| {
             serde_json::json!({
-                "id": names.name(resource, device.id.as_str()),
+                "id": name(resource, device.id.as_str()),
                 "nodes": device.topology.ids().iter().map(|node| node.0).collect::<Vec<_>>(),
                 "unhealthy": device.health != Health::Healthy,
             })
@@ -290,6 +293,12 @@ fn inventory(devices: &[(ResourceName, Vec<Device>)], names: &DeviceNames) -> se
         serde_json::json!({ "resource": resource.as_str(), "list": listed.collect::<Vec<_>>() })
     });
     serde_json::json!({ "devices": resources.collect::<Vec<_>>() })
+}
+
+/// The devices as the text of an inventory file.
+#[cfg(feature = "sockets")]
+pub(crate) fn inventory_text(devices: &Devices) -> String {
+    inventory(devices, |_, id| id.to_owned()).to_string()
 }
 
 impl Packed {

@@ -14,7 +14,7 @@ use topology_admission::Ledger;
 use crate::node::{LoadedNode, NO_CONFIGURATION};
 use crate::packed::Packed;
 use crate::quarantine::still_quarantined;
-use crate::resume::{Requests, ledger};
+use crate::resume::{Requests, ledger, refused_by};
 use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
 
@@ -208,7 +208,10 @@ impl Residents {
             None => Quarantine::default(),
         };
         let quarantined = quarantine.pods.keys().map(|uid| PodUid::new(uid)).collect();
-        let next_start = node.next_start.as_ref().and_then(|next| next.refused(folder, names));
+        let next_start = node.next_start.as_ref().and_then(|next| match &next.node {
+            Ok(node) => refused_by(folder, node, names),
+            Err(error) => Some(error.clone()),
+        });
         let not_again = node.pods_files_refused(folder).or(next_start).map(|why| {
             format!(
                 "the kubelet does not start again from these files: {why}; 'topolet state check' says more"

@@ -54,7 +54,8 @@ impl Packed {
             gaps.push(Gap::Residents(format!("the pods of this node are not known: {error:#}")));
             PodNames::default()
         });
-        if kubelet.is_none() && config.is_none() && state.is_none() && gaps.is_empty() {
+        let is_found = config.is_some() || state.is_some() || kubelet.is_some();
+        if !is_found && gaps.is_empty() && note.is_none() {
             return Ok(None);
         }
         if config.is_none() && !gaps.iter().any(|gap| matches!(gap, Gap::Config(_))) {
@@ -63,9 +64,14 @@ impl Packed {
                 CONFIGS.join(", ")
             )));
         }
+        let (devices, listed) = asked(kubelet.as_ref(), &folder, &mut gaps);
+        let named = match &listed {
+            Some(_) => Some("the kubelet's pods socket".to_owned()),
+            None => pods.known().is_some().then(|| logs.display().to_string()),
+        };
+        let pods = listed.unwrap_or(pods);
         gaps.extend(note.map(Gap::Config));
         gaps.extend(kubelet.as_ref().and_then(RunningKubelet::changed_since).map(Gap::Config));
-        let named = pods.known().is_some().then(|| logs.display().to_string());
         let source = Source::Kubelet { root: folder, pods: named };
         Ok(Some(Self {
             config,
@@ -75,11 +81,31 @@ impl Packed {
             release: kubelet.as_ref().and_then(RunningKubelet::release),
             state,
             pods,
-            devices: None,
+            devices,
             source,
             gaps,
         }))
     }
+}
+
+/// What the kubelet answers at its sockets: the text of an inventory file, and its pods.
+#[cfg(feature = "sockets")]
+fn asked(
+    kubelet: Option<&RunningKubelet>,
+    root: &Path,
+    gaps: &mut Vec<Gap>,
+) -> (Option<Vec<u8>>, Option<PodNames>) {
+    if kubelet.is_none() {
+        return (None, None);
+    }
+    let answers = crate::sockets::ask(root);
+    gaps.extend(answers.failures.into_iter().map(Gap::Residents));
+    (answers.devices, answers.pods)
+}
+
+#[cfg(not(feature = "sockets"))]
+fn asked(_: Option<&RunningKubelet>, _: &Path, _: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
+    (None, None)
 }
 
 /// The first configuration that is there.

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use device_manager::Health;
+use device_manager::{Endpoint, Health};
 use node_config::{KubeletConfiguration, Scope};
 use numa_bitmask::NodeIndex;
 use topology_admission::{Ledger, Node, Rules};
@@ -238,7 +238,10 @@ impl NodeFacts<'_> {
             }
             amounts(resource.as_str(), capacity, allocatable, available)
         };
-        inventory.registered().filter_map(of_resource).collect()
+        // Of one that only a checkpoint names the NUMA nodes of most devices are not known.
+        let listed =
+            |resource: &&pod_spec::ResourceName| inventory.endpoint(resource) != Some(Endpoint::Checkpoint);
+        inventory.registered().filter(listed).filter_map(of_resource).collect()
     }
 }
 

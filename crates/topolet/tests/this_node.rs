@@ -154,7 +154,10 @@ fn every_other_command_is_about_the_node_as_well() {
     let (text, _) = topolet(&["state", "check", "-m", &machine]);
     assert!(text.contains(&config), "{text}");
     let (own, warning) = topolet(&["export", "nrt", "-m", &machine, "--node-name", "a"]);
-    assert!(warning.contains("intel.com/sriov_vf: the kubelet's checkpoint names 4 devices"), "{warning}");
+    assert!(
+        warning.contains("intel.com/sriov_vf: 4 devices by the kubelet's checkpoint, of which 3 are held"),
+        "{warning}"
+    );
     let head = format!("configuration {config} · CPUs static, memory Static, beside 3 pods of {places};");
     assert!(warning.contains(&head), "{warning}");
     let state = root.path("var/lib/kubelet");

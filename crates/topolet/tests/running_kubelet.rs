@@ -1,0 +1,252 @@
+//! The kubelet that runs is found by its process, and asked at its sockets.
+#![cfg(feature = "serve")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener as PlainListener;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use device_plugin::proto::podresources::pod_resources_lister_server::{
+    PodResourcesLister, PodResourcesListerServer,
+};
+use device_plugin::proto::podresources::{
+    AllocatableResourcesRequest, AllocatableResourcesResponse, ContainerDevices, GetPodResourcesRequest,
+    GetPodResourcesResponse, ListPodResourcesRequest, ListPodResourcesResponse, NumaNode, TopologyInfo,
+};
+use pods_api::{KubeletPod, PodsServer};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::net::UnixListener;
+use tokio_stream::wrappers::UnixListenerStream;
+use tonic::{Request, Response, Status};
+
+const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+const CONFIG: &str =
+    "cpuManagerPolicy: static\nreservedSystemCPUs: 0,24,48,72\ntopologyManagerPolicy: restricted\n";
+const OWN_ROOT: &str = "data/kubelet";
+
+/// The root of a machine with two NUMA nodes, on which a kubelet with process id 4242 runs.
+struct Node(TempDir);
+
+impl Node {
+    fn new(arguments: &str) -> Self {
+        let node = Self(TempDir::new().unwrap());
+        let archive = machine_fixtures::archive("xeon-2s-96cpu-sriov").unwrap();
+        let decoder = ruzstd::decoding::StreamingDecoder::new(archive).unwrap();
+        tar::Archive::new(decoder).unpack(node.0.path()).unwrap();
+        node.write("proc/stat", "cpu  1 2 3\nbtime 1700000000\n");
+        node.process(1, "/sbin/init", "/sbin/init");
+        node.process(4242, "/usr/bin/kubelet", &format!("/usr/bin/kubelet {arguments}"));
+        node.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}"));
+        fs::create_dir_all(node.0.path().join(OWN_ROOT)).unwrap();
+        // Older than the process.
+        let file = fs::File::open(node.0.path().join("opt/kubelet.yaml")).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
+        node
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn process(&self, pid: u32, executable: &str, line: &str) {
+        let of = format!("proc/{pid}");
+        self.write(&format!("{of}/cmdline"), &(line.replace(' ', "\0") + "\0"));
+        self.write(&format!("{of}/stat"), &format!("{pid} (p) S {}12345 9 9\n", "0 ".repeat(18)));
+        self.write(&format!("{of}/status"), &format!("NSpid:\t{pid}\nUid:\t0\t0\t0\t0\n"));
+        fs::create_dir_all(self.0.path().join(&of).join("ns")).unwrap();
+        symlink(executable, self.0.path().join(&of).join("exe")).unwrap();
+        symlink("mnt:[1]", self.0.path().join(&of).join("ns/mnt")).unwrap();
+        symlink("pid:[1]", self.0.path().join(&of).join("ns/pid")).unwrap();
+    }
+
+    fn run(&self, arguments: &[&str]) -> (String, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+        let (verb, rest) = arguments.split_first().unwrap();
+        command.env("LC_ALL", "C.UTF-8").arg(verb).arg("--machine").arg(self.0.path()).args(rest);
+        let Output { stdout, stderr, .. } = command.output().unwrap();
+        (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    }
+
+    fn admit(&self, more: &[&str]) -> Value {
+        self.write("pod.yaml", POD);
+        let pod = self.0.path().join("pod.yaml");
+        let (out, error) = self.run(&[&["admit", "-o", "json", "-f", pod.to_str().unwrap()], more].concat());
+        serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{error}"))
+    }
+
+    fn socket(&self, name: &str) -> std::path::PathBuf {
+        let socket = self.0.path().join(OWN_ROOT).join(name);
+        fs::create_dir_all(socket.parent().unwrap()).unwrap();
+        socket
+    }
+}
+
+const POD: &str = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: gpu}
+spec:
+  containers:
+  - name: main
+    image: example.com/i
+    resources: {limits: {cpu: 4, memory: 1Gi, example.com/gpu: 1}}
+";
+
+/// A kubelet's pod resources service that lists these devices.
+struct Lists(Vec<ContainerDevices>);
+
+#[tonic::async_trait]
+impl PodResourcesLister for Lists {
+    async fn list(
+        &self,
+        _: Request<ListPodResourcesRequest>,
+    ) -> Result<Response<ListPodResourcesResponse>, Status> {
+        Ok(Response::new(ListPodResourcesResponse::default()))
+    }
+
+    async fn get_allocatable_resources(
+        &self,
+        _: Request<AllocatableResourcesRequest>,
+    ) -> Result<Response<AllocatableResourcesResponse>, Status> {
+        let devices = self.0.clone();
+        Ok(Response::new(AllocatableResourcesResponse { devices, ..Default::default() }))
+    }
+
+    async fn get(
+        &self,
+        _: Request<GetPodResourcesRequest>,
+    ) -> Result<Response<GetPodResourcesResponse>, Status> {
+        Err(Status::unimplemented("not asked"))
+    }
+}
+
+fn serve(socket: &Path, devices: Vec<ContainerDevices>) -> tokio::runtime::Runtime {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let listener = {
+        let _inside = runtime.enter();
+        UnixListener::bind(socket).unwrap()
+    };
+    let service =
+        tonic::transport::Server::builder().add_service(PodResourcesListerServer::new(Lists(devices)));
+    runtime.spawn(service.serve_with_incoming(UnixListenerStream::new(listener)));
+    runtime
+}
+
+fn gpu(id: &str, node: i64) -> ContainerDevices {
+    ContainerDevices {
+        resource_name: "example.com/gpu".to_owned(),
+        device_ids: vec![id.to_owned()],
+        topology: Some(TopologyInfo { nodes: vec![NumaNode { id: node }] }),
+    }
+}
+
+#[test]
+fn its_file_drop_ins_and_flags_decide() {
+    let node = Node::new("--config /opt/kubelet.yaml --config-dir=/opt/d --topology-manager-scope=pod --v=2");
+    node.write("opt/d/10-policy.conf", &format!("{HEAD}topologyManagerPolicy: single-numa-node\n"));
+    node.write("opt/d/20-later.conf", &format!("{HEAD}topologyManagerScope: container\nmaxPods: 7\n"));
+    // A usual place that this kubelet does not read.
+    node.write("var/lib/kubelet/config.yaml", &format!("{HEAD}cpuManagerPolicy: none\n"));
+    let decided = &node.admit(&[])["node"];
+    let expected = "/opt/kubelet.yaml with 2 drop-ins of /opt/d with flag topology-manager-scope of the kubelet with PID 4242";
+    assert_eq!(decided["configuration"], expected);
+    assert_eq!(
+        (&decided["topologyPolicy"], &decided["topologyScope"]),
+        (&"single-numa-node".into(), &"pod".into())
+    );
+    assert_eq!(decided["cpuPolicy"], "static");
+}
+
+#[test]
+fn what_is_not_known_of_it_is_one_sentence() {
+    let check = |arguments: &str, more: &[&str], expected: &str| {
+        let node = Node::new(arguments);
+        node.write("pod.yaml", POD);
+        node.process(5, "/usr/bin/vi", "kubelet --config=/etc/other");
+        let pod = node.0.path().join("pod.yaml");
+        let (out, error) = node.run(&[&["admit", "-f", pod.to_str().unwrap()], more].concat());
+        assert!(error.contains(expected), "{arguments}: {out}{error}");
+    };
+    let not_known = "the configuration of the kubelet that runs as process 4242 is not known: ";
+    check("--config=/opt/missing.yaml", &[], &format!("{not_known}failed to read /opt/missing.yaml"));
+    check("--config=relative.yaml", &[], &format!("{not_known}relative.yaml is relative"));
+    check("--max-pods=many", &[], &format!("{not_known}its command line keeps a kubelet from starting"));
+    check(
+        "--config=/opt/kubelet.yaml",
+        &["--kubelet-pid", "5"],
+        "process 5 is no kubelet; kubelets here: 4242",
+    );
+}
+
+#[test]
+fn of_several_one_is_chosen() {
+    let node = Node::new("--config=/opt/kubelet.yaml");
+    node.process(77, "/usr/bin/kubelet", "/usr/bin/kubelet --config=/opt/other.yaml");
+    node.write("opt/other.yaml", &format!("{HEAD}topologyManagerPolicy: best-effort\n"));
+    node.write("pod.yaml", POD);
+    let pod = node.0.path().join("pod.yaml");
+    let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
+    assert!(
+        error.contains("2 kubelets run here, as processes 77, 4242; --kubelet-pid chooses one"),
+        "{error}"
+    );
+    let decided = &node.admit(&["--kubelet-pid", "77"])["node"];
+    assert_eq!(decided["configuration"], "/opt/other.yaml of the kubelet with PID 77");
+    assert_eq!(decided["topologyPolicy"], "best-effort");
+}
+
+#[test]
+fn a_file_that_has_changed_since_its_start_is_named() {
+    let node = Node::new("--config=/opt/kubelet.yaml");
+    node.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}maxPods: 20\n"));
+    node.write("pod.yaml", POD);
+    let pod = node.0.path().join("pod.yaml");
+    let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
+    let expected = "/opt/kubelet.yaml was changed after the kubelet with PID 4242 had started";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn its_devices_and_pods_are_those_that_it_answers() {
+    let node = Node::new(&format!("--config=/opt/kubelet.yaml --root-dir=/{OWN_ROOT}"));
+    let served = serve(&node.socket("pod-resources/kubelet.sock"), vec![gpu("gpu-0", 0), gpu("gpu-1", 1)]);
+    let pods = PodsServer::listen(&node.socket(pods_api::SOCKET)).unwrap();
+    let running = json!({
+        "metadata": {"name": "web", "namespace": "shop", "uid": "1"},
+        "spec": {"containers": [{"name": "main", "image": "i", "resources": {"limits": {"cpu": "93", "memory": "1Gi"}}}]},
+        "status": {"phase": "Running", "containerStatuses": [{"name": "main", "containerID": "containerd://1"}]},
+    });
+    pods.put(KubeletPod::from_json(&running.to_string()).unwrap());
+    node.write(
+        &format!("{OWN_ROOT}/cpu_manager_state"),
+        r#"{"policyName":"static","defaultCpuSet":"0-95","checksum":3074121769}"#,
+    );
+    let decided = node.admit(&[]);
+    // The pod that runs shares CPUs, and its request counts for the node as a whole.
+    assert_eq!(decided["decisions"][0]["refusal"]["reason"], "OutOfcpu", "{decided}");
+    pods.remove("1");
+    let decided = node.admit(&[]);
+    assert_eq!(decided["decisions"][0]["verdict"], "admitted", "{decided}");
+    assert_eq!(decided["decisions"][0]["containers"][0]["devices"][0]["resource"], "example.com/gpu");
+    let file = node.0.path().join("node.tar.zst");
+    let (out, error) = node.run(&["capture", "--node", file.to_str().unwrap()]);
+    assert!(out.contains("the kubelet's podresources socket: 1 resource"), "{out}{error}");
+    drop(served);
+}
+
+#[test]
+fn a_socket_without_an_answer_is_named_and_the_rest_answered() {
+    let node = Node::new(&format!("--config=/opt/kubelet.yaml --root-dir=/{OWN_ROOT}"));
+    let hangs = PlainListener::bind(node.socket("pod-resources/kubelet.sock")).unwrap();
+    let decided = node.admit(&[]);
+    let notes = decided["notes"].to_string();
+    assert!(notes.contains("the kubelet gives no answer at"), "{decided}");
+    assert_eq!(decided["decisions"][0]["verdict"], "admitted", "{decided}");
+    drop(hangs);
+}
