@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admission_report::{UndecidedClaims, unchecked_notice};
+use anyhow::anyhow;
 use node_config::KubeletConfiguration;
 use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
@@ -104,7 +105,9 @@ impl Question<'_> {
     fn startable(&self, node: anyhow::Result<LoadedNode>) -> Startable {
         let node = node?;
         // What pods hold that are gone is free.
-        let ledger = node.residents(self.residents)?.ledger.collect();
+        let residents = node.residents(self.residents);
+        let residents = residents.map_err(|error| anyhow!("not beside what runs: {}", error.root_cause()))?;
+        let ledger = residents.ledger.collect();
         Ok((node.node, ledger))
     }
 }
