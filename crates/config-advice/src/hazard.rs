@@ -3,6 +3,7 @@
 //! - Admissions that take longer than anybody waits (see the estimate in `cost.rs`).
 //! - Node ids that do not fit a mask of 64 bits, and ids with gaps where distances are looked up by id: the kubelet
 //!   crashes at the first pod.
+//! - NUMA nodes that do not have the machine's memory, so that their totals change (see `memory_gap.rs`).
 //! - More reserved on a NUMA node than it has: the kubelet's free memory wraps.
 //! - Reserved CPUs that the kubelet can give to a pod, after which it does not start again (see `given_out.rs`).
 //! - Rules under which no ordinary pod is ever admitted (see `trial.rs`).
@@ -22,6 +23,7 @@ use crate::DecidedBy;
 use crate::cost::{Cost, Walked, cost, in_words};
 use crate::full_node::{NotAgain, not_again};
 use crate::given_out::{TakenWhole, Unit, reserved_by, taken_whole};
+use crate::memory_gap::{MemoryGap, OTHER_MACHINE_STATE};
 use crate::trial::{self, NothingAdmitted};
 
 /// A way in which a kubelet that has started cannot work.
@@ -83,6 +85,8 @@ pub enum Hazard {
         /// The program that would reserve it.
         target: DecidedBy,
     },
+    /// The NUMA nodes do not have the machine's memory, and the kubelet does not restart once they have another part of it.
+    MemoryNotAllThere(MemoryGap),
     /// The kubelet can give reserved CPUs to a pod, and does not start again then.
     ReservedGivenOut {
         /// The CPUs of a core or socket that is taken as a whole.
@@ -144,7 +148,10 @@ impl Hazard {
             Self::LosesCpusOfPods => Some(Fault::PodCpusLost),
             Self::NoRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::FullNode),
             Self::RefusedAtRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::SmtAfterRestart),
-            Self::AdmitsNothing { .. } | Self::NoRestart { .. } | Self::RefusedAtRestart { .. } => None,
+            Self::MemoryNotAllThere(_)
+            | Self::AdmitsNothing { .. }
+            | Self::NoRestart { .. }
+            | Self::RefusedAtRestart { .. } => None,
         }
     }
 
@@ -154,6 +161,7 @@ impl Hazard {
             Self::SlowMemoryHints { .. }
             | Self::SlowMerge { .. }
             | Self::SlowMergeOfHugePages { .. }
+            | Self::MemoryNotAllThere(_)
             | Self::NodeIdOutOfRange { user: HintUser::Memory, .. } => MEMORY,
             Self::SlowCpuHints { .. } | Self::NodeIdOutOfRange { user: HintUser::Topology(_), .. } => POLICY,
             Self::AdmitsNothing { field, .. }
@@ -225,6 +233,10 @@ impl Hazard {
                     DecidedBy::Topolet => ": nothing is free there",
                 })
             }
+            Self::MemoryNotAllThere(gap) => write!(
+                f,
+                "{gap}: pods get no more than the nodes have, and after each change of a node's total the kubelet does not restart from its memory_manager_state (start memory manager error: {OTHER_MACHINE_STATE}) until the node is drained and the file deleted"
+            ),
             Self::ReservedGivenOut { unit, reserved, kind } => {
                 let (unit_is, differ) = match kind {
                     Unit::Core => ("core", "cores of this machine differ in their number of threads"),
@@ -337,6 +349,12 @@ pub(crate) fn full_node(config: &KubeletConfiguration, view: &KubeletView) -> Op
     })
 }
 
+/// Memory of the machine that its nodes do not have, where policy Static depends on the nodes.
+fn memory_not_all_there(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
+    let gap = if config.memory_policy() == "Static" { MemoryGap::of_view(view) } else { None };
+    gap.map(Hazard::MemoryNotAllThere)
+}
+
 /// Reserved CPUs that pods can be given.
 fn given_out(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
     let TakenWhole { unit, reserved, kind } = taken_whole(view, &reserved_by(config, view)?)?;
@@ -356,8 +374,11 @@ pub(crate) fn loses_cpus(config: &KubeletConfiguration) -> bool {
 }
 
 /// What a kubelet with this configuration suffers on this machine and topolet does not, without a trial of pods.
+/// What changes no answer of the kubelet that runs, but its next start, is left out.
 pub fn hazards_of_kubelet(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Hazard> {
-    untried_hazards(config, view, DecidedBy::Kubelet)
+    let mut found = untried_hazards(config, view, DecidedBy::Kubelet);
+    found.retain(|hazard| !matches!(hazard, Hazard::MemoryNotAllThere(_)));
+    found
 }
 
 /// The hazards that show without a trial of pods.
@@ -368,6 +389,7 @@ pub(crate) fn untried_hazards(
 ) -> Vec<Hazard> {
     let mut found = excessive_reservations(config, view, target);
     if target == DecidedBy::Kubelet {
+        found.extend(memory_not_all_there(config, view));
         found.extend(given_out(config, view));
         found.extend(loses_cpus(config).then_some(Hazard::LosesCpusOfPods));
         found.extend(crashes(config, view));
@@ -565,6 +587,36 @@ mod tests {
         for node in empty {
             check(&machine, &on(node.id.0), &[("reservedMemory", none)]);
         }
+    }
+
+    #[test]
+    fn static_memory_is_not_called_good_where_nodes_lack_the_machines_memory() {
+        let view = |machine: u64, node: u64| {
+            let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
+            let cores = Some((0..8).map(core).collect());
+            let node = MachineNode { memory: node << 20, cores, ..MachineNode::default() };
+            let info = MachineInfo {
+                num_cpus: 8,
+                num_sockets: 1,
+                memory_capacity: machine << 20,
+                topology: Some(vec![node]),
+                ..MachineInfo::default()
+            };
+            KubeletView::new(&info).unwrap()
+        };
+        let fields = format!("{ON_0}topologyManagerPolicy: restricted\n");
+        let harmful = "the NUMA nodes have 8Gi of memory together, and the machine 126Gi: pods get no more";
+        check(&view(126 << 10, 8 << 10), &fields, &[(MEMORY, harmful)]);
+        // From boot to boot they differ by some MiB.
+        check(&view(126 << 10, (126 << 10) - 40), &fields, &[]);
+        let small = view(126 << 10, 8 << 10);
+        let plain = configuration("cpuManagerPolicy: static\nreservedSystemCPUs: '0'\n");
+        let proposal = propose(&plain, &small, DecidedBy::Kubelet);
+        assert_eq!((proposal.topology_policy(), proposal.memory_policy()), ("restricted", "None"));
+        let why = crate::held_back(&plain, &proposal, &small, DecidedBy::Kubelet);
+        assert!(why.iter().any(|note| note.to_string().contains(harmful)), "{why:?}");
+        // A kubelet that runs answers as before.
+        assert_eq!(hazards_of_kubelet(&configuration(&format!("{STATIC}{fields}")), &small), []);
     }
 
     #[test]

@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod check;
 mod cause;
+mod memory_gap;
 mod hazard;
 mod cost;
 mod trial;
@@ -38,8 +39,9 @@ pub use check::{Finding, check};
 pub use given_out::Unit;
 pub use hazard::{Hazard, HintUser, hazards_of_kubelet};
 pub use idle::{Idle, Why};
+pub use memory_gap::{MemoryGap, OTHER_MACHINE_STATE};
 pub use node_config::DecidedBy;
-pub use note::{Note, StartProblem};
+pub use note::{ANOTHER_BOOT, Note, StartProblem};
 pub use pinned::pinned;
 pub use profile::{ProfileCpus, ProfileFault};
 pub use proposal::{held_back, left_out, propose};

@@ -8,6 +8,12 @@ use k8s_quantity::Quantity;
 
 use crate::hazard::Hazard;
 
+/// What a reboot does under policy Static of the memory manager, and what helps (kubernetes#131253, KEP-6232): a kernel that
+/// is loaded elsewhere leaves other amounts to the NUMA nodes.
+pub const ANOTHER_BOOT: &str = "policy Static: a reboot can change a NUMA node's memory by some MiB, and the kubelet then refuses \
+    its memory_manager_state (kubernetes#131253). What helps is to delete the file before the kubelet starts (ExecStartPre), as \
+    distributions do";
+
 /// What the user of a proposal has to know beside its changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Note {
@@ -56,6 +62,8 @@ pub enum Note {
     },
     /// A kubelet that restarts on a full node refuses pods that run; what was asked for is kept nevertheless.
     AtRestart(Hazard),
+    /// Memory is pinned, and NUMA nodes have other totals after a reboot.
+    AnotherBoot,
     /// Cores of the machine have different numbers of threads, and the kubelet can give a CPU to two pods.
     CoresDiffer,
 }
@@ -93,6 +101,7 @@ impl fmt::Display for Note {
                 write!(f, "a kubelet does not start with this proposal, {why}: {fault}")
             }
             Self::AtRestart(hazard) => write!(f, "with what is proposed: {hazard}"),
+            Self::AnotherBoot => f.write_str(ANOTHER_BOOT),
             Self::CoresDiffer => f.write_str(
                 "cores of this machine differ in their number of threads: the kubelet's static CPU manager can give a CPU that a pod holds to a second one",
             ),

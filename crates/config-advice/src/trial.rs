@@ -168,6 +168,9 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: DecidedB
         if config.cpu_policy() == "static" && cores_differ(view) {
             notes.push(Note::CoresDiffer);
         }
+        if config.memory_policy() == "Static" {
+            notes.push(Note::AnotherBoot);
+        }
     }
     notes
 }

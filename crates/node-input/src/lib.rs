@@ -36,6 +36,7 @@ mod residents;
 mod unlisted;
 mod resume;
 mod implied;
+mod missing_memory;
 mod other_machine;
 mod judged;
 mod next_restart;
@@ -63,6 +64,7 @@ pub use judged::{JudgedNode, NO_CONFIGURATION};
 pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
+pub use missing_memory::MissingMemory;
 pub use node::{
     ConfigurationRefused, InputWarning, Keeping, LoadedNode, StartFailed, configuration_of,
     configuration_to_check, inventory_of, options_of,

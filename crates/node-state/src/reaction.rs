@@ -113,6 +113,41 @@ impl Finding {
     }
 }
 
+/// How the memory of NUMA nodes differs from that of a file, where nothing brings it back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Moved {
+    /// By less than a boot changes.
+    Little,
+    /// It has grown.
+    Up,
+}
+
+/// The most bytes by which a node's memory changes from boot to boot, however small it is: the kernel's image lies on another
+/// node (KEP-6232).
+const IMAGE: u64 = 64 << 20;
+
+/// Whether totals of memory alone differ, each by less than 1 % or 64Mi, or each upwards; `None`: otherwise.
+fn moved(differences: &[BookDifference]) -> Option<Moved> {
+    let total = |difference: &BookDifference| match difference {
+        BookDifference::Amount { resource, column: Column::Total, stored, actual, .. }
+            if resource.as_str() == "memory" =>
+        {
+            Some((*stored, *actual))
+        }
+        _ => None,
+    };
+    let totals: Vec<(u64, u64)> = differences.iter().map(total).collect::<Option<_>>()?;
+    let is_little = |(stored, actual): &(u64, u64)| stored.abs_diff(*actual) < (stored / 100).max(IMAGE);
+    if totals.iter().all(is_little) {
+        return Some(Moved::Little);
+    }
+    totals.iter().all(|(stored, actual)| stored < actual).then_some(Moved::Up)
+}
+
+/// The way out for a file whose totals are those of the same machine at another time.
+const ANOTHER_BOOT: &str = "the file was written at another boot of this machine, or before its memory changed: after a reboot \
+    delete it before the kubelet starts; while pods run, drain the node first";
+
 /// What brings back the memory that a file was written for.
 fn drifted(differences: &[BookDifference]) -> String {
     let is_reserved = |difference: &BookDifference| {
@@ -287,8 +322,57 @@ fn help(finding: &Finding) -> String {
         | Fault::ReservedNotShared(_, ReservedPart::Some) => {
             "reserve the CPUs that were reserved when the file was written".to_owned()
         }
-        Fault::MemoryDrifted(differences) => drifted(differences),
+        Fault::MemoryDrifted(differences) => match moved(differences) {
+            Some(Moved::Little) => return ANOTHER_BOOT.to_owned(),
+            Some(Moved::Up) => return format!("{DELETE}: the memory has grown since the file was written"),
+            None => drifted(differences),
+        },
         _ => return DELETE.to_owned(),
     };
     format!("{first}, or {DELETE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use pod_spec::ResourceName;
+    use topology_model::NodeId;
+
+    use super::*;
+
+    #[test]
+    fn memory_of_another_boot_is_told_from_memory_that_is_gone() {
+        const GIB: u64 = 1 << 30;
+        const MIB: u64 = 1 << 20;
+        let total = |resource: &str, stored, actual| BookDifference::Amount {
+            node: NodeId(0),
+            resource: ResourceName::new(resource),
+            column: Column::Total,
+            stored,
+            actual,
+        };
+        let reserved = BookDifference::Amount {
+            node: NodeId(0),
+            resource: ResourceName::new("memory"),
+            column: Column::SystemReserved,
+            stored: GIB,
+            actual: 2 * GIB,
+        };
+        for (differences, expected) in [
+            // kubernetes#131253.
+            (vec![total("memory", 135_233_794_048, 135_277_490_176)], Some(Moved::Little)),
+            (vec![total("memory", 4 * GIB, 4 * GIB - 60 * MIB)], Some(Moved::Little)),
+            (
+                vec![total("memory", 126 * GIB, 125 * GIB), total("memory", 126 * GIB, 127 * GIB)],
+                Some(Moved::Little),
+            ),
+            (vec![total("memory", 5_061_984_256, 5_196_201_984)], Some(Moved::Up)),
+            (vec![total("memory", 126 * GIB, 120 * GIB)], None),
+            (vec![total("memory", 8 * GIB, 9 * GIB), total("memory", 8 * GIB, 7 * GIB)], None),
+            (vec![total("hugepages-2Mi", 8 * GIB, 8 * GIB + 2 * MIB)], None),
+            (vec![total("memory", 8 * GIB, 8 * GIB + MIB), reserved], None),
+            (vec![BookDifference::NodeGone(NodeId(1))], None),
+        ] {
+            assert_eq!(moved(&differences), expected, "{differences:?}");
+        }
+    }
 }

@@ -8,7 +8,8 @@ use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use node_input::{
-    Gathered, Given, LoadedMachine, MachineSource, Packing, changed_problems, changes, files_of,
+    Gathered, Given, LoadedMachine, MachineSource, MissingMemory, Packing, changed_problems, changes,
+    files_of,
 };
 use topology_discovery::{Capture, Discovery, fold, read};
 
@@ -103,6 +104,9 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
     screen.print(&screen.page.columns(told, "  "))?;
     for problem in fold(&found.problems) {
         screen.warn(problem);
+    }
+    if let Some(missing) = MissingMemory::of(&found, &tree, &arguments.machine) {
+        screen.warn(Notice::warning(missing.to_string()));
     }
     Ok(Outcome::Done)
 }

@@ -269,7 +269,11 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         return Ok(outcome(is_wrong));
     }
     let snippet = snippet(&read, given, &proposal, &changes, &view)?;
-    let notes = notes_on(&read, &proposal, &changes, &findings, &view, target, state.as_ref());
+    let mut notes = notes_on(&read, &proposal, &changes, &findings, &view, target, state.as_ref());
+    let missing = machine.missing_memory(&arguments.machine.machine);
+    let said = findings.iter().map(|finding| &finding.text).chain(&notes);
+    let missing = missing.map(|missing| missing.beside(said.map(String::as_str)));
+    notes.extend(missing);
     let checked = Checked {
         machine: machine.name.clone(),
         configuration: read.name.clone(),

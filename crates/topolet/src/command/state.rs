@@ -122,6 +122,9 @@ pub(super) struct Checked<'a> {
     findings: &'a [FindingLine],
     /// What the next restart of the kubelet does.
     restart: &'a Restart,
+    /// What else has to be known of the files, as text to be shown.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [&'a str],
 }
 
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -139,17 +142,29 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     if let Some(other) = judged.node.why_not_its_pods(pods).filter(|_| judged.by.has_machine()) {
         screen.warn(Notice::warning(other));
     }
-    let findings = judged.findings(&resident, &quarantine(&resident)?);
+    let mut findings = judged.findings(&resident, &quarantine(&resident)?);
+    let missing = machine.missing_memory(&source.machine).filter(|_| judged.by.has_machine());
+    match missing {
+        Some(missing) if judged.node.compares_node_totals() => {
+            let finding = missing.of_state();
+            let at = findings.partition_point(|own| own.problem <= finding.problem);
+            findings.insert(at, finding);
+        }
+        Some(missing) => screen.warn(Notice::warning(missing.to_string())),
+        None => {}
+    }
     let restart = judged.next_restart(&resident);
     let is_wrong = restart.is_wrong() || findings.iter().any(|finding| finding.problem != Problem::Odd);
-    let document =
-        Document::new("StateCheck", Checked { node: &judged.by, findings: &findings, restart: &restart })
-            .of(judged.by.rules_of());
+    let at_another_boot = judged.node.at_another_boot(&resident.folder).filter(|_| !is_wrong);
+    let notes: Vec<&str> = at_another_boot.into_iter().collect();
+    let checked = Checked { node: &judged.by, findings: &findings, restart: &restart, notes: &notes };
+    let document = Document::new("StateCheck", checked).of(judged.by.rules_of());
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
         let told = node_output::checked(&findings, &restart, screen.page);
-        screen.show(&format!("{}\n{told}", judged.by.headline(screen.page)))?;
+        let notes: String = notes.iter().map(|note| screen.page.wrapped(&format!("! {note}"), 2)).collect();
+        screen.show(&format!("{}\n{told}{notes}", judged.by.headline(screen.page)))?;
     }
     Ok(if is_wrong { Outcome::SomethingWrong } else { Outcome::Done })
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use node_input::{
-    DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, Resident, Residents, ResidentsSource,
+    DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, MissingMemory, Resident, Residents,
     RulesSource,
 };
 use node_output::{Document, JudgedBy, NodeStatus, NumaNodes, Usage};
@@ -48,7 +48,11 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
         None => screen.show(&status.text(screen.page))?,
     }
     if !status.problems.is_empty() {
-        screen.warn("`topolet state check` with the same --state and --machine says what helps");
+        // Without state on disk what is wrong is the configuration on this machine.
+        screen.warn(match status.restart {
+            Some(_) => "`topolet state check` with the same --state and --machine says what helps",
+            None => "`topolet config check` with the same --config and --machine says what to change",
+        });
     }
     Ok(if status.problems.is_empty() { Outcome::Done } else { Outcome::SomethingWrong })
 }
@@ -73,14 +77,16 @@ fn read(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<NodeStatu
     let rules = arguments.rules.source().of_node(&IdentitySource::default(), &given, packed)?;
     let devices = DeviceText::on(&rules, &source, &given)?;
     let resident = given.of_node(packed)?;
-    let Some(resident) = resident else { return unserved(&machine, &rules, &given, devices, screen) };
+    let Some(resident) = resident else { return unserved(&machine, arguments, &rules, devices, screen) };
     let judged = machine.judge(&source, &resident, &rules, devices.clone())?;
     for warning in judged.warnings() {
         screen.warn(warning);
     }
     let mut status = NodeStatus::new(judged.by.clone());
-    let findings = judged.findings(&resident, &quarantine(&resident)?).into_iter();
-    let wrong = findings.filter(|finding| finding.problem != Problem::Odd);
+    let findings = judged.findings(&resident, &quarantine(&resident)?);
+    let missing = machine.missing_memory(&source.machine).filter(|_| judged.by.has_machine());
+    let at_another_boot = judged.node.at_another_boot(&resident.folder);
+    let wrong = findings.into_iter().filter(|finding| finding.problem != Problem::Odd);
     status.problems = wrong.map(|finding| format!("{}: {}", finding.file, finding.what)).collect();
     let restart = judged.next_restart(&resident);
     status.problems.extend(restart.sentences());
@@ -105,18 +111,30 @@ fn read(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<NodeStatu
         }
         Err(error) => status.problems.push(format!("{error:#}")),
     }
+    add_missing_memory(&mut status, missing, &node);
+    status.notes.extend(at_another_boot.filter(|_| status.problems.is_empty()).map(str::to_owned));
     Ok(status)
+}
+
+/// Adds memory that the NUMA nodes of the machine do not have: a problem where policy Static depends on it.
+fn add_missing_memory(status: &mut NodeStatus, missing: Option<MissingMemory>, node: &LoadedNode) {
+    match missing {
+        Some(missing) if node.compares_node_totals() => status.problems.push(missing.with_static()),
+        Some(missing) => status.notes.push(missing.to_string()),
+        None => {}
+    }
 }
 
 /// A node of which no state is known.
 fn unserved(
     machine: &LoadedMachine,
+    arguments: &StatusArguments,
     rules: &RulesSource,
-    given: &ResidentsSource,
     devices: Option<DeviceText>,
     screen: Screen,
 ) -> anyhow::Result<NodeStatus> {
     let node = LoadedNode::on(machine, rules, devices)?;
+    let missing = machine.missing_memory(&arguments.machine.machine);
     if !machine.has_configuration(rules) {
         let mut status = NodeStatus::new(JudgedBy::files_and_machine(&node.line));
         status.notes = node.resident_gaps();
@@ -125,18 +143,20 @@ fn unserved(
              or found"
                 .to_owned(),
         );
+        status.notes.extend(missing.map(|missing| missing.to_string()));
         return Ok(status);
     }
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let residents = node.residents(given)?;
+    let residents = node.residents(&arguments.residents.source())?;
     let mut status = NodeStatus::new(node.line.clone().into());
     status.usage = Some(Usage::new(&node.node, &node.cpus, &residents.ledger));
     status.notes = residents.notes;
     if let Some(why) = &node.kubelet_stops {
         status.problems.push(format!("the kubelet does not start: {why}"));
     }
+    add_missing_memory(&mut status, missing, &node);
     Ok(status)
 }
 

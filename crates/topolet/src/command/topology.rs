@@ -67,6 +67,8 @@ pub(super) fn run(arguments: &TopologyArguments, screen: Screen) -> anyhow::Resu
     let shown = held(arguments, &loaded)?;
     let shares = shown.as_ref().map(|shown| node_output::shares(shown, loaded.machine.as_ref()));
     view.problems.extend(loaded.packed.iter().flat_map(|packed| &packed.gaps).map(ToString::to_string));
+    view.problems
+        .extend(loaded.missing_memory(&arguments.machine.machine).map(|missing| missing.to_string()));
     view.problems.extend(shares.iter().flat_map(|shares| shares.notes.clone()));
     let pods = shown
         .as_ref()
