@@ -11,6 +11,7 @@
 //! | manifests | reads the watched folder (`watch`) |
 //! | kept | makes removed folders again (`kept`) |
 //! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
+//! | next-start | reads the machine anew: whether a kubelet starts on it again (`observe/next_start`) |
 //! | drift | compares where containers run with a kubelet's files (`observe/drift`) |
 //! | pods | hears which pods the kubelet has (`observe/pods`) |
 //! | told | tells an API server of refused pods (`observe/told`) |
@@ -172,7 +173,7 @@ pub struct Setup<'a> {
 pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
     let began = Instant::now();
-    let (node, machine) = load(setup)?;
+    let (node, machine) = load(setup, Mode::Serve)?;
     let cgroups = enforce::open(&setup.cgroups, &node)?;
     root::make(&setup.root, setup.damaged)?;
     #[cfg(feature = "kubernetes")]
@@ -230,7 +231,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 /// The node or its state cannot be read, or a socket cannot be had.
 pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
-    let (node, machine) = load(setup)?;
+    let (node, machine) = load(setup, Mode::Observe)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let missing = Arc::<Missing>::default();
@@ -244,22 +245,27 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let notes = Notes::new(assumed);
     let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
     shared.metrics.loses_lines(setup.log.lost());
-    observe::start(setup, shared.clone(), first, disagreements)?;
+    observe::start(setup, shared.clone(), &machine, first, disagreements)?;
     #[cfg(feature = "kubernetes")]
     nrt::start(setup.topology.as_ref(), &shared)?;
     #[cfg(feature = "kubernetes")]
     state::start(setup.state.as_ref(), &shared)?;
-    tracing::info!(root = %setup.root.display(), socket = %setup.socket.display(), "node is watched");
+    let (root, socket) = (setup.root.display(), setup.socket.display());
+    tracing::info!(%root, %socket, configuration = shared.node.line.configuration, "node is watched");
     let routes = api::router(shared.clone(), None, setup.explained);
     let told = Told { setup, shared: &shared };
     runtime.block_on(told.wait(places.serve(routes, &shared), || false))
 }
 
-fn load(setup: &Setup<'_>) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
+fn load(setup: &Setup<'_>, mode: Mode) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
     inputs::check(setup)?;
-    let loaded = setup.sources().load()?;
+    let sources = setup.sources(mode);
+    let loaded = sources.load()?;
     for warning in &loaded.0.warnings {
         tracing::warn!("{warning}");
+    }
+    for note in sources.doubts(&loaded.1) {
+        tracing::info!("{note}");
     }
     Ok(loaded)
 }
@@ -297,6 +303,7 @@ fn shared(
         demands_noted: Once::new(),
         reload: tokio::sync::Notify::new(),
         drifted: ArcSwap::default(),
+        next_start: ArcSwapOption::empty(),
         partitions: ArcSwap::default(),
         changed: Changed::default(),
         state_changed: Changed::default(),

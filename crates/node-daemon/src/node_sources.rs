@@ -4,14 +4,20 @@ use std::path::PathBuf;
 
 use node_input::{
     DeviceText, IdentitySource, LoadedMachine, LoadedNode, MachineSource, NodeRecorder, ResidentsSource,
-    RulesSource,
+    RulesSource, Running,
 };
 
 use super::Setup;
+use super::shared::Mode;
+
+/// Where installers put the kubelet's configuration, below its root.
+const CONFIG: &str = "config.yaml";
 
 /// Where a node's parts are.
+#[derive(Clone)]
 pub(super) struct NodeSources {
     root: PathBuf,
+    mode: Mode,
     machine: MachineSource,
     rules: RulesSource,
     identity: IdentitySource,
@@ -19,10 +25,11 @@ pub(super) struct NodeSources {
 
 impl Setup<'_> {
     /// Those of the node that the daemon is about.
-    pub(super) fn sources(&self) -> NodeSources {
+    pub(super) fn sources(&self, mode: Mode) -> NodeSources {
         let Self { root, machine, rules, identity, .. } = self;
         NodeSources {
             root: root.clone(),
+            mode,
             machine: machine.clone(),
             rules: rules.clone(),
             identity: identity.clone(),
@@ -36,16 +43,67 @@ impl NodeSources {
     /// # Errors
     /// One cannot be read, or a kubelet would not start with them.
     pub(super) fn load(&self) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
-        let machine = LoadedMachine::load(&self.machine)?;
+        let machine = match self.mode {
+            Mode::Serve => self.machine_now()?,
+            Mode::Observe => LoadedMachine::load_node(&self.machine)?.of_kubelet_at(&self.root),
+        };
         let devices = DeviceText::of(&self.rules)?;
-        let node = LoadedNode::on(&machine, &self.rules()?, devices)?.with_identity(&self.identity)?;
+        let node =
+            LoadedNode::on(&machine, &self.rules(&machine)?, devices)?.with_identity(&self.identity)?;
         Ok((node, machine))
     }
 
-    /// The rules, of the release whose state files are there.
-    fn rules(&self) -> anyhow::Result<RulesSource> {
-        let state = ResidentsSource { state: Some(self.root.clone()), ..ResidentsSource::default() };
-        self.rules.clone().of_node(&self.identity, &state, None)
+    /// Reads the machine alone, as it is.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn machine_now(&self) -> anyhow::Result<LoadedMachine> {
+        LoadedMachine::load(&self.machine)
+    }
+
+    /// The configuration: what is given, else, of a kubelet that is watched, its own.
+    fn config(&self, machine: &LoadedMachine) -> Option<String> {
+        let is_own = self.mode == Mode::Serve || runs(machine);
+        self.rules.config.clone().or_else(|| {
+            let usual = self.root.join(CONFIG);
+            // What is there and is no file is an error, and no other configuration is taken for it.
+            (!is_own && usual.symlink_metadata().is_ok()).then(|| usual.display().to_string())
+        })
+    }
+
+    /// Why the configuration of a kubelet that is watched is not known; `None`: it is.
+    pub(super) fn no_config(&self, machine: &LoadedMachine) -> Option<String> {
+        let is_packed = machine.packed.as_ref().is_some_and(|packed| packed.config.is_some());
+        if is_packed || self.config(machine).is_some() {
+            return None;
+        }
+        Some(if runs(machine) {
+            let gaps = machine.config_gaps().into_iter().map(|gap| gap.text);
+            gaps.collect::<Vec<_>>().join("; ")
+        } else {
+            let root = self.root.display();
+            format!(
+                "the kubelet's configuration is not known: there is no {CONFIG} in {root}, and no --config"
+            )
+        })
+    }
+
+    /// What is not known of a kubelet whose configuration is taken for that in its root folder, as text to be shown.
+    pub(super) fn doubts(&self, machine: &LoadedMachine) -> Vec<String> {
+        let is_guessed = self.rules.config.is_none() && self.config(machine).is_some();
+        let gaps = machine.config_gaps().into_iter().filter(|_| is_guessed);
+        gaps.map(|gap| gap.text).collect()
+    }
+
+    /// The rules, of the kubelet that runs, else of the release whose state files are there.
+    fn rules(&self, machine: &LoadedMachine) -> anyhow::Result<RulesSource> {
+        let rules = RulesSource { config: self.config(machine), ..self.rules.clone() };
+        let packed = machine.packed.as_deref().filter(|packed| packed.state_root().is_some());
+        let state = match packed {
+            Some(_) => ResidentsSource::default(),
+            None => ResidentsSource { state: Some(self.root.clone()), ..ResidentsSource::default() },
+        };
+        rules.of_node(&self.identity, &state, packed)
     }
 
     /// What makes node files of the node on this machine.
@@ -53,6 +111,14 @@ impl NodeSources {
     /// # Errors
     /// The machine has no files to pack, or something cannot be read.
     pub(super) fn recorder(&self, machine: &LoadedMachine) -> anyhow::Result<NodeRecorder> {
-        NodeRecorder::new(&self.machine, machine, &self.rules()?, &self.identity)
+        NodeRecorder::new(&self.machine, machine, &self.rules(machine)?, &self.identity)
     }
+}
+
+/// Whether the process of the machine's kubelet was found.
+pub(super) fn runs(machine: &LoadedMachine) -> bool {
+    machine
+        .packed
+        .as_ref()
+        .is_some_and(|packed| packed.state_root().is_some() && packed.running == Running::Yes)
 }

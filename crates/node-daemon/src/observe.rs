@@ -2,7 +2,7 @@
 //!
 //! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
 //! stood still ([`look`]) and fit together ([`fit`]); until then what was known before stays. A kubelet that starts anew may
-//! decide by other rules ([`rules`]). What a kubelet tells of its pods ([`pods`]) says what they are called and request,
+//! decide by other rules ([`rules`]), or not start at all since the machine has changed ([`next_start`]). What a kubelet tells of its pods ([`pods`]) says what they are called and request,
 //! which it admitted ([`admissions`]), which it refused ([`refusals`]) and which its faults concern ([`fates`]); those that are decided otherwise here can be
 //! packed ([`disagreements`]). Where its containers run is compared with its files ([`drift`]). Files that do not fit
 //! together and do not change any more are served all the same, with a note, so that nothing is hidden for good.
@@ -19,6 +19,7 @@ mod fates;
 mod refusals;
 mod disagreements;
 mod drift;
+mod next_start;
 #[cfg(feature = "kubernetes")]
 mod told;
 
@@ -33,7 +34,7 @@ use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
-use node_state::{Contents, Quarantine, Record, Source, StateFolder, files};
+use node_state::{Contents, PodNames, Quarantine, Record, Source, StateFolder, files};
 use pod_spec::PodUid;
 
 use self::disagreements::Disagreements;
@@ -46,7 +47,8 @@ use self::rules::Rules;
 pub use self::sources::PodSources;
 use super::Setup;
 use super::changes::{Changes, Pace};
-use super::shared::Shared;
+use super::node_sources;
+use super::shared::{Mode, Shared};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
@@ -60,15 +62,12 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
 pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String> {
-    let is_packed = machine.packed.as_ref().is_some_and(|packed| packed.config.is_some());
-    if setup.rules.config.is_some() || is_packed {
-        return Vec::new();
-    }
-    vec![format!(
-        "the kubelet's configuration is not known: there is no config.yaml in {}, and no --config. The built-in \
-         configuration {PINNED} is assumed, so what is explained and counted may be wrong",
-        setup.root.display()
-    )]
+    let note = setup.sources(Mode::Observe).no_config(machine).map(|why| {
+        format!(
+            "{why}. The built-in configuration {PINNED} is assumed, so what is explained and counted may be wrong"
+        )
+    });
+    note.into_iter().collect()
 }
 
 /// Whose node it is.
@@ -104,6 +103,8 @@ pub(super) struct Seen {
 pub(super) struct Observed {
     pub(super) folder: StateFolder,
     pub(super) quarantine: Quarantine,
+    /// Which pods run.
+    pub(super) names: PodNames,
     /// Which requests of the pods that run are known.
     pub(super) requests: Requests,
 }
@@ -144,6 +145,7 @@ pub(super) fn disagreements(
 pub(super) fn start(
     setup: &Setup<'_>,
     shared: Arc<Shared>,
+    machine: &LoadedMachine,
     first: Seen,
     disagreements: Option<Disagreements>,
 ) -> anyhow::Result<()> {
@@ -158,10 +160,11 @@ pub(super) fn start(
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
     pods::listen(sources::all(root, &setup.pods), shared.clone(), pods.clone(), changes.announcer())?;
+    let sources = setup.sources(Mode::Observe);
     let mut watching = Watching {
         kubelet: Kubelet::of(setup),
-        rules: Rules::new(setup.sources(), &first.look),
-        shared,
+        rules: Rules::new(sources.clone(), &first.look, node_sources::runs(machine)),
+        shared: shared.clone(),
         pods,
         served: None,
         past: None,
@@ -171,6 +174,7 @@ pub(super) fn start(
         disagreements,
     };
     watching.serve(first);
+    next_start::start(sources, shared)?;
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
 }
@@ -224,7 +228,13 @@ impl Watching {
     fn look(&mut self) {
         let look = match Look::settled(&self.kubelet.root) {
             Ok(look) => look,
-            Err(error) => return self.stale(&error),
+            Err(error) => {
+                // That of a kubelet in a container is below its process, and ends with it.
+                if self.kubelet.root.starts_with("/proc") && !self.kubelet.root.exists() {
+                    self.shared.reload.notify_one();
+                }
+                return self.stale(&error);
+            }
         };
         if let Some(unknown) = self.rules.why_unknown(&self.shared, &look) {
             return self.stale(&anyhow!(unknown));
@@ -252,19 +262,28 @@ impl Watching {
             // It may be between two writes. What stays like this for longer is told.
             _ if !was_there && !self.is_late() => {}
             Ok(seen) => self.stale(&anyhow!(seen.misfit.unwrap_or_default())),
-            Err(error) => self.stale(&error),
+            Err(error) => {
+                if let Some(odd) = self.odd.as_ref().filter(|_| lasts) {
+                    let fits = |node: &LoadedNode| {
+                        see(&self.kubelet, odd.look.clone(), node, &self.pods, &known).is_ok()
+                    };
+                    self.rules.recount(&self.shared, fits);
+                }
+                self.stale(&error);
+            }
         }
     }
 
     /// Serves what was seen; of what does not fit together it is told.
     fn serve(&mut self, seen: Seen) {
         let Seen { look, past, snapshot, quarantine, requests, version, misfit } = seen;
+        let names = past.names.clone();
         if let Some(before) = self.past.replace(past) {
             self.earlier.add(before);
         }
         self.shared.becomes(snapshot);
         let folder = look.folder.clone();
-        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, requests })));
+        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, names, requests })));
         (self.served, self.odd) = (Some((look, version)), None);
         match misfit {
             None => self.shared.notes.fresh(),

@@ -52,7 +52,7 @@ fn hangup() -> SigSet {
 /// # Errors
 /// Why not.
 pub(super) fn check(setup: &Setup<'_>, mode: Mode) -> anyhow::Result<()> {
-    let (node, _) = load(setup)?;
+    let (node, _) = load(setup, mode)?;
     if mode == Mode::Observe {
         return Ok(());
     }

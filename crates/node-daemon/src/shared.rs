@@ -9,7 +9,7 @@ use cgroup_cpuset::Cgroups;
 use cpuset::CpuSet;
 use machine_picture::Reserved;
 use node_agent::{DeferredPod, Manner, PodMove, Snapshot};
-use node_input::{LoadedNode, Requests};
+use node_input::{LoadedNode, NextStartFails, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
 use schemars::JsonSchema;
@@ -56,6 +56,8 @@ pub(super) struct Shared {
     pub(super) observed: ArcSwapOption<Observed>,
     /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
     pub(super) drifted: ArcSwap<Vec<String>>,
+    /// Why a kubelet that is watched does not start again; empty: it does, or that is not known.
+    pub(super) next_start: ArcSwapOption<NextStartFails>,
     /// What is wrong with partitions of containers, and what runs on their CPUs all the same.
     pub(super) partitions: ArcSwap<Findings>,
     /// Whether there is a snapshot that has not been published.
@@ -162,6 +164,7 @@ impl Shared {
             let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
             Some(format!("{namespace}/{name} is quarantined: {why}"))
         });
+        let next_start = self.next_start.load().as_deref().map(next_start_fails);
         let drifted = self.drifted.load_full();
         let drifted = drifted.iter().cloned();
         let partitions = self.partitions.load_full();
@@ -170,6 +173,7 @@ impl Shared {
             .chain(unpublished)
             .chain(quarantined)
             .chain(drifted)
+            .chain(next_start)
             .chain(partitions.invalid.iter().cloned())
             .collect()
     }
@@ -178,7 +182,11 @@ impl Shared {
     pub(super) fn remarks(&self) -> Vec<String> {
         let partitions = self.partitions.load_full();
         let invalid = partitions.invalid.iter().cloned();
-        self.unpublished.problems().into_iter().chain(invalid).chain(partitions.notes()).collect()
+        let next_start = self.next_start.load();
+        let next_start =
+            next_start.iter().flat_map(|fails| [Some(next_start_fails(fails)), fails.changed.clone()]);
+        let unpublished = self.unpublished.problems().into_iter();
+        unpublished.chain(invalid).chain(partitions.notes()).chain(next_start.flatten()).collect()
     }
 
     /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
@@ -218,9 +226,15 @@ impl Shared {
                 manifests,
                 is_stale,
                 drifted: self.drifted.load().len(),
+                next_start_fails: self.next_start.load().is_some(),
             },
         )
     }
+}
+
+/// That a kubelet does not start again, in one sentence.
+pub(super) fn next_start_fails(NextStartFails { why, .. }: &NextStartFails) -> String {
+    format!("the next start of the kubelet fails: {why}")
 }
 
 /// What is done with the node.

@@ -272,6 +272,7 @@ fn beside_a_kubelet_nothing_is_exported_under_its_names() {
         "topolet_observe_disagreements_total",
         "topolet_observe_drifted_containers",
         "topolet_observe_fates_total",
+        "topolet_observe_next_start_fails",
         "topolet_pods",
         "topolet_state_stale",
         "topolet_wrong_tokens_total",

@@ -173,19 +173,35 @@ fn what_is_admitted_without_cpus_of_its_own_is_explained_once() {
     for _ in 0..2 {
         server.put(told("part", "cpu: 1500m, memory: 1Gi", status));
     }
-    let why = "app: admitted, CPUs NOT pinned: 1500m CPUs are no whole number of CPUs";
-    until("why", || is_told(&["Normal", "NotPinned", "default/part", why]).then_some(()));
-    until("a line of the log", || node.is_logged(&["default/part", why]).then_some(()));
+    let explained = |name: &str, amount: &str| {
+        let why = format!("app: admitted, CPUs NOT pinned: {amount} CPUs are no whole number of CPUs");
+        until("why", || is_told(&["Normal", "NotPinned", &format!("default/{name}"), &why]).then_some(()));
+        let parts = ["pod runs without CPUs of its own", &format!("default/{name}"), &why];
+        until("a line of the log", || node.is_logged(&parts).then_some(()));
+    };
+    explained("part", "1500m");
     assert_eq!(events().matches("NotPinned").count(), 1);
+    for (name, amount) in [("quarter", "250m"), ("half", "500m"), ("most", "2500m")] {
+        let limits = format!("cpu: {amount}, memory: 1Gi");
+        assert_eq!(node.admit(name, &limits), 200);
+        server.put(told(name, &limits, status));
+        explained(name, amount);
+    }
+    assert_eq!(events().matches("NotPinned").count(), 4);
 
-    // Less than a CPU is not expected to be pinned.
-    assert_eq!(node.admit("small", "cpu: 500m, memory: 1Gi"), 200);
-    server.put(told("small", "cpu: 500m, memory: 1Gi", status));
-    until("it is admitted", || is_told(&["Admitted", "default/small"]).then_some(()));
+    // Of a pod that is not Guaranteed, a container that requests less than a CPU is not expected to be pinned.
+    for (name, cpu) in [("small", "500m"), ("large", "2")] {
+        let json = told(name, &format!("cpu: {cpu}, memory: 1Gi"), status).to_json().unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        json["spec"]["containers"][0]["resources"]["limits"] = serde_json::json!({});
+        server.put(KubeletPod::from_json(&json.to_string()).unwrap());
+        until("it is admitted", || is_told(&["Admitted", &format!("default/{name}")]).then_some(()));
+    }
+    until("why", || is_told(&["NotPinned", "default/large", "Burstable"]).then_some(()));
     assert_eq!(node.owner.ask("DELETE", "/v1/pods/default/own", "").status, 200);
     server.remove("default_own");
     until("its end", || is_told(&["Ended", "default/own"]).then_some(()));
-    assert_eq!(events().matches("NotPinned").count(), 1);
+    assert_eq!(events().matches("NotPinned").count(), 5);
 }
 
 #[test]

@@ -196,7 +196,9 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let LoadedNode { node, cpus, line, .. } = &shared.node;
     let mut status = NodeStatus::new(line.clone().into());
     status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
-    status.notes = shared.notes.lasting().iter().cloned().chain(shared.partitions.load().note()).collect();
+    let changed = shared.next_start.load().as_ref().and_then(|fails| fails.changed.clone());
+    let lasting = shared.notes.lasting().iter().cloned();
+    status.notes = lasting.chain(shared.partitions.load().note()).chain(changed).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
     let refused = snapshot.refused.values();
     let refused = refused.map(|one| NotRunning { pod: name(&one.pod), reason: one.reason.to_string() });

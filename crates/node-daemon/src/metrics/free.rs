@@ -25,6 +25,7 @@ pub(super) struct Free {
     unusable: Gauge,
     stale: Gauge,
     drifted: Gauge,
+    next_start_fails: Gauge,
     /// Resources and NUMA nodes of which there have been devices.
     seen: Mutex<BTreeSet<(String, String)>>,
 }
@@ -41,6 +42,8 @@ pub(crate) struct Now<'a> {
     pub(crate) is_stale: bool,
     /// Containers that run elsewhere than a kubelet's files say.
     pub(crate) drifted: usize,
+    /// Whether the next start of a kubelet fails.
+    pub(crate) next_start_fails: bool,
 }
 
 /// Of pods.
@@ -91,12 +94,18 @@ impl Free {
                     "Containers whose CPUs or memory nodes in effect are not those of the kubelet's files.",
                     self.drifted.clone(),
                 );
+                to.register(
+                    "topolet_observe_next_start_fails",
+                    "1 if the kubelet would not start again from its files on the machine as it is now, else 0.",
+                    self.next_start_fails.clone(),
+                );
             }
         }
     }
 
     pub(super) fn set(&self, now: &Now<'_>) {
-        let Now { node, snapshot, manifests, is_stale, drifted } = *now;
+        let Now { node, snapshot, manifests, is_stale, drifted, next_start_fails } = *now;
+        self.next_start_fails.set(i64::from(next_start_fails));
         self.drifted.set(i64::try_from(drifted).unwrap_or(i64::MAX));
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {

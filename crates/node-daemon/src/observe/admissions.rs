@@ -1,11 +1,12 @@
-//! What is to be said of a pod that a kubelet has just admitted: what it holds, and why it shares CPUs if it requests
-//! whole ones.
+//! What is to be said of a pod that a kubelet has just admitted: what it holds, and why it shares CPUs if it may expect its
+//! own.
 //!
-//! A pod that requests less than a CPU, or runs where the CPU manager's policy is `none`, is expected to share.
+//! A container may expect CPUs of its own if it requests any and its pod is Guaranteed, whatever the amount, or if it
+//! requests a CPU or more. Where the CPU manager's policy is `none`, all share, and nothing is logged.
 
 use admission_report::{ContainerReport, Remark, SharingReason};
 use k8s_quantity::Quantity;
-use pod_spec::{Container, ContainerName, Pod, Role};
+use pod_spec::{Container, ContainerName, Pod, QosClass, Role};
 use topology_admission::Detail;
 
 use super::pods::Admission;
@@ -30,10 +31,12 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
     };
     // Without their memory not even the files of the CPU manager say who has which CPUs.
     let is_known = shared.notes.why_stale().is_none();
-    if is_known && pod.containers.iter().any(|container| wants_cpus(container) && shares(container)) {
+    let class = pod.qos_class(shared.node.node.pod_rules());
+    let wants = |container: &Container| wants_cpus(container, class);
+    if is_known && pod.containers.iter().any(|container| wants(container) && shares(container)) {
         let before =
             Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests(), now: None };
-        for why in not_pinned(shared, &before, pod) {
+        for why in not_pinned(shared, &before, pod, wants) {
             let name = format!("{}/{}", pod.namespace, pod.name);
             tracing::info!(pod = name, why, "pod runs without CPUs of its own");
             shared.events.add(Some((&**pod).into()), Kind::Normal, reason::NOT_PINNED, why);
@@ -41,19 +44,25 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
     }
 }
 
-/// Whether it runs as long as its pod does, and requests a CPU or more.
-fn wants_cpus(container: &Container) -> bool {
+/// Whether a container of a pod of this class runs as long as its pod does, and may expect CPUs of its own.
+fn wants_cpus(container: &Container, class: QosClass) -> bool {
     let cpus = container.requests.get("cpu").map_or(0, Quantity::milli_value);
-    cpus >= ONE && container.role != Role::Init
+    let least = if class == QosClass::Guaranteed { 1 } else { ONE };
+    cpus >= least && container.role != Role::Init
 }
 
 /// Why containers of the pod share CPUs, a sentence for each reason.
-fn not_pinned(shared: &Shared, before: &Before<'_>, pod: &Pod) -> Vec<String> {
+fn not_pinned(
+    shared: &Shared,
+    before: &Before<'_>,
+    pod: &Pod,
+    wants: impl Fn(&Container) -> bool,
+) -> Vec<String> {
     let (report, _) = explain::one(&shared.node, Detail::Short, before, pod);
     let notes = report.notes.iter().filter_map(|note| match &note.remark {
         Remark::NotPinned { reason: SharingReason::NoPolicy, .. } => None,
         Remark::NotPinned { .. } => {
-            let wants = |name| pod.container(name).is_some_and(wants_cpus);
+            let wants = |name| pod.container(name).is_some_and(&wants);
             let names: Vec<&str> =
                 note.containers.iter().filter(|name| wants(name)).map(ContainerName::as_str).collect();
             (!names.is_empty()).then(|| format!("{}: {}", names.join(", "), note.remark))

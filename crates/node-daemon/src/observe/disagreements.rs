@@ -16,7 +16,7 @@ use pod_spec::Pod;
 use serde_json::json;
 
 use super::pods::Refusal;
-use crate::shared::Shared;
+use crate::shared::{Mode, Shared};
 use crate::{Setup, clock};
 
 /// So many node files are kept.
@@ -59,8 +59,10 @@ impl Disagreements {
             "--disagreements {shown} is in the kubelet's root folder {root}, in which nothing is written: name another folder"
         );
         fs::create_dir_all(folder).with_context(|| format!("failed to make --disagreements {shown}"))?;
-        let recorder =
-            setup.sources().recorder(machine).with_context(|| format!("--disagreements {shown}"))?;
+        let recorder = setup
+            .sources(Mode::Observe)
+            .recorder(machine)
+            .with_context(|| format!("--disagreements {shown}"))?;
         Ok(Self { folder: there, recorder })
     }
 

@@ -7,8 +7,10 @@
 
 use std::time::{Duration, Instant};
 
+use node_input::LoadedNode;
+
 use super::look::{KubeletStart, Look};
-use crate::node_sources::NodeSources;
+use crate::node_sources::{self, NodeSources};
 use crate::shared::Shared;
 
 /// Between two tries to read what could not be read.
@@ -19,6 +21,10 @@ pub(super) struct Rules {
     sources: NodeSources,
     started: Option<KubeletStart>,
     known: Known,
+    /// Whether they are those of a kubelet whose process was found.
+    are_of_process: bool,
+    /// When it was last looked whether the kubelet counts another machine.
+    recounted: Option<Instant>,
 }
 
 /// Whether the kubelet's rules are known.
@@ -35,8 +41,8 @@ enum Known {
 
 impl Rules {
     /// Those that were read before the kubelet's files were.
-    pub(super) fn new(sources: NodeSources, first: &Look) -> Self {
-        Self { sources, started: first.kubelet(), known: Known::Yes }
+    pub(super) fn new(sources: NodeSources, first: &Look, are_of_process: bool) -> Self {
+        Self { sources, started: first.kubelet(), known: Known::Yes, are_of_process, recounted: None }
     }
 
     /// Why they are not known, once the kubelet may have started anew; `None`: they are as they were.
@@ -57,9 +63,36 @@ impl Rules {
         }
     }
 
+    /// Starts the program anew if the kubelet counts other memory or huge pages than are known here, and its files fit with
+    /// them: `fits` says whether they do on a node. A kubelet writes its files a moment after it has read the machine.
+    pub(super) fn recount(&mut self, shared: &Shared, fits: impl FnOnce(&LoadedNode) -> bool) {
+        if self.recounted.is_some_and(|before| before.elapsed() < AGAIN) {
+            return;
+        }
+        self.recounted = Some(Instant::now());
+        if let Ok((now, _)) = self.sources.load()
+            && now.view() != shared.node.view()
+            && now.config() == shared.node.config()
+            && fits(&now)
+        {
+            tracing::info!(
+                "the kubelet counts other memory or huge pages than are known here, which are read"
+            );
+            shared.reload.notify_one();
+        }
+    }
+
     fn read(&self, shared: &Shared) -> Known {
         match self.sources.load() {
-            Ok((now, _)) if now.decides_as(&shared.node) => Known::Yes,
+            // A kubelet that fails to start does not say by which.
+            Ok((_, machine)) if self.are_of_process && !node_sources::runs(&machine) => {
+                Known::Unreadable { why: "it does not run any more".to_owned(), since: Instant::now() }
+            }
+            Ok((now, _)) if now.decides_as(&shared.node) => {
+                let configuration = &now.line.configuration;
+                tracing::info!(configuration, "the kubelet has started anew and decides by the same rules");
+                Known::Yes
+            }
             Ok(_) => {
                 tracing::info!("the kubelet has started anew and decides by other rules, which are read");
                 shared.reload.notify_one();

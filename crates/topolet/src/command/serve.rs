@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use config_advice::{DecidedBy, propose};
 use node_config::{KubeletConfiguration, Rules};
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
-use node_input::{IdentitySource, LoadedMachine};
+use node_input::{IdentitySource, LoadedMachine, MachineSource, OWN, Packed, Running};
 use topology_model::KubeletView;
 
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
@@ -25,13 +25,13 @@ use crate::render::Screen;
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ServeArguments {
-    /// The folder with state and sockets, laid out as the kubelet's. Made if missing. With --observe that of the
-    /// kubelet.
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/topolet", value_hint = ValueHint::DirPath)]
-    root: PathBuf,
+    /// The folder with state and sockets, laid out as the kubelet's. Made if missing. Without it /var/lib/topolet; with
+    /// --observe the root folder of the kubelet that runs on this machine, else /var/lib/kubelet.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    root: Option<PathBuf>,
     /// Reads what a running kubelet writes, and writes nothing: what would be decided can be asked, and metrics read.
-    /// Without --config its config.yaml in the root folder is used. Options of topolet's own are no kubelet's, so
-    /// --topolet-config cannot be given.
+    /// Without --config the configuration of the kubelet that runs with this root folder is used, and if none is found to
+    /// run config.yaml in the root folder. Options of topolet's own are no kubelet's, so --topolet-config cannot be given.
     #[arg(long, conflicts_with_all = ["manifests", "topolet_config"])]
     observe: bool,
     /// A folder with manifests; their pods run as long as they are there. Pods of a file that cannot be read stay as
@@ -142,8 +142,8 @@ impl From<Level> for LogLevel {
     }
 }
 
-/// Where installers put the kubelet's configuration, below its root.
-const CONFIG: &str = "config.yaml";
+/// The root folder of a node that is served.
+const SERVED: &str = "/var/lib/topolet";
 /// Where the socket is when the root is not ours to write to.
 const OBSERVING: &str = "/run/topolet.sock";
 
@@ -216,13 +216,39 @@ fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> 
     Ok(serde_saphyr::to_string(&proposal)?)
 }
 
+/// The root folder of the kubelet that runs on the machine, else the usual one.
+fn root_of_kubelet(machine: &MachineSource) -> anyhow::Result<PathBuf> {
+    let loaded = LoadedMachine::load_node(machine)?;
+    let found = loaded.packed.as_deref();
+    let usual = Path::new(OWN);
+    let root = match found.and_then(Packed::state_root) {
+        // A machine that is mounted somewhere has its kubelet's files there.
+        None if machine.machine.contains('/') && Path::new(&machine.machine).is_dir() => {
+            Path::new(&machine.machine).join(usual.strip_prefix("/").unwrap_or(usual))
+        }
+        root => root.unwrap_or(usual).to_path_buf(),
+    };
+    let which = if found.is_some_and(|found| found.running == Running::Yes) {
+        "the root folder of the kubelet that was found here"
+    } else {
+        "no kubelet was found here, and the usual root folder"
+    };
+    ensure!(root.is_dir(), "{which}, {}, does not exist: --root names another one", root.display());
+    Ok(root)
+}
+
 fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
     if arguments.init {
         init(arguments, log)?;
     }
+    let root = match (&arguments.root, arguments.observe) {
+        (Some(root), _) => root.clone(),
+        (None, false) => PathBuf::from(SERVED),
+        (None, true) => root_of_kubelet(&arguments.machine.source())?,
+    };
     let socket = match (&arguments.socket, arguments.observe) {
         (Some(socket), _) => socket.clone(),
-        (None, false) => arguments.root.join(SOCKET),
+        (None, false) => root.join(SOCKET),
         (None, true) => PathBuf::from(OBSERVING),
     };
     let mut rules = arguments.rules.source();
@@ -232,11 +258,6 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         "serve decides as topolet does, and serve --observe as the kubelet that it looks at: leave --for out"
     );
     rules.decided_by = Some(program);
-    if arguments.observe && rules.config.is_none() {
-        let config = arguments.root.join(CONFIG);
-        // What is there and is no file is said so, and no other configuration taken for it.
-        rules.config = config.symlink_metadata().is_ok().then(|| config.display().to_string());
-    }
     let mut identity = arguments.identity.source();
     let pods = arguments.pods.sources(&identity)?;
     if !arguments.observe && arguments.pods.joins() {
@@ -251,7 +272,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         identity.node_name = None;
     }
     let setup = Setup {
-        root: arguments.root.clone(),
+        root,
         manifests: arguments.manifests.clone(),
         socket,
         open: match (arguments.socket_for_all, arguments.socket_group) {

@@ -89,6 +89,7 @@ impl Day {
             observed: ArcSwapOption::empty(),
             demands_noted: std::sync::Once::new(),
             reload: tokio::sync::Notify::new(),
+            next_start: ArcSwapOption::empty(),
             drifted: ArcSwap::default(),
             partitions: ArcSwap::default(),
             changed: Changed::default(),
