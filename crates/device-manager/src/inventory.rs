@@ -118,7 +118,7 @@ impl Inventory {
         resource: impl Into<ResourceName>,
         devices: impl IntoIterator<Item = Device>,
     ) -> Self {
-        self.give(resource.into(), Endpoint::Given, devices);
+        self.give(&resource.into(), Endpoint::Given, devices);
         self
     }
 
@@ -129,18 +129,18 @@ impl Inventory {
         resource: impl Into<ResourceName>,
         devices: impl IntoIterator<Item = Device>,
     ) -> Self {
-        self.give(resource.into(), Endpoint::Checkpoint, devices);
+        self.give(&resource.into(), Endpoint::Checkpoint, devices);
         self
     }
 
     fn give(
         &mut self,
-        resource: ResourceName,
+        resource: &ResourceName,
         endpoint: Endpoint,
         devices: impl IntoIterator<Item = Device>,
     ) {
-        self.set_endpoint(&resource, endpoint);
-        self.list(&resource, devices);
+        self.set_endpoint(resource, endpoint);
+        self.list(resource, devices);
     }
 
     /// The same devices on a machine with other nodes.
