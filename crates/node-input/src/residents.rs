@@ -12,7 +12,7 @@ use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
 
 use crate::node::{LoadedNode, NO_CONFIGURATION};
-use crate::packed::Packed;
+use crate::packed::{Packed, Running};
 use crate::quarantine::still_quarantined;
 use crate::resume::{Requests, ledger, refused_by};
 use crate::source::{Resident, of_node};
@@ -48,6 +48,10 @@ pub enum Known {
 /// What is said where the manifests of running pods are not known.
 const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of pods, host ports), since the manifests \
     of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
+
+/// What is said where the kubelet runs, and the machine or the configuration has changed so that it would not start.
+const RUNS: &str = "the kubelet that runs goes on with what machine and configuration had when it started, which its files do not \
+    tell here: what it admits is not decided";
 
 impl ResidentsSource {
     /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any, or if an
@@ -170,7 +174,8 @@ impl Residents {
         // What a kubelet with another configuration does is not known.
         let restored = ledger(folder, node, names).map_err(|error| {
             if node.is_configured {
-                return error;
+                let runs = node.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
+                return if runs && given.state.is_none() { error.context(RUNS) } else { error };
             }
             let configuration = &node.line.configuration;
             error.context(format!(

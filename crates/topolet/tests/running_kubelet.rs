@@ -250,3 +250,20 @@ fn a_socket_without_an_answer_is_named_and_the_rest_answered() {
     assert_eq!(decided["decisions"][0]["verdict"], "admitted", "{decided}");
     drop(hangs);
 }
+
+#[test]
+fn files_of_another_number_of_cpus_are_not_decided_beside() {
+    let node = Node::new(&format!("--config=/opt/kubelet.yaml --root-dir=/{OWN_ROOT}"));
+    node.write(
+        &format!("{OWN_ROOT}/cpu_manager_state"),
+        r#"{"policyName":"static","defaultCpuSet":"0-96","checksum":1157002514}"#,
+    );
+    node.write("pod.yaml", POD);
+    let pod = node.0.path().join("pod.yaml");
+    let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
+    assert!(
+        error.contains("the kubelet that runs goes on with what machine and configuration had"),
+        "{error}"
+    );
+    assert!(error.contains("current set of available CPUs"), "{error}");
+}
