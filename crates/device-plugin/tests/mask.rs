@@ -5,10 +5,11 @@
 mod support;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use nix::sys::stat::{Mode, umask};
 use support::{Folder, Node};
@@ -18,6 +19,21 @@ const ROUNDS: u32 = 100;
 
 fn mode(path: &Path) -> Option<u32> {
     Some(fs::symlink_metadata(path).ok()?.permissions().mode() & 0o7777)
+}
+
+/// Which file it is: the inode of one that is gone can be another's.
+fn identity(path: &Path) -> Option<(u64, SystemTime)> {
+    let about = fs::symlink_metadata(path).ok()?;
+    Some((about.ino(), about.created().ok()?))
+}
+
+/// Whether somebody else could connect to the socket.
+fn is_open(path: &Path) -> bool {
+    let before = identity(path);
+    let is_served = UnixStream::connect(path).is_ok();
+    // It gets narrower only, so it was as wide as now when it took the connection, if it is the same.
+    let mode = mode(path);
+    is_served && before == identity(path) && mode.is_some_and(|mode| mode & 0o022 != 0)
 }
 
 #[test]
@@ -34,9 +50,7 @@ fn nobody_else_can_write_or_connect_at_any_moment() {
             while !is_over.load(Ordering::Relaxed) {
                 let folders = others.iter().filter_map(|path| Some((path.as_path(), mode(path)?)));
                 wide.extend(folders.filter(|(_, mode)| mode & 0o022 != 0).map(|(path, _)| path.to_owned()));
-                // A socket gets narrower only, so it was as wide as now when it took the connection.
-                let open = sockets.iter().filter(|path| UnixStream::connect(path).is_ok());
-                wide.extend(open.filter(|path| mode(path).is_some_and(|mode| mode & 0o022 != 0)).cloned());
+                wide.extend(sockets.iter().filter(|path| is_open(path)).cloned());
             }
             wide
         };
