@@ -32,7 +32,7 @@ impl Counted {
             let Some((_, Some(own))) = own else { continue };
             differences.extend(count(node, own));
         }
-        if differences.is_empty() {
+        if differences.is_empty() || !is_plausible(&counted) {
             return None;
         }
         let sum = |info: &MachineInfo| {
@@ -64,6 +64,14 @@ impl Counted {
         };
         format!("the machine has changed since the state of its kubelet was written: {differences}; {who}")
     }
+}
+
+/// Whether a machine can have so much memory; a file with other totals is judged as one of another machine.
+fn is_plausible(info: &MachineInfo) -> bool {
+    let mut totals = info.topology.iter().flatten().map(|node| node.memory);
+    let sum = totals.try_fold(0_u64, u64::checked_add);
+    // The kubelet computes with 64 bits and a sign.
+    sum.is_some_and(|sum| sum > 0 && i64::try_from(sum).is_ok())
 }
 
 /// Gives a node what a kubelet counted; says what differs.

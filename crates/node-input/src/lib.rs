@@ -28,6 +28,7 @@ mod this_node;
 mod running_kubelet;
 mod watched_kubelet;
 mod found_config;
+mod inside;
 #[cfg(feature = "pods-api")]
 mod told;
 #[cfg(feature = "sockets")]

@@ -49,6 +49,9 @@ pub enum Known {
 const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of pods, host ports), since the manifests \
     of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
 
+/// How a note begins that the state of a node is not known.
+const NOT_KNOWN: &str = "what runs on this node is not known";
+
 /// What is said where the kubelet runs, and the machine or the configuration has changed so that it would not start.
 const RUNS: &str = "the kubelet that runs goes on with what machine and configuration had when it started, which its files do not \
     tell here: what it admits is not decided";
@@ -128,9 +131,11 @@ impl LoadedNode {
     fn why_unknown(&self) -> Vec<String> {
         let root = self.packed.as_deref().and_then(Packed::state_root);
         let mut notes = self.resident_gaps();
-        if let (Some(root), true) = (root, notes.is_empty()) {
+        // A socket without an answer says nothing of the state.
+        let is_unread = notes.iter().any(|note| note.starts_with(NOT_KNOWN));
+        if let Some(root) = root.filter(|_| !is_unread) {
             notes.push(format!(
-                "what runs on this node is not known: {} has no state files, so nothing is taken to run",
+                "{NOT_KNOWN}: {} has no state files, so nothing is taken to run",
                 root.display()
             ));
         }

@@ -15,6 +15,7 @@ use node_config::KubeletFlags;
 
 use crate::configuration::drop_ins;
 use crate::found_config::FoundConfig;
+use crate::inside::inside;
 use crate::kubelet_version::KubeletVersion;
 use crate::packed::{Gap, Running};
 use crate::pod_names::OWN;
@@ -132,13 +133,26 @@ fn chosen(found: Found, pid: u32) -> anyhow::Result<KubeletProcess> {
 impl RunningKubelet {
     /// A path of the kubelet's as it is seen here.
     pub(crate) fn below(&self, path: &str) -> PathBuf {
-        self.process.files.join(path.trim_start_matches('/'))
+        inside(&self.process.files, path)
     }
 
     /// Its root folder.
     pub(crate) fn root_dir(&self) -> PathBuf {
-        let named = self.flags.as_ref().ok().and_then(KubeletFlags::root_dir);
-        self.below(named.unwrap_or(OWN))
+        self.below(self.named_root().unwrap_or(OWN))
+    }
+
+    /// That its root folder is not known, since it is relative, as text to be shown.
+    pub(crate) fn relative_root(&self) -> Option<String> {
+        let root = self.named_root().filter(|root| !root.starts_with('/'))?;
+        Some(format!(
+            "what runs on this node is not known: --root-dir {root} is relative to the folder that the kubelet with PID {} was \
+             started in; --state names it",
+            self.process.pid
+        ))
+    }
+
+    fn named_root(&self) -> Option<&str> {
+        self.flags.as_ref().ok().and_then(KubeletFlags::root_dir)
     }
 
     /// Its release, as its executable has it.
@@ -220,6 +234,10 @@ impl RunningKubelet {
 
     /// The paths of drop-ins, as the kubelet sees them, in the order in which it reads them.
     fn drop_ins(&self, folder: &str) -> anyhow::Result<Vec<String>> {
+        ensure!(
+            folder.starts_with('/'),
+            "{folder} is relative to the folder that the kubelet was started in"
+        );
         let here = self.below(folder);
         let mut files = Vec::new();
         drop_ins(&here, &mut files).with_context(|| format!("failed to read folder {folder}"))?;

@@ -8,10 +8,11 @@
 use std::path::{Path, PathBuf};
 
 use node_config::DecidedBy;
-use node_state::PodNames;
+use node_state::{PodNames, StateFolder};
 
 use crate::folder::any_state_of;
 use crate::found_config::FoundConfig;
+use crate::inside::inside;
 use crate::packed::{Gap, Packed, Source};
 use crate::pod_names::{OWN, POD_LOGS, of_logs};
 use crate::running_kubelet::{RunningKubelet, Search};
@@ -32,7 +33,7 @@ impl Packed {
     /// # Errors
     /// No kubelet has that process id.
     pub fn of_root(root: &Path, pid: Option<u32>) -> anyhow::Result<Option<Self>> {
-        let below = |path: &str| root.join(path.trim_start_matches('/'));
+        let below = |path: &str| inside(root, path);
         let Search { kubelet, running, note } = Search::new(root, pid)?;
         let mut gaps = Vec::new();
         let (config, folder, logs) = match &kubelet {
@@ -44,7 +45,11 @@ impl Packed {
             None
         });
         // A kubelet that pins nothing may not have written any.
-        let state = any_state_of(&folder).map(|folder| (!folder.is_empty()).then_some(folder));
+        let relative = kubelet.as_ref().and_then(RunningKubelet::relative_root);
+        let is_relative = relative.is_some();
+        gaps.extend(relative.map(Gap::Residents));
+        let state = if is_relative { Ok(StateFolder::default()) } else { any_state_of(&folder) };
+        let state = state.map(|folder| (!folder.is_empty()).then_some(folder));
         let state = state.unwrap_or_else(|error| {
             let way_out = "--state names a copy of its state";
             gaps.push(Gap::Residents(format!("what runs on this node is not known: {error:#}; {way_out}")));

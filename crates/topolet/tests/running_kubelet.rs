@@ -67,8 +67,7 @@ impl Node {
 
     fn run(&self, arguments: &[&str]) -> (String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-        let (verb, rest) = arguments.split_first().unwrap();
-        command.env("LC_ALL", "C.UTF-8").arg(verb).arg("--machine").arg(self.0.path()).args(rest);
+        command.env("LC_ALL", "C.UTF-8").args(arguments).arg("--machine").arg(self.0.path());
         let Output { stdout, stderr, .. } = command.output().unwrap();
         (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     }
@@ -266,4 +265,27 @@ fn files_of_another_number_of_cpus_are_not_decided_beside() {
         "{error}"
     );
     assert!(error.contains("current set of available CPUs"), "{error}");
+}
+
+#[test]
+fn links_of_the_machine_lead_to_its_own_files() {
+    let node = Node::new("--config=/opt/kubelet.yaml");
+    symlink(format!("/{OWN_ROOT}"), node.0.path().join("linked")).unwrap();
+    fs::create_dir_all(node.0.path().join("var/lib")).unwrap();
+    symlink("/linked", node.0.path().join("var/lib/kubelet")).unwrap();
+    node.write(
+        &format!("{OWN_ROOT}/cpu_manager_state"),
+        r#"{"policyName":"static","defaultCpuSet":"0,24,48,72","entries":{"11111111-1111-1111-1111-111111111111":{"main":"1-23,25-47,49-71,73-95"}},"checksum":524593359}"#,
+    );
+    let decided = node.admit(&[]);
+    assert_eq!(decided["decisions"][0]["refusal"]["reason"], "TopologyAffinityError", "{decided}");
+}
+
+#[test]
+fn a_check_of_what_cannot_be_read_is_an_error() {
+    let node = Node::new("--config=/opt/missing.yaml");
+    let (out, error) = node.run(&["config", "check"]);
+    assert!(out.is_empty() && error.contains("failed to read /opt/missing.yaml"), "{out}{error}");
+    let (out, _) = node.run(&["status"]);
+    assert!(out.contains("failed to read /opt/missing.yaml"), "{out}");
 }

@@ -1,7 +1,7 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
 use admission_report::Notice;
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueHint};
 use config_advice::{
     Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, left_out, notes,
@@ -10,7 +10,7 @@ use config_advice::{
 use node_config::KubeletConfiguration;
 use node_input::{
     IdentitySource, JudgedNode, KubeletVersion, LoadedMachine, LoadedNode, ReadConfiguration, Residents,
-    ResidentsSource, RulesSource,
+    ResidentsSource, RulesSource, Running,
 };
 use node_output::{Document, Format, JudgedBy};
 use node_state::{RefusedAgain, Restart, RestartOutcome};
@@ -198,7 +198,14 @@ const STATE: &str = "state";
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     if arguments.config.is_none() {
-        machine.config_gaps().iter().for_each(|gap| screen.warn(gap));
+        let gaps = machine.config_gaps();
+        let runs = machine.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
+        if let Some(gap) =
+            gaps.first().filter(|_| runs && !machine.has_configuration(&RulesSource::default()))
+        {
+            bail!("{}", gap.text);
+        }
+        gaps.iter().for_each(|gap| screen.warn(gap));
     }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;

@@ -138,6 +138,7 @@ fn unserved(
     if !machine.has_configuration(rules) {
         let mut status = NodeStatus::new(JudgedBy::files_and_machine(&node.line));
         status.notes = node.resident_gaps();
+        status.notes.extend(machine.config_gaps().into_iter().map(|gap| gap.text));
         status.notes.push(
             "what is free is not known: neither a configuration of the kubelet (--config) nor state of it (--state) was given \
              or found"
