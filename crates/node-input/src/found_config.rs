@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
-use node_config::{KubeletConfiguration, KubeletFlags, Rules};
+use anyhow::{Context as _, bail};
+use node_config::{FlagError, KubeletConfiguration, KubeletFlags, Rules};
 use node_output::manifest_error;
 use topology_manifest::{KubeletConfigRead, Source, read_kubelet_drop_ins};
 
@@ -68,9 +68,14 @@ impl FoundConfig {
         };
         read.name.clone_from(&self.name);
         if let Some(flags) = &self.flags {
-            read.config = flags.over(read.config).with_context(|| {
-                format!("the kubelet does not start with its command line over {}", self.name)
-            })?;
+            read.config = match flags.over(read.config) {
+                Err(FlagError::NoPods) => {
+                    bail!("the kubelet of {} refuses every pod: its command line has --max-pods=0", self.name)
+                }
+                config => config.with_context(|| {
+                    format!("the kubelet does not start with its command line over {}", self.name)
+                })?,
+            };
             match flags.pod_manifest_path() {
                 Some("") => read.static_pods = None,
                 Some(path) => read.static_pods = Some(PathBuf::from(path)),

@@ -267,7 +267,8 @@ fn unlisted(node: &LoadedNode, folder: &StateFolder, resource: &ResourceName) ->
     let held = held.iter().filter(|(_, _, of, _)| *of == resource).flat_map(|(.., held)| held.devices());
     let held = held.collect::<BTreeSet<_>>().len();
     let count = devices.len();
-    let (devices, are) = if count == 1 { ("device", "is") } else { ("devices", "are") };
+    let devices = if count == 1 { "device" } else { "devices" };
+    let are = if held == 1 { "is" } else { "are" };
     Some(format!(
         "{resource}: {count} {devices} by the kubelet's checkpoint, of which {held} {are} held; nothing else lists them. --devices \
          takes what the kubelet's podresources answers have"

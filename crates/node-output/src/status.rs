@@ -146,6 +146,9 @@ impl NodeStatus {
         }
         match (self.node.is_configured(), self.not_running.is_empty()) {
             (false, _) => page.wrapped("! nothing is known of the kubelet", 2),
+            (true, _) if self.usage.is_none() => {
+                page.wrapped("! nothing wrong was found in what is known", 2)
+            }
             (true, true) => format!("{} nothing is wrong\n", page.yes()),
             (true, false) => page.wrapped("! nothing else is wrong", 2),
         }

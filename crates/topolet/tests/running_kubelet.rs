@@ -289,3 +289,11 @@ fn a_check_of_what_cannot_be_read_is_an_error() {
     let (out, _) = node.run(&["status"]);
     assert!(out.contains("failed to read /opt/missing.yaml"), "{out}");
 }
+
+#[test]
+fn what_is_free_is_not_known_without_the_state() {
+    let node = Node::new("--config=/opt/kubelet.yaml --root-dir=/data/none");
+    let (out, _) = node.run(&["status"]);
+    assert!(out.contains("what runs on this node is not known"), "{out}");
+    assert!(!out.contains("no pods run") && !out.contains("nothing is wrong"), "{out}");
+}

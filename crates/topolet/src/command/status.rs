@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use node_input::{
-    DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, MissingMemory, Resident, Residents,
+    DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, MissingMemory, Resident, Residents,
     RulesSource,
 };
 use node_output::{Document, JudgedBy, NodeStatus, NumaNodes, Usage};
@@ -152,7 +152,9 @@ fn unserved(
     }
     let residents = node.residents(&arguments.residents.source())?;
     let mut status = NodeStatus::new(node.line.clone().into());
-    status.usage = Some(Usage::new(&node.node, &node.cpus, &residents.ledger));
+    // What is free is not known where what runs is not.
+    let is_known = residents.known != Known::Nothing;
+    status.usage = is_known.then(|| Usage::new(&node.node, &node.cpus, &residents.ledger));
     status.notes = residents.notes;
     if let Some(why) = &node.kubelet_stops {
         status.problems.push(format!("the kubelet does not start: {why}"));
