@@ -198,14 +198,7 @@ const STATE: &str = "state";
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     if arguments.config.is_none() {
-        let gaps = machine.config_gaps();
-        let runs = machine.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
-        if let Some(gap) =
-            gaps.first().filter(|_| runs && !machine.has_configuration(&RulesSource::default()))
-        {
-            bail!("{}", gap.text);
-        }
-        gaps.iter().for_each(|gap| screen.warn(gap));
+        warn_of_gaps(&machine, screen)?;
     }
     let view = KubeletView::new(&machine.info)
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
@@ -300,6 +293,22 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.print(&text)?;
     }
     Ok(outcome(is_wrong))
+}
+
+/// Says what is not known of the configuration that the machine has.
+///
+/// # Errors
+/// A kubelet runs there, and nothing of its configuration is known: the defaults are not its own.
+fn warn_of_gaps(machine: &LoadedMachine, screen: Screen) -> anyhow::Result<()> {
+    let gaps = machine.config_gaps();
+    let runs = machine.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
+    if let Some(gap) = gaps.first().filter(|_| runs && !machine.has_configuration(&RulesSource::default())) {
+        bail!("{}", gap.text);
+    }
+    for gap in &gaps {
+        screen.warn(gap);
+    }
+    Ok(())
 }
 
 /// What the user of a proposal has to know beside its changes and `findings`.
