@@ -14,7 +14,7 @@ use crate::DecidedBy;
 use crate::amount::too_small;
 use crate::cause::{Cause, Doubt};
 use crate::changes::copy;
-use crate::hazard::{hazards, hazards_in};
+use crate::hazards::{hazards, hazards_in};
 use crate::idle::idle;
 use crate::remedy::{group, remedy};
 

@@ -18,7 +18,8 @@ use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::full_node::{NotAgain, not_again};
-use crate::hazard::{CLOSEST, STRICT, WHOLE_CORES, has_gaps};
+use crate::hazard::{CLOSEST, STRICT, WHOLE_CORES};
+use crate::hazards::has_gaps;
 use crate::idle::has_effect;
 use crate::proposal::starts;
 

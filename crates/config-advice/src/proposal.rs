@@ -19,7 +19,8 @@ use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::amount::too_small;
-use crate::hazard::{CPU_OPTIONS, Hazard, TOPOLOGY_OPTIONS, full_node, loses_cpus, untried_hazards};
+use crate::hazard::{CPU_OPTIONS, Hazard, TOPOLOGY_OPTIONS};
+use crate::hazards::{full_node, loses_cpus, untried_hazards};
 use crate::idle::has_effect;
 use crate::note::Note;
 use crate::options::{cpu_options, topology_options};

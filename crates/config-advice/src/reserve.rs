@@ -15,7 +15,8 @@ use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::given_out::{reserved_by, taken_whole};
-use crate::hazard::{WHOLE_CORES, excessive_reservations};
+use crate::hazard::WHOLE_CORES;
+use crate::hazards::excessive_reservations;
 use crate::idle::idle_amounts;
 use crate::proposal::starts;
 use crate::share::{cpus, nodes_to_reserve_memory_on, room, split, usual_cpus, usual_memory};

@@ -17,7 +17,7 @@ use topology_model::{KubeletView, NodeMemory};
 
 use crate::DecidedBy;
 use crate::given_out::cores_differ;
-use crate::hazard::full_node;
+use crate::hazards::full_node;
 use crate::note::{Note, StartProblem};
 
 /// Numbers of CPUs that an ordinary pod asks for.
