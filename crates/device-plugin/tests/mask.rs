@@ -27,7 +27,7 @@ fn identity(path: &Path) -> Option<(u64, SystemTime)> {
     Some((about.ino(), about.created().ok()?))
 }
 
-/// Whether somebody else could connect to the socket.
+/// Whether another user could connect to the socket.
 fn is_open(path: &Path) -> bool {
     let before = identity(path);
     let is_served = UnixStream::connect(path).is_ok();

@@ -5,8 +5,8 @@
 //! runs. By process lists of nodes (RKE2 v1.34.4, whose agent is k3s'): that folder is `DATA/agent/etc/kubelet.conf.d`.
 //! Releases before drop-ins have no such folder.
 //!
-//! `/proc` does not show the options in `/etc/rancher/k3s/config.yaml`, nor the flags that k3s gives its kubelet of its own
-//! accord; none of those sets a policy of the managers of CPUs, memory and devices.
+//! `/proc` does not show the options in `/etc/rancher/k3s/config.yaml`, nor the flags that k3s adds for its kubelet
+//! itself; none of those sets a policy of the managers of CPUs, memory and devices.
 
 use std::path::{Component, Path, PathBuf};
 

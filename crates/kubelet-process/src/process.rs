@@ -50,13 +50,13 @@ pub struct KubeletProcess {
 pub enum MountNamespace {
     /// The same mounts.
     Same,
-    /// A mount namespace of its own: a container, or a service with such as `PrivateTmp`.
+    /// A separate mount namespace: a container, or a service with such as `PrivateTmp`.
     Other,
     /// There is no right to read it; taken for the same.
     Unknown,
 }
 
-/// Whether a process is in a pid namespace of its own.
+/// Whether a process is in a separate pid namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PidNamespace {
     /// In the one that `/proc` shows.

@@ -42,11 +42,11 @@ pub struct MissingMemory {
 enum Evidence {
     /// Nodes are listed as online and have no folder.
     HiddenNodes(Vec<NodeId>),
-    /// The total of nodes is not told.
+    /// Nodes without a usable total.
     NoTotal(Vec<NodeId>),
     /// A node has more than when the kubelet's file was written.
     Grown { node: i64, was: u64, is: u64 },
-    /// So many blocks of memory are offline; of so many bytes each, where that is told.
+    /// So many blocks of memory are offline; of so many bytes each, where that is known.
     Offline { blocks: u64, bytes: Option<u64> },
     /// The host can take memory.
     Balloon,
@@ -168,7 +168,7 @@ impl MissingMemory {
             }
             self.evidence.dedup();
         }
-        // Mounts of another root are not told.
+        // The mounts that are read are those of this process.
         let is_mounted = |mounts: String| {
             mounts.lines().any(|line| line.split_ascii_whitespace().nth(1) == Some("/proc/meminfo"))
         };

@@ -72,7 +72,7 @@ impl LoadedNode {
         (!part.is_empty()).then(|| note(container, Remark::PartOfCore { part, rest }))
     }
 
-    /// Huge pages that nobody binds, of which the NUMA nodes of the pod's CPUs have fewer than it and those that have their CPUs
+    /// Huge pages that are bound to no NUMA node, of which the NUMA nodes of the pod's CPUs have fewer than it and those that have their CPUs
     /// there ask for.
     fn few_pages(&self, before: &Ledger, pod: &Pod, containers: &[ContainerReport]) -> Option<Note> {
         if self.node.memory().is_some() {

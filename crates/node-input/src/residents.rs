@@ -52,7 +52,7 @@ const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of
 /// How a note begins that the state of a node is not known.
 const NOT_KNOWN: &str = "what runs on this node is not known";
 
-/// What is said where the kubelet runs, and the machine or the configuration has changed so that it would not start.
+/// The error where the kubelet runs, and the machine or the configuration has changed so that it would not start.
 const RUNS: &str = "the kubelet that runs goes on with what machine and configuration had when it started, which its files do not \
     tell here: what it admits is not decided";
 

@@ -1,7 +1,6 @@
-//! What is to be said of a pod that a kubelet has just admitted: what it holds, and why it shares CPUs if it may expect its
-//! own.
+//! Logs what a pod holds that a kubelet has just admitted, and why it shares CPUs if it may expect exclusive ones.
 //!
-//! A container may expect CPUs of its own if it requests any and its pod is Guaranteed, whatever the amount, or if it
+//! A container may expect exclusive CPUs if it requests any and its pod is Guaranteed, whatever the amount, or if it
 //! requests a CPU or more. Where the CPU manager's policy is `none`, all share, and nothing is logged.
 
 use admission_report::{ContainerReport, Remark, SharingReason};
@@ -44,7 +43,7 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
     }
 }
 
-/// Whether a container of a pod of this class runs as long as its pod does, and may expect CPUs of its own.
+/// Whether a container of a pod of this class runs as long as its pod does, and may expect exclusive CPUs.
 fn wants_cpus(container: &Container, class: QosClass) -> bool {
     let cpus = container.requests.get("cpu").map_or(0, Quantity::milli_value);
     let least = if class == QosClass::Guaranteed { 1 } else { ONE };
