@@ -69,7 +69,8 @@ impl Packed {
                 CONFIGS.join(", ")
             )));
         }
-        let (devices, listed) = asked(kubelet.as_ref(), &folder, &mut gaps);
+        let has_root = kubelet.is_some() && !is_relative;
+        let (devices, listed) = if has_root { asked(&folder, &mut gaps) } else { (None, None) };
         let named = match &listed {
             Some(_) => Some("the kubelet's pods socket".to_owned()),
             None => pods.known().is_some().then(|| logs.display().to_string()),
@@ -93,23 +94,16 @@ impl Packed {
     }
 }
 
-/// What the kubelet answers at its sockets: the text of an inventory file, and its pods.
+/// What the kubelet with this root folder answers at its sockets: the text of an inventory file, and its pods.
 #[cfg(feature = "sockets")]
-fn asked(
-    kubelet: Option<&RunningKubelet>,
-    root: &Path,
-    gaps: &mut Vec<Gap>,
-) -> (Option<Vec<u8>>, Option<PodNames>) {
-    if kubelet.is_none() {
-        return (None, None);
-    }
+fn asked(root: &Path, gaps: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
     let answers = crate::sockets::ask(root);
     gaps.extend(answers.failures.into_iter().map(Gap::Residents));
     (answers.devices, answers.pods)
 }
 
 #[cfg(not(feature = "sockets"))]
-fn asked(_: Option<&RunningKubelet>, _: &Path, _: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
+const fn asked(_: &Path, _: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
     (None, None)
 }
 

@@ -3,13 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
+#[path = "support/machine_root.rs"]
+mod machine_root;
 
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use daemon::{Daemon, Folder, MACHINE, pod, until};
+use machine_root::MachineRoot;
 
 /// The kubelet's configuration under a policy. It looks at containers often.
 fn config(policy: &str) -> String {
@@ -32,73 +34,47 @@ const ROOT: &str = "data/kubelet";
 const NAME: &str = "/opt/kubelet.yaml of the kubelet with PID 4242";
 
 /// A machine as folders, with or without a kubelet.
-struct Machine(Folder);
+struct Machine(MachineRoot);
 
 impl Machine {
     fn new() -> Self {
-        let machine = Self(Folder::new());
-        let archive = machine_fixtures::archive(MACHINE).unwrap();
-        let decoder = ruzstd::decoding::StreamingDecoder::new(archive).unwrap();
-        tar::Archive::new(decoder).unpack(machine.0.path()).unwrap();
-        machine.process(1, "/sbin/init", "/sbin/init");
-        machine
+        Self(MachineRoot::new())
     }
 
     /// A kubelet runs there, with another root folder than usual and its configuration elsewhere.
     fn with_kubelet() -> Self {
         let machine = Self::new();
-        machine.process(
+        machine.0.process(
             4242,
             "/usr/bin/kubelet",
             &format!("/usr/bin/kubelet --config=/opt/kubelet.yaml --root-dir=/{ROOT}"),
         );
-        machine.write("opt/kubelet.yaml", &config("restricted"));
-        fs::create_dir_all(machine.path(ROOT)).unwrap();
+        machine.0.write("opt/kubelet.yaml", &config("restricted"));
+        fs::create_dir_all(machine.0.path(ROOT)).unwrap();
         machine
-    }
-
-    fn process(&self, pid: u32, executable: &str, line: &str) {
-        let of = format!("proc/{pid}");
-        self.write(&format!("{of}/cmdline"), &(line.replace(' ', "\0") + "\0"));
-        self.write(&format!("{of}/stat"), &format!("{pid} (p) S {}12345 9 9\n", "0 ".repeat(18)));
-        self.write(&format!("{of}/status"), &format!("NSpid:\t{pid}\nUid:\t0\t0\t0\t0\n"));
-        fs::create_dir_all(self.path(&of).join("ns")).unwrap();
-        symlink(executable, self.path(&of).join("exe")).unwrap();
-        symlink("mnt:[1]", self.path(&of).join("ns/mnt")).unwrap();
-        symlink("pid:[1]", self.path(&of).join("ns/pid")).unwrap();
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join(path)
-    }
-
-    fn write(&self, path: &str, text: &str) {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
     }
 
     /// What writes the kubelet's files.
     fn kubelet(&self, own: &Folder) -> Daemon {
         let socket = own.path().join("kubelet.sock");
         let more = ["--socket", socket.to_str().unwrap()];
-        let config = self.path("opt/kubelet.yaml");
-        let (machine, config) = (self.0.path().to_str().unwrap(), config.to_str().unwrap());
-        Daemon::spawn(machine, &self.path(ROOT), config, &more).at(&socket).ready()
+        let config = self.0.path("opt/kubelet.yaml");
+        let (machine, config) = (self.0.root().to_str().unwrap(), config.to_str().unwrap());
+        Daemon::spawn(machine, &self.0.path(ROOT), config, &more).at(&socket).ready()
     }
 
     /// A watcher of its kubelet.
     fn watch(&self, own: &Folder, more: &[&str]) -> Daemon {
         let socket = own.path().join("observe.sock");
         let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-        command.args(["serve", "--observe", "--cgroup-root", "off", "--machine"]).arg(self.0.path());
+        command.args(["serve", "--observe", "--cgroup-root", "off", "--machine"]).arg(self.0.root());
         command.arg("--socket").arg(&socket).args(more);
         Daemon::from_command(&mut command, own.path()).at(&socket)
     }
 
     /// Changes the memory of a NUMA node, and gives back what it was in KiB.
     fn set_memory(&self, node: u32, kib: impl Fn(u64) -> u64) {
-        let path = self.path(&format!("sys/devices/system/node/node{node}/meminfo"));
+        let path = self.0.path(&format!("sys/devices/system/node/node{node}/meminfo"));
         let text = fs::read_to_string(&path).unwrap();
         let line = text.lines().find(|line| line.contains("MemTotal:")).unwrap();
         let before: u64 = line.split_whitespace().nth_back(1).unwrap().parse().unwrap();
@@ -128,20 +104,20 @@ fn is_logged(watcher: &Daemon, parts: &[&str]) -> bool {
 fn without_options_it_is_the_kubelet_that_runs() {
     let (machine, own) = (Machine::with_kubelet(), Folder::new());
     // A usual place that this kubelet does not read.
-    machine.write("var/lib/kubelet/config.yaml", &config("none"));
+    machine.0.write("var/lib/kubelet/config.yaml", &config("none"));
     let kubelet = machine.kubelet(&own);
     assert_eq!(kubelet.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
     let watcher = machine.watch(&own, &[]).ready();
     assert_eq!(configuration(&watcher), NAME);
     assert!(watcher.get("/v1/state").body.contains("default_a"));
-    let root = machine.path(ROOT).display().to_string();
+    let root = machine.0.path(ROOT).display().to_string();
     assert!(is_logged(&watcher, &["node is watched", &format!("root={root}"), NAME]), "{:?}", watcher.log());
     drop(watcher);
     let watcher = machine.watch(&own, &["--root", &format!("{root}/")]).ready();
     assert_eq!(configuration(&watcher), NAME, "it is that kubelet's root folder");
     drop(watcher);
-    let given = machine.path("var/lib/kubelet/config.yaml").display().to_string();
-    machine.write("var/lib/kubelet/config.yaml", &config("best-effort"));
+    let given = machine.0.path("var/lib/kubelet/config.yaml").display().to_string();
+    machine.0.write("var/lib/kubelet/config.yaml", &config("best-effort"));
     let watcher = machine.watch(&own, &["--config", &given]).ready();
     assert_eq!(configuration(&watcher), given);
 }
@@ -151,7 +127,7 @@ fn a_kubelet_that_does_not_run_any_more_has_no_rules() {
     let (machine, own) = (Machine::with_kubelet(), Folder::new());
     let kubelet = machine.kubelet(&own);
     let watcher = machine.watch(&own, &[]).ready();
-    fs::remove_dir_all(machine.path("proc/4242")).unwrap();
+    fs::remove_dir_all(machine.0.path("proc/4242")).unwrap();
     assert_eq!(kubelet.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
     until("a pod", || watcher.get("/v1/state").body.contains("default_a").then_some(()));
     assert_eq!(watcher.get("/readyz").status, 200, "its files are known");
@@ -161,7 +137,7 @@ fn a_kubelet_that_does_not_run_any_more_has_no_rules() {
     let again = machine.kubelet(&own);
     let why = "the kubelet has started anew, and its rules are not known: it does not run any more";
     until("why", || watcher.get("/readyz").body.contains(why).then_some(()));
-    machine.process(
+    machine.0.process(
         4243,
         "/usr/bin/kubelet",
         &format!("/usr/bin/kubelet --config=/opt/kubelet.yaml --root-dir=/{ROOT}"),
@@ -193,7 +169,7 @@ fn another_root_folder_is_another_kubelets() {
 fn without_a_kubelet_the_usual_folder_is_meant() {
     let (machine, own) = (Machine::new(), Folder::new());
     let refused = machine.watch(&own, &[]);
-    let root = machine.path("var/lib/kubelet");
+    let root = machine.0.path("var/lib/kubelet");
     let error = format!(
         "error: no kubelet was found here, and the usual root folder, {}, does not exist: --root names another one",
         root.display()
@@ -201,7 +177,7 @@ fn without_a_kubelet_the_usual_folder_is_meant() {
     until("an error", || is_logged(&refused, &[&error]).then_some(()));
     drop(refused);
     fs::create_dir_all(&root).unwrap();
-    machine.write("var/lib/kubelet/config.yaml", &config("best-effort"));
+    machine.0.write("var/lib/kubelet/config.yaml", &config("best-effort"));
     written(&root, root.join("config.yaml").to_str().unwrap());
     let watcher = machine.watch(&own, &[]).ready();
     assert_eq!(configuration(&watcher), root.join("config.yaml").display().to_string());

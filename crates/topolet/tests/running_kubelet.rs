@@ -2,6 +2,9 @@
 #![cfg(feature = "serve")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "support/machine_root.rs"]
+mod machine_root;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener as PlainListener;
@@ -16,9 +19,9 @@ use device_plugin::proto::podresources::{
     AllocatableResourcesRequest, AllocatableResourcesResponse, ContainerDevices, GetPodResourcesRequest,
     GetPodResourcesResponse, ListPodResourcesRequest, ListPodResourcesResponse, NumaNode, TopologyInfo,
 };
+use machine_root::MachineRoot;
 use pods_api::{KubeletPod, PodsServer};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::{Request, Response, Status};
@@ -28,59 +31,37 @@ const CONFIG: &str =
     "cpuManagerPolicy: static\nreservedSystemCPUs: 0,24,48,72\ntopologyManagerPolicy: restricted\n";
 const OWN_ROOT: &str = "data/kubelet";
 
-/// The root of a machine with two NUMA nodes, on which a kubelet with process id 4242 runs.
-struct Node(TempDir);
+/// A machine on which a kubelet with process id 4242 runs.
+struct Node(MachineRoot);
 
 impl Node {
     fn new(arguments: &str) -> Self {
-        let node = Self(TempDir::new().unwrap());
-        let archive = machine_fixtures::archive("xeon-2s-96cpu-sriov").unwrap();
-        let decoder = ruzstd::decoding::StreamingDecoder::new(archive).unwrap();
-        tar::Archive::new(decoder).unpack(node.0.path()).unwrap();
-        node.write("proc/stat", "cpu  1 2 3\nbtime 1700000000\n");
-        node.process(1, "/sbin/init", "/sbin/init");
-        node.process(4242, "/usr/bin/kubelet", &format!("/usr/bin/kubelet {arguments}"));
-        node.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}"));
-        fs::create_dir_all(node.0.path().join(OWN_ROOT)).unwrap();
+        let node = Self(MachineRoot::new());
+        node.0.process(4242, "/usr/bin/kubelet", &format!("/usr/bin/kubelet {arguments}"));
+        node.0.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}"));
+        fs::create_dir_all(node.0.path(OWN_ROOT)).unwrap();
         // Older than the process.
-        let file = fs::File::open(node.0.path().join("opt/kubelet.yaml")).unwrap();
+        let file = fs::File::open(node.0.path("opt/kubelet.yaml")).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000)).unwrap();
         node
     }
 
-    fn write(&self, path: &str, text: &str) {
-        let path = self.0.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn process(&self, pid: u32, executable: &str, line: &str) {
-        let of = format!("proc/{pid}");
-        self.write(&format!("{of}/cmdline"), &(line.replace(' ', "\0") + "\0"));
-        self.write(&format!("{of}/stat"), &format!("{pid} (p) S {}12345 9 9\n", "0 ".repeat(18)));
-        self.write(&format!("{of}/status"), &format!("NSpid:\t{pid}\nUid:\t0\t0\t0\t0\n"));
-        fs::create_dir_all(self.0.path().join(&of).join("ns")).unwrap();
-        symlink(executable, self.0.path().join(&of).join("exe")).unwrap();
-        symlink("mnt:[1]", self.0.path().join(&of).join("ns/mnt")).unwrap();
-        symlink("pid:[1]", self.0.path().join(&of).join("ns/pid")).unwrap();
-    }
-
     fn run(&self, arguments: &[&str]) -> (String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
-        command.env("LC_ALL", "C.UTF-8").args(arguments).arg("--machine").arg(self.0.path());
+        command.env("LC_ALL", "C.UTF-8").args(arguments).arg("--machine").arg(self.0.root());
         let Output { stdout, stderr, .. } = command.output().unwrap();
         (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
     }
 
     fn admit(&self, more: &[&str]) -> Value {
-        self.write("pod.yaml", POD);
-        let pod = self.0.path().join("pod.yaml");
+        self.0.write("pod.yaml", POD);
+        let pod = self.0.path("pod.yaml");
         let (out, error) = self.run(&[&["admit", "-o", "json", "-f", pod.to_str().unwrap()], more].concat());
         serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{error}"))
     }
 
     fn socket(&self, name: &str) -> std::path::PathBuf {
-        let socket = self.0.path().join(OWN_ROOT).join(name);
+        let socket = self.0.path(OWN_ROOT).join(name);
         fs::create_dir_all(socket.parent().unwrap()).unwrap();
         socket
     }
@@ -148,10 +129,10 @@ fn gpu(id: &str, node: i64) -> ContainerDevices {
 #[test]
 fn its_file_drop_ins_and_flags_decide() {
     let node = Node::new("--config /opt/kubelet.yaml --config-dir=/opt/d --topology-manager-scope=pod --v=2");
-    node.write("opt/d/10-policy.conf", &format!("{HEAD}topologyManagerPolicy: single-numa-node\n"));
-    node.write("opt/d/20-later.conf", &format!("{HEAD}topologyManagerScope: container\nmaxPods: 7\n"));
+    node.0.write("opt/d/10-policy.conf", &format!("{HEAD}topologyManagerPolicy: single-numa-node\n"));
+    node.0.write("opt/d/20-later.conf", &format!("{HEAD}topologyManagerScope: container\nmaxPods: 7\n"));
     // A usual place that this kubelet does not read.
-    node.write("var/lib/kubelet/config.yaml", &format!("{HEAD}cpuManagerPolicy: none\n"));
+    node.0.write("var/lib/kubelet/config.yaml", &format!("{HEAD}cpuManagerPolicy: none\n"));
     let decided = &node.admit(&[])["node"];
     let expected = "/opt/kubelet.yaml with 2 drop-ins of /opt/d with flag topology-manager-scope of the kubelet with PID 4242";
     assert_eq!(decided["configuration"], expected);
@@ -166,9 +147,9 @@ fn its_file_drop_ins_and_flags_decide() {
 fn what_is_not_known_of_it_is_one_sentence() {
     let check = |arguments: &str, more: &[&str], expected: &str| {
         let node = Node::new(arguments);
-        node.write("pod.yaml", POD);
-        node.process(5, "/usr/bin/vi", "kubelet --config=/etc/other");
-        let pod = node.0.path().join("pod.yaml");
+        node.0.write("pod.yaml", POD);
+        node.0.process(5, "/usr/bin/vi", "kubelet --config=/etc/other");
+        let pod = node.0.path("pod.yaml");
         let (out, error) = node.run(&[&["admit", "-f", pod.to_str().unwrap()], more].concat());
         assert!(error.contains(expected), "{arguments}: {out}{error}");
     };
@@ -186,10 +167,10 @@ fn what_is_not_known_of_it_is_one_sentence() {
 #[test]
 fn of_several_one_is_chosen() {
     let node = Node::new("--config=/opt/kubelet.yaml");
-    node.process(77, "/usr/bin/kubelet", "/usr/bin/kubelet --config=/opt/other.yaml");
-    node.write("opt/other.yaml", &format!("{HEAD}topologyManagerPolicy: best-effort\n"));
-    node.write("pod.yaml", POD);
-    let pod = node.0.path().join("pod.yaml");
+    node.0.process(77, "/usr/bin/kubelet", "/usr/bin/kubelet --config=/opt/other.yaml");
+    node.0.write("opt/other.yaml", &format!("{HEAD}topologyManagerPolicy: best-effort\n"));
+    node.0.write("pod.yaml", POD);
+    let pod = node.0.path("pod.yaml");
     let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
     assert!(
         error.contains("2 kubelets run here, as processes 77, 4242; --kubelet-pid chooses one"),
@@ -203,9 +184,9 @@ fn of_several_one_is_chosen() {
 #[test]
 fn a_file_that_has_changed_since_its_start_is_named() {
     let node = Node::new("--config=/opt/kubelet.yaml");
-    node.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}maxPods: 20\n"));
-    node.write("pod.yaml", POD);
-    let pod = node.0.path().join("pod.yaml");
+    node.0.write("opt/kubelet.yaml", &format!("{HEAD}{CONFIG}maxPods: 20\n"));
+    node.0.write("pod.yaml", POD);
+    let pod = node.0.path("pod.yaml");
     let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
     let expected = "/opt/kubelet.yaml was changed after the kubelet with PID 4242 had started";
     assert!(error.contains(expected), "{error}");
@@ -222,7 +203,7 @@ fn its_devices_and_pods_are_those_that_it_answers() {
         "status": {"phase": "Running", "containerStatuses": [{"name": "main", "containerID": "containerd://1"}]},
     });
     pods.put(KubeletPod::from_json(&running.to_string()).unwrap());
-    node.write(
+    node.0.write(
         &format!("{OWN_ROOT}/cpu_manager_state"),
         r#"{"policyName":"static","defaultCpuSet":"0-95","checksum":3074121769}"#,
     );
@@ -233,7 +214,7 @@ fn its_devices_and_pods_are_those_that_it_answers() {
     let decided = node.admit(&[]);
     assert_eq!(decided["decisions"][0]["verdict"], "admitted", "{decided}");
     assert_eq!(decided["decisions"][0]["containers"][0]["devices"][0]["resource"], "example.com/gpu");
-    let file = node.0.path().join("node.tar.zst");
+    let file = node.0.path("node.tar.zst");
     let (out, error) = node.run(&["capture", "--node", file.to_str().unwrap()]);
     assert!(out.contains("the kubelet's podresources socket: 1 resource"), "{out}{error}");
     drop(served);
@@ -253,12 +234,12 @@ fn a_socket_without_an_answer_is_named_and_the_rest_answered() {
 #[test]
 fn files_of_another_number_of_cpus_are_not_decided_beside() {
     let node = Node::new(&format!("--config=/opt/kubelet.yaml --root-dir=/{OWN_ROOT}"));
-    node.write(
+    node.0.write(
         &format!("{OWN_ROOT}/cpu_manager_state"),
         r#"{"policyName":"static","defaultCpuSet":"0-96","checksum":1157002514}"#,
     );
-    node.write("pod.yaml", POD);
-    let pod = node.0.path().join("pod.yaml");
+    node.0.write("pod.yaml", POD);
+    let pod = node.0.path("pod.yaml");
     let (_, error) = node.run(&["admit", "-f", pod.to_str().unwrap()]);
     assert!(
         error.contains("the kubelet that runs goes on with what machine and configuration had"),
@@ -270,10 +251,10 @@ fn files_of_another_number_of_cpus_are_not_decided_beside() {
 #[test]
 fn links_of_the_machine_lead_to_its_own_files() {
     let node = Node::new("--config=/opt/kubelet.yaml");
-    symlink(format!("/{OWN_ROOT}"), node.0.path().join("linked")).unwrap();
-    fs::create_dir_all(node.0.path().join("var/lib")).unwrap();
-    symlink("/linked", node.0.path().join("var/lib/kubelet")).unwrap();
-    node.write(
+    symlink(format!("/{OWN_ROOT}"), node.0.path("linked")).unwrap();
+    fs::create_dir_all(node.0.path("var/lib")).unwrap();
+    symlink("/linked", node.0.path("var/lib/kubelet")).unwrap();
+    node.0.write(
         &format!("{OWN_ROOT}/cpu_manager_state"),
         r#"{"policyName":"static","defaultCpuSet":"0,24,48,72","entries":{"11111111-1111-1111-1111-111111111111":{"main":"1-23,25-47,49-71,73-95"}},"checksum":524593359}"#,
     );
@@ -296,4 +277,15 @@ fn what_is_free_is_not_known_without_the_state() {
     let (out, _) = node.run(&["status"]);
     assert!(out.contains("what runs on this node is not known"), "{out}");
     assert!(!out.contains("no pods run") && !out.contains("nothing is wrong"), "{out}");
+}
+
+#[test]
+fn a_relative_root_folder_is_not_looked_for() {
+    let node = Node::new("--config=/opt/kubelet.yaml --root-dir=data/kubelet");
+    // What lies there is another's.
+    let hangs = PlainListener::bind(node.socket("pod-resources/kubelet.sock")).unwrap();
+    let notes = node.admit(&[])["notes"].to_string();
+    assert!(notes.contains("--root-dir data/kubelet is relative"), "{notes}");
+    assert!(!notes.contains("gives no answer"), "{notes}");
+    drop(hangs);
 }
