@@ -40,7 +40,10 @@ fn behind(report: Report, blocker: Blocker) -> Report {
     let answer = match &report.conclusion {
         Conclusion::Refused(refusal) => format!("{}: {}", refusal.reason, refusal.message),
         Conclusion::Fated(fated) => fated.to_string(),
-        _ => {
+        Conclusion::WithoutClaims(_, claims) => claims.to_string(),
+        Conclusion::Undecided(why) => why.to_string(),
+        Conclusion::Deferred(deferred) => format!("deferred: {deferred}"),
+        Conclusion::Admitted(_) => {
             let own = report.containers().iter().filter_map(|own| own.exclusive_cpus.as_ref());
             let cpus: Vec<String> = own.map(ToString::to_string).collect();
             let with = if cpus.is_empty() { "" } else { " with CPUs " };
