@@ -292,7 +292,8 @@ impl LoadedNode {
             })
         });
         warnings.extend(doubt.map(InputWarning::Notice));
-        if rules.config.is_none() {
+        // Where nothing is known of the configuration, what is assumed has them.
+        if rules.config.is_none() && machine.has_configuration(rules) {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
         warnings.extend(read.gap().map(InputWarning::Notice));
@@ -368,14 +369,19 @@ impl LoadedNode {
     }
 }
 
-/// That no configuration is known, and what is assumed.
+/// That no configuration is known, or why the one of the kubelet is not, and what is assumed.
 fn assumed(machine: &LoadedMachine, rules: &RulesSource, line: &NodeLine) -> String {
-    let found = if machine.name == THIS { "no kubelet was found here" } else { NO_CONFIGURATION };
     let what = match rules.policy {
-        None => format!("policy {} is assumed, and all else of", line.topology_policy),
-        Some(_) => "what is assumed is".to_owned(),
+        None => format!("policy {} is assumed, and all else of the", line.topology_policy),
+        Some(_) => "what is assumed is the".to_owned(),
     };
-    format!("{found}: {what} the built-in configuration {PINNED}; --config names a kubelet's own")
+    let what = format!("{what} built-in configuration {PINNED}");
+    let gaps: Vec<String> = machine.config_gaps().into_iter().map(|gap| gap.text).collect();
+    if !gaps.is_empty() {
+        return format!("{}: {what}", gaps.join("; "));
+    }
+    let found = if machine.name == THIS { "no kubelet was found here" } else { NO_CONFIGURATION };
+    format!("{found}: {what}; --config names a kubelet's own")
 }
 
 /// The configuration of a node as a kubelet with these rules reads it: the given one, else the machine's own, else
