@@ -11,8 +11,8 @@ use crate::hazard::Hazard;
 /// What a reboot does under policy Static of the memory manager, and what helps (kubernetes#131253, KEP-6232): a kernel that
 /// is loaded elsewhere leaves other amounts to the NUMA nodes.
 pub const ANOTHER_BOOT: &str = "policy Static: a reboot can change a NUMA node's memory by some MiB, and the kubelet then refuses \
-    its memory_manager_state (kubernetes#131253). What helps is to delete the file before the kubelet starts (ExecStartPre), as \
-    distributions do";
+    its memory_manager_state (kubernetes#131253). What helps is to delete the file once after each boot, before the \
+    kubelet's first start; at a later restart it is needed, since it has the memory of the pods that run";
 
 /// What the user of a proposal has to know beside its changes.
 #[derive(Clone, PartialEq, Debug)]
