@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use config_advice::pinned;
-use node_config::{KubeletConfiguration, OwnOptions, Rules};
+use node_config::{KubeletConfiguration, KubeletFlags, OwnOptions, Rules};
 use node_output::manifest_error;
 use topology_manifest::{
     ConfigKind, KubeletConfigRead, Profile, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
@@ -37,6 +37,8 @@ pub struct ReadConfiguration {
     pub unread: Vec<Warning>,
     /// What a `PerformanceProfile` says beside it.
     pub profile: Option<Profile>,
+    /// The flags of the kubelet that decide over its files.
+    pub(crate) flags: Option<Box<KubeletFlags>>,
     /// What of [`config`](Self::config) is its distribution's.
     base: Base,
 }
@@ -113,6 +115,20 @@ impl ReadConfiguration {
         ))
     }
 
+    /// That flags decide over what a proposal changes in files, as text to be shown; `None`: no flag does.
+    #[must_use]
+    pub fn flags_over<'f>(&self, fields: impl IntoIterator<Item = &'f str>) -> Option<String> {
+        let flags = self.flags.as_ref()?;
+        let of_field = |field: &'f str| Some(format!("--{} decides on {field}", flags.over_field(field)?));
+        let decide: Vec<String> = fields.into_iter().filter_map(of_field).collect();
+        (!decide.is_empty()).then(|| {
+            format!(
+                "{} over every file: change it on the kubelet's command line, or take it away there",
+                decide.join(", ")
+            )
+        })
+    }
+
     /// The configuration without an assumed reservation that fits no node.
     #[must_use]
     pub fn without_assumed(&self) -> KubeletConfiguration {
@@ -171,6 +187,7 @@ pub(crate) fn read(
         warnings: Vec::new(),
         unread: Vec::new(),
         profile: None,
+        flags: None,
         base: Base::default(),
     };
     match argument {
@@ -308,6 +325,7 @@ pub(crate) fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadC
         warnings: read.warnings,
         unread: read.unread,
         profile: read.profile,
+        flags: None,
         base,
     }
 }

@@ -81,6 +81,7 @@ impl FoundConfig {
                 Some(path) => read.static_pods = Some(PathBuf::from(path)),
                 None => {}
             }
+            read.flags = Some(flags.clone());
         }
         Ok(read)
     }

@@ -144,6 +144,16 @@ fn its_file_drop_ins_and_flags_decide() {
 }
 
 #[test]
+fn advice_names_the_flags_that_decide_over_files() {
+    let node = Node::new("--config=/opt/kubelet.yaml --reserved-cpus=0 --topology-manager-scope=pod --v=2");
+    let (out, error) = node.run(&["config", "check"]);
+    let out = out.replace("\n  ", " ");
+    let expected = "--reserved-cpus decides on reservedSystemCPUs over every file";
+    assert!(out.contains(expected), "{out}{error}");
+    assert!(!out.contains("--topology-manager-scope decides"), "{out}");
+}
+
+#[test]
 fn what_is_not_known_of_it_is_one_sentence() {
     let check = |arguments: &str, more: &[&str], expected: &str| {
         let node = Node::new(arguments);

@@ -287,6 +287,17 @@ impl KubeletFlags {
         self.overriding.iter().copied()
     }
 
+    /// The flag, without dashes, that sets this field of `KubeletConfiguration` over every file; `None`: none does.
+    #[must_use]
+    pub fn over_field(&self, field: &str) -> Option<&str> {
+        let is_same = |flag: &&str| match *flag {
+            "reserved-cpus" => field == "reservedSystemCPUs",
+            "pod-manifest-path" => field == "staticPodPath",
+            flag => flag.replace('-', "") == field.to_ascii_lowercase(),
+        };
+        self.overriding().find(is_same)
+    }
+
     /// The flags that no kubelet of releases 1.34 to 1.37 has, with their dashes, in order of names.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.unknown.iter().map(String::as_str)

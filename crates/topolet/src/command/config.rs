@@ -1,5 +1,7 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
+use std::collections::BTreeSet;
+
 use admission_report::Notice;
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueHint};
@@ -334,6 +336,13 @@ fn notes_on(
     let mut notes: Vec<String> =
         held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
     notes.extend(read.written_over(proposal).filter(|_| !changes.is_empty()));
+    let fields = |finding: &Finding| match &finding.expected {
+        Some(Expected::Fields(fields)) => fields.keys().cloned().collect(),
+        _ => vec![finding.field.clone()],
+    };
+    let fields: BTreeSet<String> =
+        findings.iter().flat_map(fields).chain(changes.iter().map(|change| change.field.clone())).collect();
+    notes.extend(read.flags_over(fields.iter().map(String::as_str)));
     notes.extend(state.iter().flat_map(|state| state.notes(changes)));
     notes
 }
