@@ -27,7 +27,7 @@ use crate::links::links_of;
 use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
 use crate::next_start::{self, NextStart};
-use crate::packed::{Gap, Packed, Source};
+use crate::packed::{Packed, Source};
 use crate::sources::{MachineSource, RulesSource};
 use crate::ways_out::WaysOut;
 
@@ -157,8 +157,7 @@ impl LoadedNode {
 
     /// Why what runs here is not known, as text to be shown.
     pub fn resident_gaps(&self) -> Vec<String> {
-        let gaps = self.packed.iter().flat_map(|packed| &packed.gaps);
-        gaps.filter(|gap| matches!(gap, Gap::Residents(_))).map(ToString::to_string).collect()
+        self.packed.iter().flat_map(|packed| packed.resident_gaps()).map(str::to_owned).collect()
     }
 
     /// Whether `other` decides as this node does where the same runs: it has the same machine, configuration, options and

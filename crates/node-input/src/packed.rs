@@ -137,6 +137,16 @@ pub enum Gap {
     Residents(String),
 }
 
+impl Packed {
+    /// Why what runs there is not known, as text to be shown.
+    pub fn resident_gaps(&self) -> impl Iterator<Item = &str> {
+        self.gaps.iter().filter_map(|gap| match gap {
+            Gap::Residents(text) => Some(text.as_str()),
+            Gap::Config(_) => None,
+        })
+    }
+}
+
 impl fmt::Display for Gap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

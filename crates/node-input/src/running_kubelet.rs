@@ -20,6 +20,8 @@ use crate::kubelet_version::KubeletVersion;
 use crate::packed::{Gap, Running};
 use crate::pod_names::OWN;
 
+/// So many of several kubelets are named.
+const SHOWN: usize = 8;
 /// The most bytes of a configuration file.
 const MAX_CONFIG: u64 = 3 << 20;
 
@@ -64,9 +66,6 @@ impl Search {
         if kubelets.len() > 1 && kubelets.iter().filter(|kubelet| is_own(kubelet)).count() == 1 {
             kubelets.retain(is_own);
         }
-        let pids = |kubelets: &[KubeletProcess]| {
-            kubelets.iter().map(|kubelet| kubelet.pid.to_string()).collect::<Vec<_>>().join(", ")
-        };
         let is_machine = root.join("proc/1").exists();
         Ok(match kubelets.len() {
             0 if !others.is_empty() => Self::none(
@@ -74,7 +73,7 @@ impl Search {
                 Some(format!(
                     "process {} looks like a kubelet and is another user's, so it is not taken for the node's; --kubelet-pid \
                      takes it",
-                    pids(&others)
+                    pids(others.iter().map(|kubelet| kubelet.pid))
                 )),
             ),
             0 if not_seen.is_none() && is_machine => Self::none(Running::No, None),
@@ -88,7 +87,7 @@ impl Search {
                 Some(format!(
                     "{count} kubelets run here, as processes {}; --kubelet-pid chooses one, without it the usual places are \
                      looked at",
-                    pids(&kubelets)
+                    pids(kubelets.iter().map(|kubelet| kubelet.pid))
                 )),
             ),
         })
@@ -118,15 +117,22 @@ impl Search {
 }
 
 fn chosen(found: Found, pid: u32) -> anyhow::Result<KubeletProcess> {
-    let pids: Vec<String> = found.kubelets.iter().map(|kubelet| kubelet.pid.to_string()).collect();
+    let there = pids(found.kubelets.iter().map(|kubelet| kubelet.pid));
     let chosen = found.kubelets.into_iter().find(|kubelet| kubelet.pid == pid);
-    match (chosen, pids.as_slice(), found.not_seen) {
+    match (chosen, there.as_str(), found.not_seen) {
         (Some(kubelet), ..) => Ok(kubelet),
-        (None, [], None) => bail!("--kubelet-pid: process {pid} is no kubelet, and none runs here"),
-        (None, [], Some(why)) => bail!("--kubelet-pid: process {pid} is no kubelet that is seen here: {why}"),
-        (None, pids, _) => {
-            bail!("--kubelet-pid: process {pid} is no kubelet; kubelets here: {}", pids.join(", "))
-        }
+        (None, "", None) => bail!("--kubelet-pid: process {pid} is no kubelet, and none runs here"),
+        (None, "", Some(why)) => bail!("--kubelet-pid: process {pid} is no kubelet that is seen here: {why}"),
+        (None, there, _) => bail!("--kubelet-pid: process {pid} is no kubelet; kubelets here: {there}"),
+    }
+}
+
+/// Process ids as a line has room for them.
+fn pids(pids: impl Iterator<Item = u32>) -> String {
+    let all: Vec<String> = pids.map(|pid| pid.to_string()).collect();
+    match all.split_at_checked(SHOWN) {
+        Some((first, [_, ..])) => format!("{} and {} more", first.join(", "), all.len() - SHOWN),
+        _ => all.join(", "),
     }
 }
 

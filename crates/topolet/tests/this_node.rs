@@ -251,6 +251,15 @@ fn a_configuration_that_cannot_be_read_is_said() {
 }
 
 #[test]
+fn state_that_cannot_be_read_is_not_said_to_be_missing() {
+    let root = Root::node("torn");
+    fs::remove_file(root.0.join("var/lib/kubelet/cpu_manager_state")).unwrap();
+    fs::create_dir(root.0.join("var/lib/kubelet/cpu_manager_state")).unwrap();
+    let (_, error) = topolet(&["state", "check", "-m", &root.0.display().to_string()]);
+    assert!(error.contains("cpu_manager_state") && error.contains("it is a directory"), "{error}");
+}
+
+#[test]
 fn pods_of_the_nodes_manifests_folder_are_static() {
     let root = Root::node("static");
     root.write("manifests/dpdk.yaml", &fs::read_to_string(fixture("pods/dpdk.yaml")).unwrap());

@@ -87,7 +87,10 @@ fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> 
     let way_out = "--state names the root folder of a kubelet, or a copy of it";
     let found = node_input::of_node(state, arguments.pods.as_deref(), packed);
     let found = if arguments.state.is_none() { found.context(way_out) } else { found };
-    found?.with_context(|| format!("{machine} has no state of a kubelet; {way_out}"))
+    found?.with_context(|| match packed.and_then(|packed| packed.resident_gaps().next()) {
+        Some(gap) => gap.to_owned(),
+        None => format!("{machine} has no state of a kubelet; {way_out}"),
+    })
 }
 
 /// The pods of it that are quarantined; a node file says nothing of that.
