@@ -334,6 +334,21 @@ fn a_plugin_that_is_gone_is_the_reason_and_whether_waiting_helps_is_open() {
     assert_eq!((&json["admitted"], json.get("refusal")), (&false.into(), None));
 }
 
+#[test]
+fn devices_without_a_known_numa_node_refuse_no_pod_while_enough_are_left() {
+    let node = node(SMALL, "single-numa-node", &[]);
+    let ledger = || {
+        let inventory = Inventory::new(node.nodes().clone());
+        // Of a device that nothing holds the checkpoint has no NUMA node.
+        let devices = [Device::new("nic-0", &[1]), Device::new("nic-1", &[])];
+        node.empty_ledger().with_inventory(inventory.with_unlisted("acme.com/nic", devices))
+    };
+    let open = last(&node, ledger(), &["a cpu=2 memory=1Gi acme.com/nic=2"]);
+    assert!(matches!(open.conclusion, Conclusion::Undecided(_)), "{open}");
+    let refused = last(&node, ledger(), &["a cpu=2 memory=1Gi acme.com/nic=3"]);
+    assert!(refused.refusal().is_some(), "{refused}");
+}
+
 /// Why the last of some pods does not fit, in brief.
 fn in_brief(node: &Node, mut ledger: Ledger, pods: &[&str]) -> String {
     let mut brief = String::new();

@@ -53,7 +53,7 @@ impl Devices {
     }
 
     /// Pushes an answer for each device resource that `unit` asks for, in order of name: no opinion if no device of
-    /// it lists a node, impossible if too few are free or it holds another number than it asks for, else a family.
+    /// it lists a node or only those that are held do ([`Endpoint::Checkpoint`](crate::Endpoint::Checkpoint)), impossible if too few are free or it holds another number than it asks for, else a family.
     ///
     /// The kubelet collects dead pods first: see [`Holdings::retain`].
     pub fn hints(self, inventory: &Inventory, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
@@ -90,7 +90,7 @@ impl Devices {
         unit: Unit<'a>,
     ) -> impl Iterator<Item = (ResourceName, NodeMask)> + use<'a> {
         asked_of(inventory, held, unit).filter_map(move |(resource, count, stock)| {
-            let stock = stock.filter(|stock| stock.list.is_aligned())?;
+            let stock = stock.filter(|stock| stock.list.is_aligned() && !stock.are_nodes_unknown())?;
             let own = held_by(held, unit, &resource);
             let supply = supply(held, unit, &resource, &own, None);
             let free = supply.count(stock, &mut vec![0; stock.list.places().len()]).free;
@@ -143,11 +143,12 @@ impl Devices {
             many.as_mut_slice()
         };
         let Available { free, near: found } = supply.count(stock, counts);
-        if !supply.allows(stock, count, free)
-            || within.is_empty()
-            || found < needed
-            || left_over.clone().any(NodeMask::is_empty)
-        {
+        let is_allowed = supply.allows(stock, count, free);
+        if is_allowed && stock.are_nodes_unknown() {
+            answers.push_no_opinion(resource);
+            return;
+        }
+        if !is_allowed || within.is_empty() || found < needed || left_over.clone().any(NodeMask::is_empty) {
             answers.push_impossible(resource);
             return;
         }

@@ -326,6 +326,11 @@ impl Stock {
         self.sets == Sets::Both
     }
 
+    /// Whether a device without a NUMA node may be near one all the same.
+    pub(crate) fn are_nodes_unknown(&self) -> bool {
+        self.endpoint == Some(Endpoint::Checkpoint)
+    }
+
     fn has_expired(&self, now: Moment) -> bool {
         match self.endpoint {
             None => true,
