@@ -9,6 +9,7 @@ mod http;
 mod processes;
 mod refusals;
 mod statuses;
+mod unaided;
 mod upgrade;
 mod wish;
 
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 
 use compare::Difference;
 use configuration::Configuration;
-use processes::Processes;
+use processes::{Finding, Processes};
 use upgrade::UpgradeSaid;
 use wish::PodWish;
 
@@ -53,6 +54,8 @@ pub(crate) enum About {
     Refusals,
     /// A few, of which everything is kept that it writes about them.
     Statuses,
+    /// So many, drawn from a seed, of which topolet is asked without any argument that names the kubelet.
+    Unaided { count: usize, seed: u64 },
     /// Those of a control plane of this release, in the same guest.
     Cluster { release: String },
 }
@@ -77,16 +80,21 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
     let (first, later) = plan.releases.split_first().context("no release")?;
     match &plan.about {
         About::Pods { count, seed } => {
-            let mut session = Session::begin(guest, plan, first)?;
+            let mut session = Session::begin(guest, plan, first, Finding::Arguments)?;
             session.rng = Rng::with_seed(*seed);
             session.pods(*count, later)
         }
+        About::Unaided { count, seed } => {
+            let mut session = Session::begin(guest, plan, first, Finding::Process)?;
+            session.rng = Rng::with_seed(*seed);
+            unaided::all(&mut session, *count)
+        }
         About::Refusals => {
-            let mut session = Session::begin(guest, plan, first)?;
+            let mut session = Session::begin(guest, plan, first, Finding::Arguments)?;
             refusals::all(&mut session)?;
             drift::all(&mut session)
         }
-        About::Statuses => statuses::all(&mut Session::begin(guest, plan, first)?),
+        About::Statuses => statuses::all(&mut Session::begin(guest, plan, first, Finding::Arguments)?),
         About::Cluster { release } => cluster::run(guest, first, release),
     }
 }
@@ -98,9 +106,9 @@ fn configuration(at: usize) -> Configuration {
 }
 
 impl<'a> Session<'a> {
-    fn begin(guest: &'a Guest, plan: &'a Plan, release: &str) -> anyhow::Result<Self> {
+    fn begin(guest: &'a Guest, plan: &'a Plan, release: &str, finding: Finding) -> anyhow::Result<Self> {
         let began = Instant::now();
-        let processes = Processes::start(guest, release, configuration(0))?;
+        let processes = Processes::start(guest, release, configuration(0), finding)?;
         Ok(Self { guest, plan, processes, rng: Rng::new(), running: Vec::new(), upgrade: None, began })
     }
 }
@@ -125,7 +133,7 @@ impl Session<'_> {
                 self.change_release(release)?;
             }
             while self.running.len() > 5 || (self.running.len() > 2 && self.rng.u8(..) < 100) {
-                self.delete()?;
+                self.delete_any()?;
             }
             let wish = PodWish::random(at, &mut self.rng);
             self.add(&wish)?;
@@ -143,7 +151,7 @@ impl Session<'_> {
         let did = self.processes.wait_for(&wish.name)?;
         let mut differences = compare::verdict(&said, &did);
         if did.is_running() {
-            differences.extend(compare::placement(&said, wish)?);
+            differences.extend(compare::placement(&said, wish, self.processes.devices())?);
             // A release writes its form when something changes.
             let has_cpus = compare::has_exclusive_cpus(&said);
             if let Some(upgrade) = self.upgrade.as_ref().filter(|_| has_cpus) {
@@ -159,9 +167,15 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes one pod away; what it held has to be free.
-    fn delete(&mut self) -> anyhow::Result<()> {
-        let wish = self.running.swap_remove(self.rng.usize(..self.running.len()));
+    /// Takes one pod away.
+    fn delete_any(&mut self) -> anyhow::Result<()> {
+        let at = self.rng.usize(..self.running.len());
+        self.delete_at(at)
+    }
+
+    /// Takes that pod away; what it held has to be free.
+    fn delete_at(&mut self, at: usize) -> anyhow::Result<()> {
+        let wish = self.running.swap_remove(at);
         self.processes.take(&wish.name)?;
         let differences = compare::node(&self.processes)?;
         self.row("delete", &wish.name, "", &json!({}), &differences);
@@ -209,7 +223,7 @@ impl Session<'_> {
 
     fn empty(&mut self) -> anyhow::Result<()> {
         while !self.running.is_empty() {
-            self.delete()?;
+            self.delete_any()?;
         }
         Ok(())
     }
@@ -249,7 +263,12 @@ impl Plan {
             About::Cluster { release }
         } else {
             let count = number("pods")?.parse().context("guest.pods")?;
-            About::Pods { count, seed: number("seed")?.parse().context("guest.seed")? }
+            let seed = number("seed")?.parse().context("guest.seed")?;
+            if word("unaided").is_some() {
+                About::Unaided { count, seed }
+            } else {
+                About::Pods { count, seed }
+            }
         };
         Ok(Some(Self {
             releases: releases.split(',').map(str::to_owned).collect(),
@@ -260,9 +279,14 @@ impl Plan {
 }
 
 /// What `cargo xtask vm` reads of a step.
-#[expect(clippy::print_stdout, reason = "its result")]
 fn print_row(row: &Value) {
-    println!("row {row}");
+    print_line(&format!("row {row}"));
+}
+
+/// A line that `cargo xtask vm` reads.
+#[expect(clippy::print_stdout, reason = "its result")]
+fn print_line(line: &str) {
+    println!("{line}");
 }
 
 /// The JSON behind a word of a program's output.

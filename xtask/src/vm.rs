@@ -76,6 +76,11 @@ pub(crate) struct Vm {
     /// and what would fit is tried.
     #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed"])]
     refusals: bool,
+    /// topolet is given each pod and nothing else, and has to find the kubelet by its process: its configuration is elsewhere,
+    /// in drop-ins or in flags, devices are on one NUMA node, on both or on none, free or held, and memory and huge pages
+    /// change under it.
+    #[arg(long, requires = "kubelet", conflicts_with_all = ["refusals", "statuses", "cluster"])]
+    unaided: bool,
     /// Instead of drawn pods the kubelet gets a few, and all that it writes about them is kept: `--write` writes it to
     /// fixtures/kubelet-statuses, with which a node in the place of a kubelet is compared by tests.
     #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "seed", "refusals", "wrong_answers"])]
@@ -143,6 +148,8 @@ impl Vm {
                 kubelet::About::Refusals
             } else if self.statuses {
                 kubelet::About::Statuses
+            } else if self.unaided {
+                kubelet::About::Unaided { count: self.pods, seed: self.seed }
             } else {
                 kubelet::About::Pods { count: self.pods, seed: self.seed }
             },

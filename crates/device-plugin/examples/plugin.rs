@@ -1,6 +1,7 @@
-//! A device plugin as a process: `plugin FOLDER ENDPOINT RESOURCE COUNT`. Its devices are called `ENDPOINT-0` and so on
-//! and lie on NUMA nodes 0 and 1 in turns. It registers again whenever `FOLDER/kubelet.sock` is another one, as plugins
-//! do, and runs until it is killed. `cargo xtask chaos` and `cargo xtask soak` kill it and start it again.
+//! A device plugin as a process: `plugin FOLDER ENDPOINT RESOURCE COUNT [NODES]`. Its devices are called `ENDPOINT-0` and
+//! so on and lie on NUMA nodes 0 and 1 in turns, or on those of `NODES`, as in `1` or `0,2`; `none` gives them no NUMA
+//! node. It registers again whenever `FOLDER/kubelet.sock` is another one, as plugins do, and runs until it is killed.
+//! `cargo xtask chaos` and `cargo xtask soak` kill it and start it again.
 #![expect(clippy::unwrap_used, reason = "the plugin of the tests ends when it cannot go on")]
 
 #[path = "../tests/support/plugin.rs"]
@@ -18,15 +19,24 @@ const LOOK: Duration = Duration::from_millis(100);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let count = arguments.get(3).and_then(|count| count.parse::<i64>().ok());
-    let ([folder, endpoint, resource, _], Some(count)) = (arguments.as_slice(), count) else {
-        eprintln!("usage: plugin FOLDER ENDPOINT RESOURCE COUNT, where COUNT is a number of devices");
+    let count = arguments.get(3).and_then(|count| count.parse::<usize>().ok());
+    let nodes = nodes(arguments.get(4).map_or("0,1", String::as_str));
+    let ([folder, endpoint, resource, _, ..], Some(count), Some(nodes)) =
+        (arguments.as_slice(), count, nodes)
+    else {
+        eprintln!(
+            "usage: plugin FOLDER ENDPOINT RESOURCE COUNT [NODES], where COUNT is a number of devices and NODES is none or \
+             numbers of NUMA nodes, as in 0,1"
+        );
         std::process::exit(2);
     };
     let folder = PathBuf::from(folder);
     let socket = folder.join(endpoint);
     let _ = std::fs::remove_file(&socket);
-    let devices = (0..count).map(|at| device(&format!("{endpoint}-{at}"), &[at % 2]));
+    let devices = (0..count).map(|at| {
+        let own = nodes.get(at % nodes.len().max(1)).map_or(&[][..], std::slice::from_ref);
+        device(&format!("{endpoint}-{at}"), own)
+    });
     let _plugin = Plugin::listen(&socket, Script::default(), devices.collect());
     let kubelet = folder.join("kubelet.sock");
     let mut registered = None;
@@ -42,4 +52,12 @@ fn main() {
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// The NUMA nodes of `none` or `0,1`.
+fn nodes(text: &str) -> Option<Vec<i64>> {
+    if text == "none" {
+        return Some(Vec::new());
+    }
+    text.split(',').map(|node| node.parse().ok()).collect()
 }

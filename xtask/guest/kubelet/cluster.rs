@@ -80,7 +80,7 @@ impl Member {
         processes::configure(guest, &configuration)?;
         let user = User { name: "system:node:node1", groups: &[KUBELETS] };
         let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig_of(user, VALID)?.display());
-        let kubelet = processes::start_kubelet(kubelet, &[&kubeconfig])?;
+        let kubelet = processes::start_kubelet(kubelet, &configuration, &[&kubeconfig])?;
         step(began, "the kubelet answers");
         let observer = observe(&cluster)?;
         let extender = Extender::start(&cluster, Path::new("/bin/topolet"))?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::did::{self, Did, ROOT};
 use super::pod_resources;
-use super::processes::Processes;
+use super::processes::{DeviceNodes, Processes};
 use super::wish::{DEVICE, PodWish};
 use crate::machine::{json, text};
 
@@ -25,6 +25,11 @@ impl Difference {
     /// `None` where both are equal.
     pub(crate) fn of<T: PartialEq + Display>(what: &str, said: &T, did: &T) -> Option<Self> {
         (said != did).then(|| Self(format!("{what}: said {said}, did {did}")))
+    }
+
+    /// One that is a sentence.
+    pub(crate) const fn sentence(text: String) -> Self {
+        Self(text)
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -71,7 +76,7 @@ pub(crate) fn verdict(said: &Value, did: &Did) -> Vec<Difference> {
 }
 
 /// Where the containers of an admitted pod are: CPUs, memory and devices in the kubelet's files.
-pub(crate) fn placement(said: &Value, wish: &PodWish) -> anyhow::Result<Vec<Difference>> {
+pub(crate) fn placement(said: &Value, wish: &PodWish, nodes: DeviceNodes) -> anyhow::Result<Vec<Difference>> {
     let did = did::pods()?.find(&wish.name).context("the pod is gone")?;
     let state = did::state()?;
     let listed = pod_resources()?;
@@ -93,8 +98,8 @@ pub(crate) fn placement(said: &Value, wish: &PodWish) -> anyhow::Result<Vec<Diff
         let ids = resources["cpu_ids"].as_array().into_iter().flatten().map(ToString::to_string);
         let ids: CpuSet = ids.collect::<Vec<_>>().join(",").parse()?;
         differences.extend(Difference::of(&what("podresources' CPUs"), &said_cpus, &ids));
-        let mine = devices(&container["devices"], "resource", "ids");
-        let theirs = devices(&resources["devices"], "resource_name", "device_ids");
+        let mine = devices(&container["devices"], "resource", "ids", nodes);
+        let theirs = devices(&resources["devices"], "resource_name", "device_ids", nodes);
         differences.extend(Difference::of(&what("devices by node"), &mine, &theirs));
     }
     Ok(differences)
@@ -153,7 +158,7 @@ fn cgroup(state: &Value, pod: &Did, name: &str, id: &str) -> anyhow::Result<Vec<
 }
 
 /// Exclusive CPUs by pod and container, of the kubelet's file.
-fn entries(state: &Value) -> Value {
+pub(crate) fn entries(state: &Value) -> Value {
     let pods = state["cpu"]["entries"].as_object().into_iter().flatten();
     let all = pods.flat_map(|(uid, own)| {
         own.as_object().into_iter().flatten().map(move |(name, cpus)| (format!("{uid}/{name}"), cpus.clone()))
@@ -197,14 +202,15 @@ fn blocks(list: &Value, kind: &str, size: &str, nodes: &str) -> String {
     all.join(", ")
 }
 
-/// How many devices of each node: which of equal devices the kubelet takes depends on map order.
-fn devices(list: &Value, resource: &str, ids: &str) -> String {
+/// How many devices of each node, all under the first where the nodes do not differ: which of equal devices the kubelet
+/// takes depends on map order.
+fn devices(list: &Value, resource: &str, ids: &str, nodes: DeviceNodes) -> String {
     let own = list.as_array().into_iter().flatten().filter(|of| of[resource] == DEVICE);
     let ids = own.flat_map(|of| of[ids].as_array().into_iter().flatten()).filter_map(Value::as_str);
     let mut counts = [0, 0];
     for id in ids {
         let number = id.rsplit('-').next().and_then(|number| number.parse::<usize>().ok()).unwrap_or(0);
-        counts[number % 2] += 1;
+        counts[if nodes == DeviceNodes::Both { number % 2 } else { 0 }] += 1;
     }
     format!("{} and {}", counts[0], counts[1])
 }

@@ -19,12 +19,12 @@ use crate::client::{Client, Reply};
 use crate::machine::{Guest, json_of_line};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
-/// Where kubeadm has it, too, and an observer finds it.
+/// The configuration of a kubelet in a usual place.
 const CONFIG: &str = "/var/lib/kubelet/config.yaml";
 const PLUGINS: &str = "/var/lib/kubelet/device-plugins";
 const DEVICES: &str = "/etc/devices.yaml";
-/// Devices of the plugin; they lie on nodes 0 and 1 in turns.
-const COUNT: usize = 6;
+/// Devices of the plugin.
+pub(crate) const COUNT: usize = 6;
 /// So many lines of a log are shown.
 const LINES: usize = 6;
 /// How long a start, a pod or a deletion may take.
@@ -34,11 +34,33 @@ const PATIENCE: Duration = Duration::from_mins(5);
 pub(crate) struct Processes {
     version: String,
     configuration: Configuration,
+    devices: DeviceNodes,
+    finding: Finding,
     kubelet: Running,
     plugin: Running,
     observer: Observer,
     /// Ended with the guest.
     _containerd: Running,
+}
+
+/// On which NUMA nodes the plugin's devices lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DeviceNodes {
+    /// On nodes 0 and 1 in turns.
+    Both,
+    /// All on node 1.
+    One,
+    /// The plugin gives none.
+    None,
+}
+
+/// How topolet finds the kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Finding {
+    /// Its files, release and devices are arguments.
+    Arguments,
+    /// By its process, without any argument.
+    Process,
 }
 
 /// `topolet serve --observe`.
@@ -88,26 +110,67 @@ impl Drop for Running {
 }
 
 impl Processes {
-    pub(crate) fn start(guest: &Guest, version: &str, configuration: Configuration) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        guest: &Guest,
+        version: &str,
+        configuration: Configuration,
+        finding: Finding,
+    ) -> anyhow::Result<Self> {
         network()?;
         let list: String =
             (0..COUNT).map(|at| format!("  - {{id: fn.sock-{at}, nodes: [{}]}}\n", at % 2)).collect();
         fs::write(DEVICES, format!("devices:\n- resource: {DEVICE}\n  list:\n{list}"))?;
         let containerd = start_containerd()?;
         configure(guest, &configuration)?;
-        let kubelet = start_kubelet(version, &[])?;
-        let plugin = start_plugin()?;
-        let observer = Observer::start(version)?;
+        let kubelet = start_kubelet(version, &configuration, &[])?;
+        let devices = DeviceNodes::Both;
+        let plugin = start_plugin(devices)?;
+        let observer = Observer::start(version, finding)?;
         let version = version.to_owned();
-        Ok(Self { version, configuration, kubelet, plugin, observer, _containerd: containerd })
+        Ok(Self {
+            version,
+            configuration,
+            devices,
+            finding,
+            kubelet,
+            plugin,
+            observer,
+            _containerd: containerd,
+        })
     }
 
     /// Kills the kubelet, and starts it again.
     pub(crate) fn restart(&mut self) -> anyhow::Result<()> {
         self.kubelet.end_now()?;
-        self.kubelet = start_kubelet(&self.version, &[])?;
+        self.start_again()
+    }
+
+    /// Starts a kubelet that has ended.
+    pub(crate) fn start_again(&mut self) -> anyhow::Result<()> {
+        self.kubelet = start_kubelet(&self.version, &self.configuration, &[])?;
         // A kubelet removes the sockets of plugins when it starts, so that they have to listen again.
-        self.plugin = start_plugin()?;
+        self.plugin = start_plugin(self.devices)?;
+        Ok(())
+    }
+
+    /// Kills the kubelet, and starts it until it ends: the last lines of its log.
+    pub(crate) fn fails_to_restart(&mut self) -> anyhow::Result<String> {
+        self.kubelet.end_now()?;
+        self.kubelet = spawn_kubelet(&self.version, &self.configuration, &[])?;
+        until("the end of the kubelet", || self.kubelet.why_ended())
+    }
+
+    /// Restarts kubelet and plugin with another configuration, and with devices on other NUMA nodes.
+    pub(crate) fn replace(
+        &mut self,
+        guest: &Guest,
+        configuration: Configuration,
+        devices: DeviceNodes,
+    ) -> anyhow::Result<()> {
+        self.devices = devices;
+        self.reconfigure(guest, configuration)?;
+        self.observer.process.end_now()?;
+        self.observer = Observer::start(&self.version, self.finding)?;
         Ok(())
     }
 
@@ -123,7 +186,7 @@ impl Processes {
         release.clone_into(&mut self.version);
         self.observer.process.end_now()?;
         self.restart()?;
-        self.observer = Observer::start(release)?;
+        self.observer = Observer::start(release, self.finding)?;
         Ok(())
     }
 
@@ -139,16 +202,22 @@ impl Processes {
         &self.configuration
     }
 
-    /// What topolet says of a pod, from the node's own files: the only decision.
+    /// Of the plugin that runs.
+    pub(crate) const fn devices(&self) -> DeviceNodes {
+        self.devices
+    }
+
+    /// What topolet says of a pod: the only decision.
     pub(crate) fn ask(&self, wish: &PodWish) -> anyhow::Result<Value> {
-        fs::write("/run/asked.json", wish.manifest().to_string())?;
-        let listed = list_of_pods()?;
-        let arguments = ["admit", "-f", "/run/asked.json", "--static", "--state", ROOT];
-        let more = ["--config", CONFIG, "--kubelet", &self.version, "--devices", DEVICES, "-o", "json"];
-        let output = Command::new("/bin/topolet").args(arguments).args(more).args(listed).output()?;
-        let error = || String::from_utf8_lossy(&output.stderr).into_owned();
-        let said = json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?;
-        Ok(said["decisions"][0].clone())
+        let listed;
+        let mut more = Vec::new();
+        if self.finding == Finding::Arguments {
+            listed = list_of_pods()?;
+            more.extend(["--state", ROOT, "--config", CONFIG, "--kubelet", &self.version]);
+            more.extend(["--devices", DEVICES]);
+            more.extend(listed);
+        }
+        Ok(admit(wish, &more)?["decisions"][0].clone())
     }
 
     /// What topolet says that another release does with the node's files and pods.
@@ -220,14 +289,15 @@ impl Processes {
 }
 
 impl Observer {
-    fn start(release: &str) -> anyhow::Result<Self> {
+    fn start(release: &str, finding: Finding) -> anyhow::Result<Self> {
         let sources = ["--root", ROOT, "--config", CONFIG, "--kubelet", release, "--devices", DEVICES];
+        let sources = if finding == Finding::Arguments { &sources[..] } else { &[] };
         fs::create_dir_all("/run/observe")?;
         let socket = ["--socket", "/run/observe/topolet.sock"];
         // Anybody may ask this kubelet; one before 1.37 tells of its pods there alone.
         fs::write("/run/observe/token", "any\n")?;
         let pods = ["--kubelet-url", "https://127.0.0.1:10250", "--kubelet-token-file", "/run/observe/token"];
-        let arguments = [&["serve", "--observe"], &sources[..], &socket, &pods].concat();
+        let arguments = [&["serve", "--observe"], sources, &socket, &pods].concat();
         let process = Running::start("/bin/topolet", &arguments)?;
         let client = Client::of(Path::new("/run/observe"));
         until("serve --observe", || {
@@ -236,6 +306,15 @@ impl Observer {
         .with_context(|| process.end())?;
         Ok(Self { process, client })
     }
+}
+
+/// What `topolet admit` prints of a static pod.
+pub(crate) fn admit(wish: &PodWish, more: &[&str]) -> anyhow::Result<Value> {
+    fs::write("/run/asked.json", wish.manifest().to_string())?;
+    let arguments = ["admit", "-f", "/run/asked.json", "--static", "-o", "json"];
+    let output = Command::new("/bin/topolet").args(arguments).args(more).output()?;
+    let error = || String::from_utf8_lossy(&output.stderr).into_owned();
+    json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)
 }
 
 /// Writes what the kubelet lists for topolet, and returns the arguments that name it.
@@ -265,14 +344,25 @@ pub(super) fn start_containerd() -> anyhow::Result<Running> {
     Ok(containerd)
 }
 
-/// A kubelet with [`CONFIG`] and more arguments, which lists pods.
-pub(super) fn start_kubelet(version: &str, more: &[&str]) -> anyhow::Result<Running> {
+/// A kubelet with a configuration and more arguments, as a process.
+fn spawn_kubelet(version: &str, configuration: &Configuration, more: &[&str]) -> anyhow::Result<Running> {
     // That of the kubelet before, which `start_plugin` would take for the next one's.
     let _ = fs::remove_file(format!("{PLUGINS}/kubelet.sock"));
-    // From verbosity 3 on it logs the events that it has nobody to send to.
-    let arguments = ["--config", CONFIG, "--hostname-override=node1", "--node-ip=10.0.0.2", "--v=3"];
-    let arguments = [&arguments, more].concat();
-    let mut kubelet = Running::start(&format!("/bin/kubelet-{version}"), &arguments)?;
+    let own = configuration.arguments();
+    // From verbosity 3 on it logs the events that it cannot send.
+    let mut arguments = vec!["--hostname-override=node1", "--node-ip=10.0.0.2", "--v=3"];
+    arguments.extend(own.iter().map(String::as_str));
+    arguments.extend(more);
+    Running::start(&format!("/bin/kubelet-{version}"), &arguments)
+}
+
+/// The same once it lists pods.
+pub(super) fn start_kubelet(
+    version: &str,
+    configuration: &Configuration,
+    more: &[&str],
+) -> anyhow::Result<Running> {
+    let mut kubelet = spawn_kubelet(version, configuration, more)?;
     let began = Instant::now();
     loop {
         if http(10248, "/healthz").is_ok_and(|answer| answer == "ok") && http(10255, "/pods").is_ok() {
@@ -287,11 +377,16 @@ pub(super) fn start_kubelet(version: &str, more: &[&str]) -> anyhow::Result<Runn
 }
 
 /// Starts the device plugin beside a kubelet that listens for plugins, and waits until its devices are there.
-fn start_plugin() -> anyhow::Result<Running> {
+fn start_plugin(nodes: DeviceNodes) -> anyhow::Result<Running> {
     until("the kubelet's socket for plugins", || {
         UnixStream::connect(format!("{PLUGINS}/kubelet.sock")).ok()
     })?;
-    let plugin = Running::start("/bin/plugin", &[PLUGINS, "fn.sock", DEVICE, &COUNT.to_string()])?;
+    let nodes = match nodes {
+        DeviceNodes::Both => "0,1",
+        DeviceNodes::One => "1",
+        DeviceNodes::None => "none",
+    };
+    let plugin = Running::start("/bin/plugin", &[PLUGINS, "fn.sock", DEVICE, &COUNT.to_string(), nodes])?;
     until("the device plugin's devices", || {
         let output = Command::new("/bin/probe").arg("podresources").output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -300,9 +395,13 @@ fn start_plugin() -> anyhow::Result<Running> {
     Ok(plugin)
 }
 
-/// Writes [`CONFIG`].
+/// Writes the files of a configuration.
 pub(super) fn configure(guest: &Guest, configuration: &Configuration) -> anyhow::Result<()> {
-    Ok(fs::write(CONFIG, configuration.file(guest)?)?)
+    for (path, text) in configuration.files(guest)? {
+        fs::create_dir_all(Path::new(&path).parent().unwrap_or(Path::new("/")))?;
+        fs::write(&path, text).with_context(|| format!("failed to write {path}"))?;
+    }
+    Ok(())
 }
 
 /// The last lines of a log.
@@ -318,7 +417,7 @@ fn busybox(arguments: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Waits until something is there.
-fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> anyhow::Result<T> {
+pub(super) fn until<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> anyhow::Result<T> {
     let began = Instant::now();
     loop {
         if let Some(value) = check() {

@@ -37,7 +37,7 @@ impl UpgradeSaid {
             let said = self.of(&wish.name)?;
             differences.extend(compare::verdict(&said, &did));
             if did.is_running() {
-                differences.extend(compare::placement(&said, wish)?);
+                differences.extend(compare::placement(&said, wish, processes.devices())?);
             }
         }
         Ok(differences)

@@ -99,6 +99,11 @@ impl PodWish {
         format!("{class} {}", containers.join(" and "))
     }
 
+    /// Whether a container asks for some of a resource.
+    pub(crate) fn asks_for(&self, resource: &str) -> bool {
+        self.containers.iter().any(|own| own.contains_key(resource))
+    }
+
     /// How many containers it has.
     pub(crate) fn containers(&self) -> usize {
         self.containers.len()

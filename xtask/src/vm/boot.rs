@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
+use serde_json::{Value, json};
 
 /// So many lines of the console are shown when a guest does not end.
 const LAST: usize = 20;
@@ -25,6 +27,8 @@ pub(crate) struct Boot {
     pub(crate) limit: Duration,
     /// Where its console is written to.
     pub(crate) log: PathBuf,
+    /// Memory in MiB that can be plugged in while it runs.
+    pub(crate) spare: Option<u64>,
 }
 
 /// What to do after a line of the console.
@@ -33,6 +37,8 @@ pub(crate) enum Next {
     Listen,
     /// End QEMU where it stands, as a power loss would.
     CutPower,
+    /// Plug in the memory that the guest does not have yet.
+    AddMemory,
 }
 
 /// QEMU, killed when it is dropped.
@@ -70,8 +76,12 @@ impl Boot {
             match receive.recv_timeout(self.limit.saturating_sub(began.elapsed())) {
                 Ok(text) => {
                     writeln!(log, "{text}").context("failed to write the guest's log")?;
-                    if line(&text) == Next::CutPower {
-                        break;
+                    match line(&text) {
+                        Next::Listen => {}
+                        Next::CutPower => break,
+                        Next::AddMemory => {
+                            add_memory(&control()).context("no memory can be plugged in")?;
+                        }
                     }
                     last.push(text);
                 }
@@ -107,6 +117,11 @@ impl Boot {
             "max,vendor=GenuineIntel",
         ]);
         command.args(&self.machine);
+        if let Some(spare) = self.spare {
+            let backend = format!("memory-backend-ram,id=spare,size={spare}M");
+            command.args(["-m", "slots=1,maxmem=8192M", "-object", &backend, "-qmp"]);
+            command.arg(format!("unix:{},server=on,wait=off", control().display()));
+        }
         command.args([
             "-nic",
             "none",
@@ -126,8 +141,37 @@ impl Boot {
     }
 }
 
+/// QEMU's socket for commands. The path of a socket is short.
+fn control() -> PathBuf {
+    std::env::temp_dir().join(format!("topolet-guest-{}.sock", std::process::id()))
+}
+
+/// Plugs the spare memory into NUMA node 0.
+fn add_memory(control: &Path) -> anyhow::Result<()> {
+    let mut stream = UnixStream::connect(control)?;
+    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    let mut answers = BufReader::new(stream.try_clone()?);
+    let device = json!({"driver": "pc-dimm", "id": "spare0", "memdev": "spare", "node": 0});
+    for command in
+        [json!({"execute": "qmp_capabilities"}), json!({"execute": "device_add", "arguments": device})]
+    {
+        writeln!(stream, "{command}")?;
+        loop {
+            let mut line = String::new();
+            ensure!(answers.read_line(&mut line)? > 0, "QEMU has closed its socket");
+            let answer: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
+            ensure!(answer["error"].is_null(), "{}", answer["error"]);
+            if !answer["return"].is_null() {
+                break;
+            }
+        }
+    }
+    std::fs::remove_file(control)?;
+    Ok(())
+}
+
 /// The argument pair of a raw disk, which the guest finds by its serial number.
-pub(crate) fn disk(file: &std::path::Path, serial: &str) -> Vec<String> {
+pub(crate) fn disk(file: &Path, serial: &str) -> Vec<String> {
     let drive = format!("file={},format=raw,if=none,id=d-{serial}", file.display());
     [
         "-drive".to_owned(),

@@ -15,6 +15,9 @@ use super::shape::Shape;
 use super::translate::{arguments, kernel_line};
 use crate::cluster;
 
+/// Memory in MiB that is plugged in while a kubelet runs.
+const SPARE: u64 = 256;
+
 /// A boot that has not been made.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -34,6 +37,8 @@ pub(crate) struct Session {
 pub(crate) enum About {
     /// So many, drawn from a seed.
     Pods { count: usize, seed: u64 },
+    /// So many, drawn from a seed, of which topolet is asked without any argument that names the kubelet.
+    Unaided { count: usize, seed: u64 },
     /// Those that it refuses, kind by kind.
     Refusals,
     /// A few, of which everything is kept that it writes about them.
@@ -93,6 +98,9 @@ impl Session {
         programs.archive(&archive, &self.shape, &[])?;
         let about = match self.about {
             About::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
+            About::Unaided { count, seed } => {
+                format!("guest.unaided=all guest.pods={count} guest.seed={seed}")
+            }
             About::Refusals => "guest.refusals=all".to_owned(),
             About::Statuses => "guest.statuses=all".to_owned(),
             About::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
@@ -104,13 +112,15 @@ impl Session {
         }
         let log = folder().join(match self.about {
             About::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
+            About::Unaided { seed, .. } => format!("kubelet-{name}-unaided-{seed}.log"),
             About::Refusals => format!("kubelet-{name}-refusals.log"),
             About::Statuses => format!("kubelet-{name}-statuses.log"),
             About::Cluster => format!("kubelet-{name}.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let limit = self.limit.unwrap_or_else(|| self.about.limit());
-        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit, log };
+        let spare = matches!(self.about, About::Unaided { .. }).then_some(SPARE);
+        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit, log, spare };
         let (mut rows, mut failures) = (Vec::new(), Vec::new());
         let mut fails = false;
         let took = boot.run(|line| {
@@ -123,7 +133,7 @@ impl Session {
                 fails = true;
                 failures.push(line.to_owned());
             }
-            Next::Listen
+            if line == "ask memory" { Next::AddMemory } else { Next::Listen }
         })?;
         ensure!(
             failures.is_empty(),
@@ -142,7 +152,7 @@ impl Session {
             About::Pods { count, .. } => outcome.steps("add") == count,
             // Its last steps.
             About::Refusals => outcome.steps("drift") == 2,
-            About::Statuses => outcome.steps("end") == 1,
+            About::Unaided { .. } | About::Statuses => outcome.steps("end") == 1,
             About::Cluster => outcome.steps("count") == 1,
         };
         ensure!(
@@ -160,6 +170,7 @@ impl About {
     const fn limit(self) -> Duration {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
+            Self::Unaided { count, .. } => Duration::from_secs(1200 + 60 * count as u64),
             Self::Refusals | Self::Cluster => Duration::from_hours(1),
             Self::Statuses => Duration::from_mins(20),
         }

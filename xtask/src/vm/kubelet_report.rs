@@ -35,12 +35,28 @@ Static pods count as critical, so what the node as a whole lacks ends as a faile
 and not as `OutOfcpu`, which no pod here has.
 ";
 
+const UNAIDED: &str = "
+## Without any argument that names the kubelet
+
+With `--unaided` topolet is given each pod and nothing else: `topolet admit -f POD` and `topolet status` find the kubelet
+by its process and ask its sockets. Its configuration is a file elsewhere, a file with drop-ins, or a file with flags,
+beside a file in the usual place that says something else; the plugin's devices are on one NUMA node, on both or on none,
+free, half held or all held. Then 256 MiB of memory are plugged into NUMA node 0, and later its huge pages change, while
+the kubelet runs. What `admit` says of each pod is compared with what the kubelet then does, and what `status` says of
+the next restart with that restart. A pod that asks for devices is asked about a second time while the kubelet's sockets
+are away: *not decided* is no disagreement there, a wrong verdict is one.
+
+| kubelet | seed | pods | admitted | refused | without sockets | of them not decided | changes | restarts | disagreements | seconds |
+|---|---|---|---|---|---|---|---|---|---|---|
+";
+
 /// Writes `docs/guest/VERSION.json`, and `docs/guest.md` of all such files; statuses go to fixtures.
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
     let about = match outcome.about {
         About::Pods { .. } => "",
+        About::Unaided { .. } => "-unaided",
         About::Refusals => "-refusals",
         About::Statuses => return write_statuses(outcome),
         // It has no figures.
@@ -101,6 +117,13 @@ fn page(all: &[Outcome]) -> String {
         page += &of_drawn_pods(run);
         page += &disagreements(run);
     }
+    let unaided: Vec<&Outcome> =
+        all.iter().filter(|run| matches!(run.about, About::Unaided { .. })).collect();
+    if !unaided.is_empty() {
+        page += UNAIDED;
+        page.extend(unaided.iter().map(|run| of_unaided(run)));
+        page.extend(unaided.iter().map(|run| disagreements(run)));
+    }
     let refusals: Vec<&Outcome> = all.iter().filter(|run| run.about == About::Refusals).collect();
     if !refusals.is_empty() {
         page += REFUSALS;
@@ -134,6 +157,26 @@ fn of_drawn_pods(run: &Outcome) -> String {
         page += &format!("\nChanges of the release:\n\n{}", changes.concat());
     }
     page
+}
+
+fn of_unaided(run: &Outcome) -> String {
+    let About::Unaided { seed, .. } = run.about else { return String::new() };
+    let adds = || run.rows.iter().filter(|row| row.step == "add");
+    let said =
+        |text: &str| adds().filter(|row| row.said.as_ref().is_some_and(|said| said.contains(text))).count();
+    let running = adds().filter(|row| row.did.as_deref() == Some("Running")).count();
+    format!(
+        "| {} | {seed} | {} | {running} | {} | {} | {} | {} | {} | {} | {} |\n",
+        run.kubelet,
+        run.steps("add"),
+        run.steps("add") - running,
+        said("without sockets"),
+        said("without sockets undecided"),
+        run.steps("change"),
+        run.steps("restart"),
+        run.disagreements(),
+        run.seconds
+    )
 }
 
 /// By kind, in the order in which they were tried.

@@ -108,7 +108,8 @@ impl Run {
         }
         let machine = [arguments(&shape), disk(state, "state")].concat();
         let log = self.file(&format!("{phase:?}.log"));
-        let boot = Boot { kernel: self.kernel.clone(), archive, machine, line, limit: self.limit, log };
+        let boot =
+            Boot { kernel: self.kernel.clone(), archive, machine, line, limit: self.limit, log, spare: None };
         summary.is_done = false;
         let took = boot.run(|line| summary.read(line))?;
         ensure!(summary.is_done, "the guest ended amid its tests; its console is in {}", boot.log.display());
