@@ -15,7 +15,7 @@ use kubelet_release::CheckpointForm;
 
 use crate::embedded;
 use crate::format::{Attempt, unknown};
-use crate::go::{Go, TypeName, checksum, dumped, parse};
+use crate::go::{Go, TypeName, checksum, dumped, outline, parse, whole_outline};
 use crate::{Baselines, FileError, Forms, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 pub(crate) use wire::PodCpus;
 use wire::{Any, Baseline, Body, Data, NewestV2, V1, V2, V3, V4};
@@ -237,6 +237,7 @@ impl CpuFile {
     /// wrong is what is wrong with the oldest; up to 1.35 the oldest first. `running` are the containers that run, for
     /// files of format V1, which releases from 1.37 on do not read.
     pub fn read(file: &[u8], forms: Forms, running: &ContainerIds) -> Result<Self, CpuError> {
+        let file = &*outline(file).map_err(FileError::from)?;
         match (forms.checkpoint, forms.pod_level) {
             (CheckpointForm::Single, _) => {
                 let (format, body, odd) = Self::oldest_first(file, running)?;
@@ -428,6 +429,7 @@ impl CpuFile {
     /// `None`: its format is known, or it is no whole JSON text.
     #[must_use]
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let file = &*whole_outline(file).ok()?;
         let is_sealed = Forms::ALL.into_iter().any(|forms| {
             match Self::read(file, forms, &ContainerIds::new()) {
                 // Somebody who edits a file takes the checksum away; then it says who holds what all the same.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
 use crate::format::{Attempt, unknown};
-use crate::go::{Go as _, checksum, dumped, parse};
+use crate::go::{Go as _, checksum, dumped, outline, parse, whole_outline};
 use crate::{FileError, List, Map, Oddities, UnknownFormat};
 use wire::File;
 
@@ -86,6 +86,14 @@ impl DeviceFile {
     #[must_use]
     pub fn read(file: &[u8]) -> Self {
         let begun = DeviceState { entries: Some(Vec::new()), registered: Some(BTreeMap::new()) };
+        let outline = outline(file);
+        let file = match &outline {
+            Ok(outline) => &**outline,
+            Err(error) => {
+                let (fault, oddities) = (Some(error.clone().into()), Oddities::default());
+                return Self { state: begun, fault, oddities };
+            }
+        };
         let mut read = File { data: wire::Data(begun), checksum: 0 };
         let (result, oddities) = parse(file, &mut read);
         let computed = checksum(&read.data, wire::Data::TYPE);
@@ -101,6 +109,7 @@ impl DeviceFile {
     /// or it is no whole JSON text.
     #[must_use]
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let file = &*whole_outline(file).ok()?;
         let is_sealed = Self::read(file).fault.is_none();
         let newest = Attempt::of(file, File { data: wire::Data(DeviceState::default()), checksum: 0 });
         unknown(&newest, &[], is_sealed, BTreeSet::new(), "that with the members \"Data\" and \"Checksum\"")

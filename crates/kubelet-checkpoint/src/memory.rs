@@ -18,7 +18,7 @@ use kubelet_release::CheckpointForm;
 
 use crate::embedded;
 use crate::format::{Attempt, unknown};
-use crate::go::{Go, TypeName, checksum, dumped, parse};
+use crate::go::{Go, TypeName, checksum, dumped, outline, parse, whole_outline};
 use crate::{FileError, Forms, List, Map, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 use wire::{Any, Data, NamedV2, NewestV1, V1, V2, V3};
 
@@ -207,6 +207,7 @@ impl MemoryFile {
     /// Reads a file as a kubelet does: the newest format of its release and gate first, then the older ones, and what is
     /// wrong is what is wrong with the oldest.
     pub fn read(file: &[u8], forms: Forms) -> Result<Self, FileError> {
+        let file = &*outline(file)?;
         match (forms.checkpoint, forms.pod_level) {
             (CheckpointForm::Single, _) => Self::only_v1(file),
             (CheckpointForm::Plain, PodLevel::Off) => Self::v1(file, forms),
@@ -343,6 +344,7 @@ impl MemoryFile {
     /// `None`: its format is known, or it is no whole JSON text.
     #[must_use]
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
+        let file = &*whole_outline(file).ok()?;
         let is_sealed = Forms::ALL.into_iter().any(|forms| {
             // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
             Self::read(file, forms)

@@ -302,3 +302,39 @@ fn bytes_in_base64() {
     }
     assert!(reply("[256]").unwrap_err().ends_with("AllocResp of type uint8"));
 }
+
+/// What is no object is refused by its kind, in the words that Go has for a short value of it, however long it is.
+#[test]
+fn a_file_that_is_no_object_is_refused_by_its_kind() {
+    let long = |begin: &str, item: &str, end: &str| format!("{begin}{}{end}", item.repeat(100_000));
+    for (file, short) in [
+        (long("[0", ",0", "]"), "[]"),
+        (long(" \n[{}", ",{\"entries\": 1}", "]"), " \n[]"),
+        (long("\"", "x", "\""), "\"\""),
+        (long("1", "0", ""), "1"),
+        ("false".to_owned(), "true"),
+        ("null".to_owned(), "null"),
+    ] {
+        let (file, short) = (file.as_bytes(), short.as_bytes());
+        for forms in Forms::ALL {
+            let read = |file| CpuFile::read(file, forms, &ContainerIds::new());
+            assert_eq!(read(file), read(short), "{forms:?}");
+            assert_eq!(MemoryFile::read(file, forms), MemoryFile::read(short, forms), "{forms:?}");
+        }
+        assert_eq!(DeviceFile::read(file), DeviceFile::read(short));
+        assert_eq!(CpuFile::unknown_format(file), CpuFile::unknown_format(short));
+        assert_eq!(MemoryFile::unknown_format(file), MemoryFile::unknown_format(short));
+        assert_eq!(DeviceFile::unknown_format(file), DeviceFile::unknown_format(short));
+    }
+    // Torn: where it breaks off is where that of the whole file is.
+    let torn = long("[0", ",0", "");
+    let end = |error: &FileError| matches!(error, FileError::Json(error) if error.offset == torn.len());
+    for forms in Forms::ALL {
+        let read = CpuFile::read(torn.as_bytes(), forms, &ContainerIds::new());
+        assert!(matches!(&read, Err(CpuError::File(error)) if end(error)), "{forms:?}: {read:?}");
+        let read = MemoryFile::read(torn.as_bytes(), forms);
+        assert!(read.as_ref().is_err_and(end), "{forms:?}: {read:?}");
+    }
+    assert!(DeviceFile::read(torn.as_bytes()).fault.as_ref().is_some_and(end));
+    assert_eq!(CpuFile::unknown_format(torn.as_bytes()), None);
+}

@@ -19,7 +19,7 @@ use core::fmt;
 pub(crate) use dump::{Dump, checksum, dumped};
 pub(crate) use fault::Found;
 pub use fault::{JsonError, JsonFault};
-pub(crate) use reader::{Kind, Reader, items_of, members_of, parse};
+pub(crate) use reader::{Kind, Reader, items_of, members_of, outline, parse, whole_outline};
 pub(crate) use salvage::{Step, whole};
 pub(crate) use text::quote;
 pub(crate) use values::pointed_to;

@@ -20,6 +20,31 @@ pub(crate) fn parse<T: Go>(text: &[u8], value: &mut T) -> (Result<(), JsonError>
     (result, reader.odd)
 }
 
+/// What decides of a text that is read as one structure after the other: of an object all of it. Of any other value nothing
+/// but its kind, which each refuses, so that a short value of that kind stands for it.
+///
+/// # Errors
+/// Such a text is not JSON. That is what reading it as any structure comes to.
+pub(crate) fn outline(text: &[u8]) -> Result<Cow<'_, [u8]>, JsonError> {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+    let short: &[u8] = match text.get(blanks) {
+        Some(b'{') => return Ok(Cow::Borrowed(text)),
+        Some(b'[') => b"[]",
+        Some(b'"') => b"\"\"",
+        Some(b't' | b'f') => b"true",
+        Some(b'n') => b"null",
+        _ => b"0",
+    };
+    syntax::check(text)?;
+    Ok(Cow::Owned([text.get(..blanks).unwrap_or_default(), short].concat()))
+}
+
+/// The same of a text of any kind that is read many times: one that is not JSON is looked through once.
+pub(crate) fn whole_outline(text: &[u8]) -> Result<Cow<'_, [u8]>, JsonError> {
+    syntax::check(text)?;
+    outline(text)
+}
+
 /// The members of an object and the texts of their values; none of any other text.
 pub(crate) fn members_of(text: &[u8]) -> Vec<(String, &[u8])> {
     let mut members = Vec::new();
