@@ -127,17 +127,17 @@ pub enum Fault {
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// Two pods hold the same CPUs.
+    /// Pods hold the same CPUs.
     CpusOwnedTwice {
-        /// The pods, the older first.
-        pods: [NamedPod; 2],
+        /// The pods, two or more, the oldest first.
+        pods: Vec<NamedPod>,
         /// The CPUs.
         cpus: CpuSet,
     },
-    /// Two pods hold the same devices.
+    /// Pods hold the same devices.
     DevicesOwnedTwice {
-        /// The pods, the older first.
-        pods: [NamedPod; 2],
+        /// The pods, two or more, the oldest first.
+        pods: Vec<NamedPod>,
         /// The devices.
         devices: BTreeSet<(ResourceName, DeviceId)>,
     },
@@ -434,14 +434,14 @@ impl fmt::Display for Fault {
                 write!(f, "reserved {} {} not in the shared pool", words::cpus(cpus), words::are(cpus))
             }
             Self::OwnedAndShared { pods, cpus } => {
-                let pods = words::list(pods.iter().map(ToString::to_string));
+                let pods = words::names(pods);
                 write!(f, "{} of {pods} {} in the shared pool too", words::cpus(cpus), words::are(cpus))
             }
-            Self::CpusOwnedTwice { pods: [first, second], cpus } => {
-                write!(f, "{first} and {second} both hold {}", words::cpus(cpus))
+            Self::CpusOwnedTwice { pods, cpus } => {
+                write!(f, "{} {} hold {}", words::names(pods), both_or_all(pods), words::cpus(cpus))
             }
-            Self::DevicesOwnedTwice { pods: [first, second], devices } => {
-                write!(f, "{first} and {second} both hold {}", words::devices(devices))
+            Self::DevicesOwnedTwice { pods, devices } => {
+                write!(f, "{} {} hold {}", words::names(pods), both_or_all(pods), words::devices(devices))
             }
             Self::MemoryDrifted(differences) | Self::Books(differences) => {
                 f.write_str(&words::shortened(differences.iter().map(ToString::to_string)))
@@ -477,9 +477,14 @@ impl fmt::Display for Fault {
     }
 }
 
+/// How two or more pods hold the same.
+const fn both_or_all(pods: &[NamedPod]) -> &'static str {
+    if pods.len() > 2 { "all" } else { "both" }
+}
+
 impl fmt::Display for Unproven {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |pods: &[NamedPod]| words::list(pods.iter().map(ToString::to_string));
+        let names = |pods: &[NamedPod]| words::names(pods);
         match self {
             Self::Cut(kind, pods) => {
                 write!(f, "only part of the {kind} that {} held can be read", names(pods))

@@ -26,6 +26,7 @@ mod doubt;
 mod memory;
 mod pods;
 mod reads;
+mod reasons;
 mod remedy;
 mod unfinished;
 mod whole;
@@ -41,6 +42,7 @@ use kubelet_checkpoint::store::StateFile;
 use kubelet_release::CheckpointForm;
 use pod_spec::{Pod, PodUid};
 use reads::Reads;
+use reasons::Reasons;
 use topology_admission::{Ledger, Node};
 
 pub use remedy::{Assumption, Remedy};
@@ -160,8 +162,8 @@ impl StateFolder {
     /// The same where the formats of all files are known.
     pub(crate) fn plan(&self, node: &Node, runs: &PodList) -> RepairPlan {
         let reads = Reads::of(self, files::pod_level(node));
-        let mut work =
-            Work { node, found: self, runs, reads, pods: BTreeMap::new(), result: RepairPlan::default() };
+        let (pods, quarantined, result) = (BTreeMap::new(), BTreeMap::new(), RepairPlan::default());
+        let mut work = Work { node, found: self, runs, reads, pods, next_arrival: 0, quarantined, result };
         work.pods();
         work.guess();
         work.result.lost = work.lost();
@@ -226,6 +228,10 @@ struct Work<'a> {
     runs: &'a PodList,
     reads: Reads,
     pods: BTreeMap<PodUid, Known>,
+    /// Above that of every pod with a record.
+    next_arrival: u64,
+    /// Why pods are quarantined.
+    quarantined: BTreeMap<PodUid, Reasons>,
     result: RepairPlan,
 }
 
@@ -263,14 +269,10 @@ impl Work<'_> {
         remedy: Remedy,
         pods: &[&PodUid],
     ) {
-        let found = fault.to_string();
-        for pod in pods {
-            let why = self.result.quarantined.entry((*pod).clone()).or_default();
-            if !why.contains(&found) {
-                if !why.is_empty() {
-                    why.push_str("; ");
-                }
-                why.push_str(&found);
+        if !pods.is_empty() {
+            let found: Arc<str> = fault.to_string().into();
+            for pod in pods {
+                self.quarantined.entry((*pod).clone()).or_default().add(&found);
             }
         }
         let quarantined = pods.iter().map(|pod| (*pod).clone()).collect();
@@ -286,7 +288,7 @@ impl Work<'_> {
 
     /// The files that may have had pods that nobody knows.
     fn lost(&self) -> BTreeSet<StateFile> {
-        let Reads { cpu, memory, device } = &self.reads;
+        let Reads { cpu, memory, device, .. } = &self.reads;
         let is_lost = |doubt: &Option<Doubt>| doubt.as_ref().is_some_and(|doubt| doubt.pods == Rest::Cut);
         let files = [
             (StateFile::Cpu, self.node.cpus().is_some() && self.found.cpu.is_some() && is_lost(&cpu.doubt)),
@@ -316,6 +318,8 @@ impl Work<'_> {
 
     fn finish(mut self) -> RepairPlan {
         let mut result = self.result;
+        let quarantined = self.quarantined.into_iter();
+        result.quarantined = quarantined.map(|(uid, reasons)| (uid, reasons.to_string())).collect();
         for (uid, known) in std::mem::take(&mut self.pods) {
             let Some(mut record) = known.record else { continue };
             if let Some(why) = result.quarantined.get(&uid)

@@ -173,7 +173,7 @@ impl Start {
             || memory
                 .as_ref()
                 .is_some_and(|held| held.entries.contains_key(pod) || held.pod_entries.contains_key(pod))
-            || devices.pods().any(|holder| holder == pod)
+            || devices.of_pod(pod).next().is_some()
     }
 
     /// The ledger of the node with the recorded pods. `given` are devices without plugins.

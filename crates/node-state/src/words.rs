@@ -14,8 +14,18 @@ pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
 }
 
+/// More names are not shown: a folder can name one pod for every few bytes, and each of them can be told of all.
+const NAMES: usize = 10;
+
+/// `a, b and c`, or the first ten and how many more there are.
+pub(crate) fn names<T: ToString>(items: &[T]) -> String {
+    let more = items.len().saturating_sub(NAMES);
+    let shown = items.iter().take(NAMES).map(ToString::to_string);
+    list(shown.chain((more > 0).then(|| format!("{more} more"))))
+}
+
 /// Longer lists are cut.
-const SHOWN: usize = 4;
+pub(crate) const SHOWN: usize = 4;
 
 /// `a; b`, or the first four and how many more there are.
 pub(crate) fn shortened(items: impl ExactSizeIterator<Item = String>) -> String {

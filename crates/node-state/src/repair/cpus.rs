@@ -1,9 +1,9 @@
 //! CPUs: whose they are, on this machine and with this configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cpu_manager::{Baselines, Holdings, Static};
-use cpuset::CpuSet;
+use cpuset::{CpuId, CpuSet};
 use kubelet_checkpoint::PodLevel;
 use kubelet_checkpoint::cpu::CpuState;
 use kubelet_checkpoint::store::StateFile;
@@ -11,7 +11,7 @@ use pod_spec::{ContainerName, PodUid};
 
 use super::damage::{Doubt, FileFault, Read};
 use super::{Assumption, Remedy, Work};
-use crate::fault::{Fault, FaultKind, Holding, Kind, ReservedGiven, ReservedPart, WholeShare};
+use crate::fault::{Fault, FaultKind, Holding, Kind, NamedPod, ReservedGiven, ReservedPart, WholeShare};
 use crate::files;
 use crate::grants::Cpus;
 use crate::resizes::with_resizes;
@@ -82,7 +82,7 @@ impl Work<'_> {
     fn on_this_machine(&mut self, policy: &Static, mut held: Held) -> Held {
         let mut order: Vec<PodUid> = held.keys().cloned().collect();
         order.sort_by_key(|pod| self.rank(pod));
-        let mut taken: Vec<(PodUid, CpuSet)> = Vec::new();
+        let mut owners = FirstOwners::default();
         for pod in order {
             let Some(mut cpus) = held.remove(&pod) else { continue };
             let all = all_of(&cpus);
@@ -105,26 +105,35 @@ impl Work<'_> {
                 self.add(FILE, fault, None, Remedy::KeepRest(Kind::Cpus), &[&pod]);
             }
             let mut lost = &gone | &reserved;
-            for (other, theirs) in &taken {
-                let both = &(&all & theirs) - &lost;
-                if !both.is_empty() {
-                    let pods = [self.named(other), self.named(&pod)];
-                    let first = pods[0].clone();
-                    let fault = Fault::CpusOwnedTwice { pods, cpus: both.clone() };
-                    let remedy = Remedy::FirstOwnerKeeps(first.clone(), Kind::Cpus);
-                    self.add(FILE, fault, Some(Assumption::FirstOwner(first)), remedy, &[other, &pod]);
-                    lost |= &both;
-                }
-            }
+            lost |= &owners.take(&pod, &(&all - &lost));
             if !lost.is_empty() {
                 for own in cpus.containers.values_mut().chain(&mut cpus.whole) {
                     *own -= &lost;
                 }
             }
-            taken.push((pod.clone(), all_of(&cpus)));
             held.insert(pod, cpus);
         }
+        for OwnedTwice { pods, cpus } in owners.twice {
+            let named: Vec<NamedPod> = pods.iter().map(|pod| self.named(pod)).collect();
+            let Some(first) = named.first().cloned() else { continue };
+            let fault = Fault::CpusOwnedTwice { pods: named, cpus };
+            self.owned_twice(FILE, fault, first, &pods, Kind::Cpus);
+        }
         held
+    }
+
+    /// Pods hold the same, and the first of them keeps it.
+    pub(super) fn owned_twice(
+        &mut self,
+        file: StateFile,
+        fault: Fault,
+        first: NamedPod,
+        pods: &[PodUid],
+        kind: Kind,
+    ) {
+        let assumption = Some(Assumption::FirstOwner(first.clone()));
+        let remedy = Remedy::FirstOwnerKeeps { first, others: pods.len() - 1, kind };
+        self.add(file, fault, assumption, remedy, &pods.iter().collect::<Vec<_>>());
     }
 
     /// Nobody's CPUs are shared.
@@ -223,6 +232,54 @@ impl Work<'_> {
         let stored = stored.to_owned();
         self.add(file, Fault::OtherPolicy { stored, configured }, None, remedy, &[]);
         true
+    }
+}
+
+/// Which pod held each CPU first, and which others hold it too. Pods that hold the same CPUs of the same pod are one finding.
+#[derive(Default)]
+struct FirstOwners {
+    pods: Vec<PodUid>,
+    /// All CPUs that have an owner.
+    taken: CpuSet,
+    /// Their owners, as places in `pods`.
+    owner: HashMap<CpuId, usize>,
+    twice: Vec<OwnedTwice>,
+    /// Where in `twice` the CPUs of an owner are.
+    known: HashMap<(usize, CpuSet), usize>,
+}
+
+/// CPUs that several pods hold.
+struct OwnedTwice {
+    /// The first owner, then the others.
+    pods: Vec<PodUid>,
+    cpus: CpuSet,
+}
+
+impl FirstOwners {
+    /// A pod takes the CPUs that have no owner; the others are returned.
+    fn take(&mut self, pod: &PodUid, cpus: &CpuSet) -> CpuSet {
+        let both = cpus & &self.taken;
+        let mut theirs: BTreeMap<usize, CpuSet> = BTreeMap::new();
+        for cpu in &both {
+            if let Some(owner) = self.owner.get(&cpu) {
+                theirs.entry(*owner).or_default().insert(cpu);
+            }
+        }
+        for (owner, cpus) in theirs {
+            let at = *self.known.entry((owner, cpus.clone())).or_insert(self.twice.len());
+            if at == self.twice.len() {
+                let pods = self.pods.get(owner).cloned().into_iter().collect();
+                self.twice.push(OwnedTwice { pods, cpus });
+            }
+            if let Some(twice) = self.twice.get_mut(at) {
+                twice.pods.push(pod.clone());
+            }
+        }
+        let own = cpus - &both;
+        self.owner.extend(own.iter().map(|cpu| (cpu, self.pods.len())));
+        self.taken |= &own;
+        self.pods.push(pod.clone());
+        both
     }
 }
 

@@ -6,13 +6,14 @@ use device_manager::{DeviceId, Held, Holdings};
 use kubelet_checkpoint::store::StateFile;
 use pod_spec::{ContainerName, PodUid, ResourceName};
 
+use super::Work;
 use super::damage::{Doubt, Read};
-use super::{Assumption, Remedy, Work};
-use crate::fault::{Fault, Holding, Kind, Unproven};
+use crate::fault::{Fault, Holding, Kind, NamedPod, Unproven};
 use crate::files;
 
 const FILE: StateFile = StateFile::Device;
 
+type Devices = BTreeSet<(ResourceName, DeviceId)>;
 type OfPods = BTreeMap<PodUid, BTreeMap<(ContainerName, ResourceName), Held>>;
 
 impl Work<'_> {
@@ -64,9 +65,12 @@ impl Work<'_> {
         let mut order: Vec<PodUid> = held.keys().cloned().collect();
         order.sort_by_key(|pod| self.rank(pod));
         let mut owners: BTreeMap<(ResourceName, DeviceId), PodUid> = BTreeMap::new();
+        // Pods that hold the same of the same pod are told of together.
+        let mut twice: Vec<(Vec<PodUid>, Devices)> = Vec::new();
+        let mut known: BTreeMap<(PodUid, Devices), usize> = BTreeMap::new();
         for pod in order {
             let Some(of) = held.get_mut(&pod) else { continue };
-            let mut lost: BTreeMap<PodUid, BTreeSet<(ResourceName, DeviceId)>> = BTreeMap::new();
+            let mut lost: BTreeMap<PodUid, Devices> = BTreeMap::new();
             for ((_, resource), held) in of.iter_mut() {
                 let mut kept = Vec::new();
                 let mut is_less = false;
@@ -89,12 +93,20 @@ impl Work<'_> {
                 }
             }
             for (other, devices) in lost {
-                let pods = [self.named(&other), self.named(&pod)];
-                let first = pods[0].clone();
-                let remedy = Remedy::FirstOwnerKeeps(first.clone(), Kind::Devices);
-                let fault = Fault::DevicesOwnedTwice { pods, devices };
-                self.add(FILE, fault, Some(Assumption::FirstOwner(first)), remedy, &[&other, &pod]);
+                let at = *known.entry((other.clone(), devices.clone())).or_insert(twice.len());
+                if at == twice.len() {
+                    twice.push((vec![other], devices));
+                }
+                if let Some((pods, _)) = twice.get_mut(at) {
+                    pods.push(pod.clone());
+                }
             }
+        }
+        for (pods, devices) in twice {
+            let named: Vec<NamedPod> = pods.iter().map(|pod| self.named(pod)).collect();
+            let Some(first) = named.first().cloned() else { continue };
+            let fault = Fault::DevicesOwnedTwice { pods: named, devices };
+            self.owned_twice(FILE, fault, first, &pods, Kind::Devices);
         }
         held
     }

@@ -56,15 +56,15 @@ impl Work<'_> {
         }
         let mut names = BTreeSet::new();
         for file in StateFile::ALL.into_iter().filter(|file| *file != but) {
-            names.extend(self.reads.named(file).remove(pod).unwrap_or_default());
+            names.extend(self.reads.named(file).get(pod).into_iter().flatten().cloned());
         }
         names
     }
 
     /// Everybody who may hold something: the pods that are known, and those of the state files that may be here.
     pub(super) fn candidates(&self) -> BTreeSet<PodUid> {
-        let named = StateFile::ALL.into_iter().flat_map(|file| self.reads.named(file).into_keys());
-        self.pods.keys().cloned().chain(named.filter(|pod| self.is_here(pod))).collect()
+        let named = StateFile::ALL.into_iter().flat_map(|file| self.reads.named(file).keys());
+        self.pods.keys().chain(named.filter(|pod| self.is_here(pod))).cloned().collect()
     }
 
     fn holds(&self, pod: &PodUid, file: StateFile) -> Holds {

@@ -57,8 +57,9 @@ impl Work<'_> {
 
     /// Pods that state files list and whose own files were removed.
     fn removed(&mut self) {
-        let listed = StateFile::ALL.into_iter().flat_map(|file| self.reads.named(file).into_keys());
-        let listed: BTreeSet<PodUid> = listed.filter(|pod| !self.pods.contains_key(pod)).collect();
+        let listed = StateFile::ALL.into_iter().flat_map(|file| self.reads.named(file).keys());
+        let listed = listed.filter(|pod| !self.pods.contains_key(*pod)).cloned();
+        let listed: BTreeSet<PodUid> = listed.collect();
         for uid in listed {
             let Some(record) = self.unread(&uid) else { continue };
             self.know(record);
@@ -78,6 +79,7 @@ impl Work<'_> {
         let uid = record.pod.uid.clone();
         let manifest = Some(seen(self.node, &record.pod));
         let (arrival, standing) = (record.arrival, Standing::Recorded);
+        self.next_arrival = self.next_arrival.max(arrival.saturating_add(1));
         self.pods.insert(uid, Known { shown, arrival, manifest, standing, record: Some(record) });
     }
 
@@ -127,16 +129,7 @@ impl Work<'_> {
         let read = Record::read_unchecked(&path.display().to_string(), text, rules).ok()?;
         // Where it came from may not be true: that nobody takes it away unasked is safe.
         let source = Source::Request;
-        (read.pod.uid == *uid).then_some(Record { grants: None, source, arrival: self.last(), ..read })
-    }
-
-    fn last(&self) -> u64 {
-        self.pods
-            .values()
-            .filter_map(|known| known.record.as_ref())
-            .map(|of| of.arrival + 1)
-            .max()
-            .unwrap_or(0)
+        (read.pod.uid == *uid).then_some(Record { grants: None, source, arrival: self.next_arrival, ..read })
     }
 
     /// A pod of which nothing but the UID is known, and what state files have of it; `None` if no manifest can be
@@ -168,7 +161,7 @@ impl Work<'_> {
         let (namespace, name) = uid.as_str().split_once('_').unwrap_or(("unknown", uid.as_str()));
         let mut pod = Pod::new(namespace, name, containers.collect());
         pod.uid = uid.clone();
-        Record::new(Arc::new(pod), Source::Request, self.last())
+        Record::new(Arc::new(pod), Source::Request, self.next_arrival)
     }
 
     /// What state files have of a pod, in amounts.
@@ -184,10 +177,8 @@ impl Work<'_> {
                 said.push((name.clone(), block.resource.clone(), block.size));
             }
         }
-        if let Some(state) = &self.reads.device.state {
-            for (name, resource, held) in crate::files::devices(state).of_pod(uid) {
-                said.push((name.clone(), resource.clone(), held.devices().len() as u64));
-            }
+        for (name, resource, held) in self.reads.devices.of_pod(uid) {
+            said.push((name.clone(), resource.clone(), held.devices().len() as u64));
         }
         said
     }

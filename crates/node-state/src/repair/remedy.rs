@@ -60,8 +60,15 @@ pub enum Remedy {
     ContainersKeep,
     /// The pod keeps the rest.
     KeepRest(Kind),
-    /// The first owner keeps it, the other pod keeps the rest.
-    FirstOwnerKeeps(NamedPod, Kind),
+    /// The first owner keeps it, the other pods keep the rest.
+    FirstOwnerKeeps {
+        /// Who keeps it.
+        first: NamedPod,
+        /// How many pods held it besides.
+        others: usize,
+        /// What it is of.
+        kind: Kind,
+    },
     /// The CPUs leave the shared pool.
     Unshare,
     /// The CPUs leave the shared pool, and the containers keep them.
@@ -112,8 +119,11 @@ impl fmt::Display for Remedy {
             Self::ShareWhole => "put into the shared pool: the configuration has no pod-level CPUs",
             Self::ContainersKeep => "its containers keep them",
             Self::KeepRest(kind) => return write!(f, "it keeps the rest of its {kind}"),
-            Self::FirstOwnerKeeps(pod, kind) => {
-                return write!(f, "{pod} keeps it; the other pod keeps the rest of its {kind}");
+            Self::FirstOwnerKeeps { first, others: 1, kind } => {
+                return write!(f, "{first} keeps it; the other pod keeps the rest of its {kind}");
+            }
+            Self::FirstOwnerKeeps { first, others, kind } => {
+                return write!(f, "{first} keeps it; the {others} other pods keep the rest of their {kind}");
             }
             Self::Unshare => "taken out of the shared pool",
             Self::UnshareForContainers => "taken out of the shared pool: the containers keep them",

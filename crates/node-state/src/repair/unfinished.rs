@@ -49,7 +49,7 @@ impl Work<'_> {
         let Self { result, reads, .. } = self;
         let is_plain = matches!(self.runs, PodList::Recorded)
             && result.findings.iter().all(|repair| FOLLOWING.contains(&repair.finding.fault.kind()))
-            && result.quarantined.is_empty()
+            && self.quarantined.is_empty()
             && result.aside.is_empty()
             && result.records.is_empty();
         let are_whole = is_whole(&reads.cpu) && is_whole(&reads.memory) && is_whole(&reads.device);

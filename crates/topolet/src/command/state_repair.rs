@@ -86,7 +86,18 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         repaired.start.ledger(&node.node, Inventory::new(node.node.nodes().clone()), Moment::default())?;
     let mended = repaired.settle(&node.node, &ledger);
     let mut told = told(&repaired, &names, &node.line, !arguments.apply);
-    let pods = told.quarantined.iter().map(|line| line.kept(&repaired, &names)).collect();
+    let in_conflict =
+        repaired.findings.iter().filter(|repair| repair.finding.fault.kind() != FaultKind::Unproven);
+    let in_conflict: BTreeSet<&PodUid> = in_conflict.flat_map(|repair| &repair.quarantined).collect();
+    let kept = |line: &QuarantinedLine| {
+        let own = PodUid::new(&line.uid);
+        let is_unproven = !in_conflict.contains(&own);
+        let basis = if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
+        let left = if repaired.start.holds(&own) { Left::Something } else { Left::Nothing };
+        let (name, why) = (line.pod.clone(), line.why.clone());
+        (line.uid.clone(), Quarantined { name, why, left, basis, backups: Vec::new() })
+    };
+    let pods = told.quarantined.iter().map(kept).collect();
     let mut quarantine = Quarantine { pods, lost: told.lost.clone() };
     // What a running pod holds is given up only if somebody says so.
     let is_harmless = quarantine.pods.is_empty() && quarantine.lost.is_empty();
@@ -193,19 +204,6 @@ fn told<'a>(repaired: &RepairPlan, names: &PodNames, node: &'a NodeLine, dry_run
         lost: repaired.lost.iter().map(|file| file.path().to_owned()).collect(),
         files: Vec::new(),
         aside: BTreeSet::new(),
-    }
-}
-
-impl QuarantinedLine {
-    /// As it is kept beside the state.
-    fn kept(&self, repaired: &RepairPlan, names: &PodNames) -> (String, Quarantined) {
-        let Self { pod, uid, why } = self;
-        let own = PodUid::new(uid);
-        let mut repairs = repaired.findings.iter().filter(|repair| repair.quarantined.contains(&own));
-        let is_unproven = repairs.all(|repair| repair.finding.fault.kind() == FaultKind::Unproven);
-        let basis = if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
-        let left = if repaired.start.holds(&own) { Left::Something } else { Left::Nothing };
-        (uid.clone(), Quarantined { name: pod.clone(), why: why.clone(), left, basis, backups: Vec::new() })
     }
 }
 

@@ -5,6 +5,18 @@ use node_state::QUARANTINE;
 use super::Page;
 use crate::repair::StateRepair;
 
+/// More pods of one finding are not shown; the document has all.
+const PODS: usize = 10;
+
+/// `a, b, c`, or the first ten and how many more there are.
+fn first_of(pods: &[String]) -> String {
+    let shown = pods.iter().take(PODS).cloned().collect::<Vec<_>>().join(", ");
+    match pods.len().saturating_sub(PODS) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 /// What was found, assumed and done, and where the old files are.
 pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
     let mut text = String::new();
@@ -17,7 +29,7 @@ pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
         }
         rows.push(vec![if told.written { "done" } else { "to do" }.to_owned(), repair.done.clone()]);
         if !repair.quarantined.is_empty() {
-            rows.push(vec!["quarantined".to_owned(), repair.quarantined.join(", ")]);
+            rows.push(vec!["quarantined".to_owned(), first_of(&repair.quarantined)]);
         }
         text.push_str(&page.columns(rows, "  "));
         text.push('\n');
