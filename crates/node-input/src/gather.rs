@@ -10,7 +10,7 @@ use node_state::{PodNames, StateFolder};
 use pod_spec::PodUid;
 use topology_model::KubeletView;
 
-use crate::configuration::{from_file as read_configuration, own_options};
+use crate::configuration::{from_file, is_built_in, own_options, read};
 use crate::devices::DeviceText;
 use crate::files;
 use crate::folder::state_of;
@@ -23,7 +23,7 @@ use crate::pod_names::from_path as pod_names_of;
 pub struct Given<'a> {
     /// A kubelet's root folder.
     pub state: Option<&'a Path>,
-    /// A kubelet's configuration.
+    /// A kubelet's configuration, or the name of a built-in one.
     pub config: Option<&'a Path>,
     /// Options of topolet's own.
     pub own_config: Option<&'a Path>,
@@ -92,7 +92,14 @@ impl Gathering<'_> {
         let cpus = usize::try_from(self.machine.info.num_cpus).unwrap_or(0);
         let found = self.packed.and_then(|packed| packed.config.as_ref());
         let read = match (given, found) {
-            (Some(path), _) => read_configuration(&path.display().to_string(), cpus, rules)?,
+            (Some(given), _) => {
+                let name = given.display().to_string();
+                if is_built_in(&name) {
+                    read(Some(&name), &KubeletView::new(&self.machine.info)?, rules)?
+                } else {
+                    from_file(&name, cpus, rules)?
+                }
+            }
             (None, Some(found)) => found.read(cpus, rules)?,
             (None, None) => {
                 let none =

@@ -210,3 +210,19 @@ fn a_file_of_a_newer_release_says_so() {
     .unwrap();
     assert!(topolet(&["topology", "--machine", &file]).status.success());
 }
+
+#[test]
+fn a_built_in_configuration_is_packed_by_its_name() {
+    let folder = Folder::new("built-in");
+    for name in ["pinned", "kubelet-defaults"] {
+        let file = folder.file(&format!("{name}.tar.zst"));
+        let told = capture(&[&file, "--config", name]);
+        assert!(told.contains(&format!("{name}: the fields that decide, no others")), "{told}");
+        let dpdk = fixture("pods/two-containers.yaml");
+        let packed = decided(&["explain", "-f", &dpdk, "-m", &file, "--empty"]);
+        let named = decided(&["explain", "-f", &dpdk, "-m", MACHINE, "--config", name]);
+        assert_eq!(packed.0, named.0, "{name}");
+        assert_eq!(packed.1["node"]["topologyManagerPolicy"], named.1["node"]["topologyManagerPolicy"]);
+        assert_eq!(packed.1["containers"], named.1["containers"], "{name}");
+    }
+}

@@ -45,7 +45,7 @@ pub(crate) struct OfNode {
     /// With --node: the kubelet's root folder, or a copy of it.
     #[arg(long, value_name = "DIR", requires = "node")]
     pub(crate) state: Option<PathBuf>,
-    /// With --node: the kubelet's configuration.
+    /// With --node: the kubelet's configuration, or the name of a built-in one.
     #[arg(short, long, value_name = "FILE", requires = "node")]
     pub(crate) config: Option<PathBuf>,
     /// With --node: options of topolet's own.
