@@ -510,3 +510,27 @@ fn torn_files_of_what_pods_were_admitted_with_are_put_aside() {
         assert_eq!(code, Some(0), "{told}");
     }
 }
+
+/// Many pods on one CPU are one finding, whose sentence names the first few of them.
+#[test]
+fn many_owners_of_one_cpu_are_told_of_together() {
+    let copy = Copy::of("healthy", "crowd");
+    let pods: Vec<String> = (0..2000).map(|pod| format!("\"u{pod}\":{{\"c\":\"1\"}}")).collect();
+    let file = copy.0.join(FILES[0]);
+    let text = fs::read_to_string(&file).unwrap();
+    let (begin, end) = text.split_once("\"entries\":{").unwrap();
+    fs::write(&file, format!("{begin}\"entries\":{{{},{end}", pods.join(","))).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_topolet"));
+    command.args(["state", "repair", "--state"]).arg(&copy.0).args(NODE).args(["--apply", "--force"]);
+    let output = command.output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("and 1991 more all hold CPU 1\n"), "{told}");
+    assert!(told.contains("keeps it; the 2000 other pods keep the rest of their CPUs\n"), "{told}");
+    assert!(told.contains(" and 1991 more\n"), "{told}");
+    let quarantine = fs::read(copy.0.join("topolet-quarantine.json")).unwrap();
+    assert!(quarantine.len() < 2001 * 1000, "{} bytes", quarantine.len());
+    let (code, told) = copy.run("check");
+    assert_eq!(code, Some(2), "{told}");
+    assert!(!told.contains("hold CPU 1\n  kubelet  does not look"), "{told}");
+}
