@@ -51,12 +51,18 @@ pub enum Open {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SocketGroup(Gid);
 
+/// What `chown` takes for no change of the group.
+const NO_GROUP: u32 = u32::MAX;
+
 /// Why a text names no group.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum GroupError {
     /// The host has none of that name.
     #[error("there is no group {0:?} on this host; a number is possible too")]
     Unknown(String),
+    /// It is the number that the kernel takes for no group at all.
+    #[error("{NO_GROUP} is no group: a file that is given to it keeps the group that it has")]
+    NoGroup,
     /// The host's groups cannot be read.
     #[error("failed to look for group {0:?}: {1}")]
     NotRead(String, String),
@@ -67,7 +73,11 @@ impl FromStr for SocketGroup {
 
     fn from_str(text: &str) -> Result<Self, GroupError> {
         if let Ok(number) = text.parse() {
-            return Ok(Self(Gid::from_raw(number)));
+            return if number == NO_GROUP {
+                Err(GroupError::NoGroup)
+            } else {
+                Ok(Self(Gid::from_raw(number)))
+            };
         }
         match Group::from_name(text) {
             Ok(Some(group)) => Ok(Self(group.gid)),
@@ -240,5 +250,13 @@ mod tests {
             let about = fs::metadata(&path).map(|about| about.permissions().mode() & 0o777);
             assert_eq!(about.ok(), Some(mode));
         }
+    }
+
+    /// `chown` leaves the group of a file as it is for that number.
+    #[test]
+    fn the_number_of_no_group_is_refused() {
+        assert_eq!(SocketGroup::from_str("4294967295"), Err(GroupError::NoGroup));
+        assert_eq!(SocketGroup::from_str("4294967294"), Ok(SocketGroup(Gid::from_raw(4_294_967_294))));
+        assert_eq!(SocketGroup::from_str("0"), Ok(SocketGroup(Gid::from_raw(0))));
     }
 }

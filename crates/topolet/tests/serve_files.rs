@@ -4,7 +4,7 @@
 mod daemon;
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -117,6 +117,30 @@ fn a_node_starts_whatever_is_in_the_place_of_its_state() {
         assert_eq!(of(&now, "second"), of(&listed, "second"), "{kind}");
         let first = now.lines().find(|line| line.contains("first")).unwrap();
         assert!(first.contains("Quarantined") && first.contains("1-2,49-50"), "{kind}: {now}");
+    }
+}
+
+#[test]
+fn a_token_that_no_request_can_send_is_refused_and_one_for_all_is_named() {
+    let root = Folder::new();
+    let token = root.path().join("token");
+    let listen = ["--tcp", "127.0.0.1:0", "--token-file", token.to_str().unwrap()];
+    symlink("/dev/zero", &token).unwrap();
+    let said = refused(&root.path().join("root"), &listen);
+    assert!(said.contains("is a character device: expected a regular file or a pipe"), "{said}");
+    fs::remove_file(&token).unwrap();
+    fs::write(&token, [0; 32]).unwrap();
+    let said = refused(&root.path().join("root"), &listen);
+    assert!(said.contains("its first line has control characters, which no request can send"), "{said}");
+
+    fs::write(&token, "0123456789abcdef\n").unwrap();
+    for (mode, is_named) in [(0o644, true), (0o640, false)] {
+        fs::set_permissions(&token, fs::Permissions::from_mode(mode)).unwrap();
+        let daemon = Daemon::start(&root.path().join("root"), &listen);
+        daemon.pods();
+        let log = daemon.log().join("\n");
+        assert_eq!(log.contains("can be read by every user of this host: `chmod o-r "), is_named, "{log}");
+        daemon.kill();
     }
 }
 
