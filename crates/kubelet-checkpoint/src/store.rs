@@ -18,7 +18,7 @@ use std::vec::Vec;
 
 use thiserror::Error;
 
-pub use backup::backup_of;
+pub use backup::{backup_of, put_aside};
 pub use fs::{Disk, Fs};
 pub use regular::{NotRegular, OtherFile, open_regular};
 #[cfg(feature = "testing")]

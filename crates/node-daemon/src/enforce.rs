@@ -7,7 +7,6 @@
 mod bench;
 mod findings;
 mod isolation;
-mod kept_file;
 mod quiet;
 mod round;
 mod start;

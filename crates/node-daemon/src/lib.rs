@@ -31,6 +31,7 @@ mod changes;
 mod changed;
 mod unpublished;
 mod manifests;
+mod own_file;
 mod memory;
 mod plugins;
 mod open_files;

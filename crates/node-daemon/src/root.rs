@@ -1,14 +1,14 @@
 //! The root folder: its owner, and the folders in it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use device_plugin::make_folder;
-use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::store::{self, Disk, Fs as _, StateFile};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
 use node_state::{PODS, PodList};
@@ -44,14 +44,21 @@ pub(super) fn begin_rewriting(root: &Path) -> io::Result<()> {
     for path in [root, folder] {
         make_folder(path, MODE)?;
     }
-    File::create(&mark)?.sync_all()?;
-    File::open(folder)?.sync_all()?;
-    File::open(root)?.sync_all()
+    // Whatever is there marks them.
+    if !mark.try_exists()? {
+        Disk.sync(&mut Disk.create(&mark)?)?;
+    }
+    Disk.sync_folder(folder)?;
+    Disk.sync_folder(root)
 }
 
 /// Removes the mark: all files of pods are there.
 pub(super) fn end_rewriting(root: &Path) -> io::Result<()> {
-    match fs::remove_file(root.join(REWRITING)) {
+    let mark = root.join(REWRITING);
+    match fs::remove_file(&mark) {
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+            store::put_aside(&mark).map(|_| ()).map_err(io::Error::other)
+        }
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }

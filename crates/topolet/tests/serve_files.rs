@@ -120,6 +120,51 @@ fn a_node_starts_whatever_is_in_the_place_of_its_state() {
     }
 }
 
+/// The files that a daemon keeps beside the state of pods.
+const OWN: [&str; 2] = ["cgroup_partitions.json", "moved_interrupts.json"];
+
+#[test]
+fn a_node_starts_whatever_is_in_the_place_of_its_own_files() {
+    let huge: Make = |path| fs::File::create(path).unwrap().set_len((64 << 20) + 1).unwrap();
+    let larger = ("larger than 64 MiB", huge);
+    for (kind, make) in KINDS.into_iter().chain([larger]) {
+        let root = Folder::new();
+        for file in OWN {
+            make(&root.path().join(file));
+        }
+        let daemon = Daemon::start(root.path(), &[]);
+        // It answers once it has looked at all files.
+        daemon.pods();
+        let log = daemon.log().join("\n");
+        for file in OWN {
+            assert!(log.contains(&format!("{file}.bak-1")), "{kind}: {log}");
+        }
+        assert!(log.contains(&format!("it is {kind}")), "{kind}: {log}");
+        daemon.kill();
+        for file in OWN {
+            let about = fs::metadata(root.path().join(format!("{file}.bak-1"))).unwrap();
+            assert!(!about.is_file() || about.len() > 64 << 20, "{kind}: what was there is kept");
+            assert!(!root.path().join(file).exists(), "{kind}");
+        }
+    }
+}
+
+/// A pipe in the place of the mark of removed folders is a mark, and never waited for.
+#[test]
+fn a_pipe_or_a_directory_marks_that_files_are_rewritten() {
+    for (kind, make) in &KINDS[..2] {
+        let root = Folder::new();
+        let daemon = Daemon::start(root.path(), &[]);
+        let reply = daemon.ask("POST", "/v1/pods", &pod("first", "cpu: 4, memory: 1Gi"));
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        daemon.kill();
+        make(&root.path().join("topolet/pods-are-rewritten"));
+        let daemon = Daemon::start(root.path(), &[]);
+        assert!(daemon.pods().contains("first"), "{kind}");
+        assert!(!root.path().join("topolet/pods-are-rewritten").exists(), "{kind}");
+    }
+}
+
 #[test]
 fn a_token_that_no_request_can_send_is_refused_and_one_for_all_is_named() {
     let root = Folder::new();

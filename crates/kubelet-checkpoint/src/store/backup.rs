@@ -1,10 +1,10 @@
 //! Names of backups: `NAME.bak-N` beside the file, with numbers that rise from 1.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::string::ToString as _;
 
-use super::{Fs, Store, StoreError};
+use super::{Disk, Doing, Fs, Store, StoreError, failed};
 
 /// The file that a name is a backup of, and the backup's number. Only names that [`Store::next_backup`] gives are
 /// backups: `bak-08` and `bak-+8` are not.
@@ -21,13 +21,29 @@ impl<F: Fs> Store<F> {
     /// # Errors
     /// The folder cannot be read, or the highest number is taken.
     pub fn next_backup(&self, path: &Path) -> Result<PathBuf, StoreError> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let at = |number: u64| folder.join(std::format!("{name}.bak-{number}"));
-        let taken = self.list(folder)?;
-        let own = taken.iter().filter_map(|taken| backup_of(taken)).filter(|(file, _)| *file == name);
-        let highest = own.map(|(_, number)| number).max().unwrap_or(0);
-        let next = highest.checked_add(1).ok_or_else(|| StoreError::HighestBackup(at(highest)))?;
-        Ok(at(next))
+        next_backup(path, &self.list(path.parent().unwrap_or(Path::new("")))?)
     }
+}
+
+/// Renames what is at a path to `NAME.bak-N` beside it, with a number above those that are there, and returns that path. A
+/// link is renamed itself. It is for files that no [`Store`] has and one process writes.
+///
+/// # Errors
+/// The folder cannot be read, the highest number is taken, or it cannot be renamed.
+pub fn put_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let taken = Disk.list(folder).map_err(|error| failed(Doing::Read, folder, error))?;
+    let aside = next_backup(path, &taken)?;
+    Disk.rename(path, &aside).map_err(|error| failed(Doing::Rename, path, error))?;
+    Ok(aside)
+}
+
+fn next_backup(path: &Path, taken: &[OsString]) -> Result<PathBuf, StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let at = |number: u64| folder.join(std::format!("{name}.bak-{number}"));
+    let own = taken.iter().filter_map(|taken| backup_of(taken)).filter(|(file, _)| *file == name);
+    let highest = own.map(|(_, number)| number).max().unwrap_or(0);
+    let next = highest.checked_add(1).ok_or_else(|| StoreError::HighestBackup(at(highest)))?;
+    Ok(at(next))
 }

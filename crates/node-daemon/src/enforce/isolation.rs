@@ -16,8 +16,8 @@ use node_config::CpuPartition;
 use node_input::LoadedNode;
 use serde::{Deserialize, Serialize};
 
-use super::kept_file::KeptFile;
 use super::with_cause;
+use crate::own_file::{Lasting, OwnFile};
 
 /// The file in the root folder.
 const FILE: &str = "cgroup_partitions.json";
@@ -39,7 +39,7 @@ pub(super) struct Isolation {
     sharing: BTreeMap<CgroupPath, u8>,
     /// The root of the cgroups.
     root: PathBuf,
-    file: KeptFile,
+    file: OwnFile,
 }
 
 /// The file.
@@ -140,7 +140,7 @@ impl Isolation {
     /// # Errors
     /// The file in `folder` is there and cannot be read.
     pub(super) fn load(kind: Option<Partition>, folder: &Path, root: &Path) -> io::Result<Self> {
-        let file = KeptFile::new(folder, FILE);
+        let file = OwnFile::new(folder, FILE);
         let held = read(&file)?.map(|(_, held)| held).unwrap_or_default();
         let (said, sharing, root) = (BTreeMap::new(), BTreeMap::new(), root.to_owned());
         Ok(Self { kind, held, valid: BTreeSet::new(), said, sharing, root, file })
@@ -151,7 +151,7 @@ impl Isolation {
     /// # Errors
     /// The file in `folder` is there and cannot be read.
     pub(super) fn made_below(folder: &Path) -> io::Result<Option<PathBuf>> {
-        let kept = read(&KeptFile::new(folder, FILE))?;
+        let kept = read(&OwnFile::new(folder, FILE))?;
         Ok(kept.filter(|(_, held)| !held.is_empty()).map(|(root, _)| root))
     }
 
@@ -303,12 +303,13 @@ impl Isolation {
 
     fn write(&self, held: &Owners) -> io::Result<()> {
         let partitions = held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
-        self.file.write(&Kept { root: self.root.clone(), partitions })
+        let kept = Kept { root: self.root.clone(), partitions };
+        self.file.write(&(serde_json::to_string_pretty(&kept)? + "\n"), Lasting::UntilBoot)
     }
 }
 
 /// What is in the file.
-fn read(file: &KeptFile) -> io::Result<Option<(PathBuf, Owners)>> {
+fn read(file: &OwnFile) -> io::Result<Option<(PathBuf, Owners)>> {
     file.read(|text| {
         let Kept { root, partitions } = serde_json::from_str(text)?;
         let owner = |(cgroup, cpus): (String, String)| {

@@ -141,18 +141,19 @@ fn nothing_is_made_that_the_next_daemon_would_not_know_of() {
 fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
     let mut bench = Bench::new();
     let file = bench.folder.path().join(FILE);
-    for damaged in [
-        &b""[..],
+    let all: [&[u8]; 6] = [
+        b"",
         b"[",
         b"\xff",
         br#"{"partitions": {"pods/a/c": "2"}}"#,
         br#"{"root": "/sys/fs/cgroup", "partitions": {"pods/a/c": "x"}}"#,
         br#"{"root": "/sys/fs/cgroup", "partitions": {"../a": "2"}}"#,
-    ] {
+    ];
+    for (at, damaged) in all.into_iter().enumerate() {
         fs::write(&file, damaged).unwrap();
         assert!(Isolation::load(None, bench.folder.path(), Path::new(ROOT)).unwrap().is_off());
         assert!(!file.exists());
-        assert_eq!(fs::read(bench.folder.path().join("cgroup_partitions.json.damaged")).unwrap(), damaged);
+        assert_eq!(fs::read(bench.folder.path().join(format!("{FILE}.bak-{}", at + 1))).unwrap(), damaged);
     }
     bench.restart(Some(Partition::Isolated));
     assert_eq!(said(&bench.round(&[("a", "2-3")])), []);

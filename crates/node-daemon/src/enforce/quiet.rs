@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Keeper;
 use super::findings::Findings;
-use super::kept_file::KeptFile;
 use super::with_cause;
+use crate::own_file::{Lasting, OwnFile};
 
 /// The file in the root folder.
 const FILE: &str = "moved_interrupts.json";
@@ -28,7 +28,7 @@ pub(super) struct Quiet<F> {
     moved: Moved,
     /// This boot of the machine.
     boot: String,
-    file: KeptFile,
+    file: OwnFile,
     /// Rounds since interrupts that stayed where they are were tried.
     rounds: u32,
     said: Said,
@@ -67,7 +67,7 @@ impl<F: Files> Quiet<F> {
     /// The file is there and cannot be read.
     pub(super) fn load(files: F, proc: &Path, rule: CpuInterrupts, root: &Path) -> io::Result<Self> {
         let boot = files.read(&proc.join("sys/kernel/random/boot_id")).unwrap_or_default().trim().to_owned();
-        let file = KeptFile::new(root, FILE);
+        let file = OwnFile::new(root, FILE);
         let moved =
             file.read(|text| serde_json::from_str::<Written>(text)?.moved(&boot))?.unwrap_or_default();
         let kernel = Interrupts::new(files, proc);
@@ -110,7 +110,8 @@ impl<F: Files> Quiet<F> {
     fn write(&mut self, taken: &CpuSet, others: &CpuSet) -> io::Result<BTreeMap<u32, String>> {
         let (file, boot) = (&self.file, &self.boot);
         let remember = |moved: &Moved| {
-            let written = file.write(&Written::of(boot, moved));
+            let written = serde_json::to_string_pretty(&Written::of(boot, moved)).map_err(io::Error::from);
+            let written = written.and_then(|text| file.write(&(text + "\n"), Lasting::UntilBoot));
             written.map_err(|error| io::Error::new(error.kind(), format!("failed to write {file}: {error}")))
         };
         self.kernel.keep_off(taken, others, &mut self.moved, remember)

@@ -163,14 +163,13 @@ fn a_file_that_is_none_and_a_full_disk_are_said() {
         file.display()
     );
     assert_eq!(found.failed, [why]);
-    for text in ["[", r#"{"boot": "first", "interrupts": {"1": {"home": "x", "away": []}}}"#] {
+    let all = ["[", r#"{"boot": "first", "interrupts": {"1": {"home": "x", "away": []}}}"#];
+    for (at, text) in all.into_iter().enumerate() {
         fs::write(bench.folder.path().join(FILE), text).unwrap();
         let proc = bench.proc.path();
         let loaded = Quiet::load(bench.kernel.clone(), proc, CpuInterrupts::Move, bench.folder.path());
         assert!(loaded.unwrap().is_off(), "{text}");
-        assert_eq!(
-            fs::read_to_string(bench.folder.path().join("moved_interrupts.json.damaged")).unwrap(),
-            text
-        );
+        let aside = bench.folder.path().join(format!("{FILE}.bak-{}", at + 1));
+        assert_eq!(fs::read_to_string(aside).unwrap(), text);
     }
 }

@@ -1,11 +1,12 @@
 //! Who renews the node's Lease: this root folder's daemon, before a restart and after it.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
 use cluster_node::OtherHolder;
+
+use crate::own_file::{Lasting, OwnFile};
 
 /// Below the root.
 const FILE: &str = "topolet/lease-holder";
@@ -14,22 +15,16 @@ const UUIDS: &str = "/proc/sys/kernel/random/uuid";
 
 /// The name of the holder, which is made with the first start.
 pub(super) fn of(root: &Path, node: &str) -> anyhow::Result<String> {
-    let path = root.join(FILE);
-    let known = match fs::read_to_string(&path) {
-        Ok(known) => known,
-        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-        // With another name the Lease of this very folder would be somebody else's.
-        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
-    };
-    let known = known.trim();
-    let id = if known.is_empty() {
-        let failed = || format!("failed to write {}", path.display());
-        let made = fs::read_to_string(UUIDS).with_context(|| format!("failed to read {UUIDS}"))?;
-        let mut file = File::create(&path).with_context(failed)?;
-        file.write_all(made.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
-        made.trim().to_owned()
+    let file = OwnFile::new(root, FILE);
+    // With another name the Lease of this very folder would be somebody else's.
+    let known = file.read(|text| Ok(text.trim().to_owned()));
+    let known = known.with_context(|| format!("failed to read {file}"))?.filter(|known| !known.is_empty());
+    let id = if let Some(known) = known {
+        known
     } else {
-        known.to_owned()
+        let made = fs::read_to_string(UUIDS).with_context(|| format!("failed to read {UUIDS}"))?;
+        file.write(&made, Lasting::ForGood).with_context(|| format!("failed to write {file}"))?;
+        made.trim().to_owned()
     };
     Ok(format!("topolet_{node}_{id}"))
 }
