@@ -4,10 +4,12 @@
 //! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
 //! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust. Circles: no files of
 //! `topolet`, `topology-admission` and what was taken out of `topolet` use each other in a circle. The rows are printed,
-//! highest first, and the largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository.
+//! highest first, and the largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Files
+//! below the root folder are opened in one place.
 
 mod circles;
 mod links;
+mod opened;
 mod outside;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -158,6 +160,7 @@ impl Tidy {
         faults.extend(too_large(&sizes));
         faults.extend(links::faults(&root())?);
         faults.extend(outside::faults(&root())?);
+        faults.extend(opened::faults(&root())?);
         if !faults.is_empty() {
             bail!("{}", faults.join("\n"));
         }
