@@ -98,7 +98,7 @@ pub use self::api::{forms, openapi};
 pub use self::api_server::{Membership, NodeInCluster};
 pub use self::enforce::CgroupRoot;
 pub use self::log::{Log, LogLevel, LoggingFormat};
-pub use self::memory::in_small_pages;
+pub use self::memory::{check_address_space, in_small_pages};
 #[cfg(feature = "kubernetes")]
 pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;

@@ -189,6 +189,24 @@ fn a_token_that_no_request_can_send_is_refused_and_one_for_all_is_named() {
     }
 }
 
+/// An allocation that fails, or a thread that does not start, ends the process without a message.
+#[test]
+fn too_small_an_address_space_is_refused() {
+    let root = Folder::new();
+    for kib in [600_000, 1_100_000] {
+        let serve = format!(
+            "ulimit -v {kib}; exec {} serve --machine {MACHINE} --root {}",
+            env!("CARGO_BIN_EXE_topolet"),
+            root.path().display()
+        );
+        let output = Command::new("bash").args(["-c", &serve]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let limited = format!("error: the address space of this process is limited to {} MiB", kib >> 10);
+        assert!(said.starts_with(&limited), "{said}");
+    }
+}
+
 #[test]
 fn what_a_daemon_is_given_may_not_be_a_named_pipe() {
     let folder = Folder::new();

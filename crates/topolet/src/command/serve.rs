@@ -148,6 +148,7 @@ const SERVED: &str = "/var/lib/topolet";
 const OBSERVING: &str = "/run/topolet.sock";
 
 pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    node_daemon::check_address_space()?;
     let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
     match serve(arguments, &log) {
         Ok(Ended::Stop) => Ok(Outcome::Done),
