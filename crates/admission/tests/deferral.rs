@@ -79,6 +79,27 @@ fn a_pod_waits_while_its_plugin_may_come_back() {
 }
 
 #[test]
+fn no_more_pods_wait_than_the_node_may_run() {
+    let node = node("single-numa-node", "container", 60);
+    let ledger = started(&node, seconds(10));
+    let asks = pod("a", 1, 1, 0);
+    let Verdict::Refused(refused) = node.admission(&ledger, &asks).attempt().verdict else {
+        panic!("its plugin is away")
+    };
+    let most = node.most_deferred();
+    assert_eq!(most, 1000, "maxPods of the fixture");
+    let defer =
+        |pod: &Pod, now, waiting| node.defer(&ledger, pod, &Replies::new(), refused.clone(), now, waiting);
+    assert!(defer(&asks, seconds(10), most - 1).is_ok());
+    let full = defer(&asks, seconds(10), most).map_err(|refused| refused.message);
+    let says =
+        "; the pod cannot wait for the device plugin: 1000 pods wait already, as many as maxPods allows";
+    assert_eq!(full, Err(format!("{}{says}", refused.message)));
+    let late = defer(&asks, seconds(70), most).map_err(|refused| refused.message);
+    assert_eq!(late, Err(refused.message.clone()), "it would not wait anyway");
+}
+
+#[test]
 fn a_plugin_that_has_registered_and_not_listed_is_waited_for() {
     let node = node("none", "container", 60);
     let ledger = started(&node, seconds(0));

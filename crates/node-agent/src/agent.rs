@@ -36,6 +36,12 @@ impl<F: Fs> Agent<F> {
         &self.owner
     }
 
+    /// Whether a pod that waited for a device plugin is decided on at the next [`Event::Turn`].
+    #[must_use]
+    pub fn has_turn(&self, now: Moment) -> bool {
+        self.owner.has_turn(now)
+    }
+
     /// Everything, for those who look.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

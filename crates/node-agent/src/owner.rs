@@ -19,6 +19,9 @@
 //!
 //! Pods are decided on one after the other. While one waits for a plugin, containers start and exit and pods go, and
 //! when the answer is there it is looked at anew.
+//!
+//! Pods that waited for a device plugin which is back are many at once. One of them is decided on in each turn, and who
+//! gives the turns ([`Event::Turn`]) takes in what others ask for in between.
 
 mod plan;
 mod admit;
@@ -48,10 +51,10 @@ use topology_admission::{Ledger, Node, Plan as MovePlan, SourcesReady};
 
 use crate::effect::{Effect, FileName, Pinning};
 use crate::event::{Event, PluginEvent, Request, Ticket};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{DeferredPod, Snapshot};
 use backlog::Backlog;
 use changes::{Change, Records};
-use deferred::Deferred;
+use deferred::{Deferred, Turn};
 pub use order::in_order;
 pub use plan::Plan;
 use refused::RefusedPods;
@@ -68,6 +71,8 @@ pub struct Owner {
     admissions: VecDeque<PendingPod>,
     /// Pods and starts of containers that wait for device plugins.
     deferred: Deferred,
+    /// Whether a pod that waited may be decided on.
+    turn: Turn,
     /// When something happened last.
     now: Moment,
     backlog: Backlog,
@@ -93,6 +98,8 @@ struct PendingPod {
     asked: Option<Question>,
     /// What is moved before it comes.
     moves: Option<Arc<MovePlan>>,
+    /// What it was while it waited for a plugin, as it still does for others; `None`: it did not wait.
+    deferred: Option<Arc<DeferredPod>>,
 }
 
 impl Owner {
@@ -111,6 +118,7 @@ impl Owner {
             changes: VecDeque::new(),
             admissions: VecDeque::new(),
             deferred: Deferred::default(),
+            turn: Turn::Over,
             now: Moment::default(),
             backlog: Backlog::default(),
             arrivals,
@@ -158,8 +166,8 @@ impl Owner {
             ledger: self.ledger.clone(),
             pods: self.pods.clone(),
             refused: self.refused.all().clone(),
-            waiting: self.admissions.iter().map(|waiting| waiting.pod.clone()).collect(),
-            deferred: self.deferred.pods().map(|(_, pod)| pod.clone()).collect(),
+            waiting: self.undecided().cloned().collect(),
+            deferred: self.deferred_pods().cloned().collect(),
             at: self.now,
             places: self.enforcements(),
             behind: self.backlog.why().map(str::to_owned),
@@ -202,7 +210,9 @@ impl Owner {
                 self.backlog.add_files(StateFile::ALL.map(FileName::State).into_iter().chain(own), &why);
                 self.changes.push_back(Change::Rewrite);
             }
+            Event::Turn => self.turn = Turn::Given,
             Event::Timer => {
+                self.turn = Turn::Given;
                 let (changes, pods) = self.backlog.take();
                 self.changes.extend(changes);
                 self.admissions.extend(pods);
@@ -236,8 +246,12 @@ impl Owner {
                 }
             }
             // What has been waited for may be there now.
-            if !self.resume(clock()) {
-                return self.plan_admission(clock);
+            if self.resume_starts() {
+                continue;
+            }
+            let plan = self.plan_admission(clock);
+            if plan.is_some() || !self.take_turn(clock()) {
+                return plan;
             }
         }
     }
@@ -270,6 +284,15 @@ impl Owner {
 
 impl PendingPod {
     fn new(pod: Arc<Pod>, source: Source, ticket: Option<Ticket>) -> Self {
-        Self { pod, source, ticket, began: None, replies: Replies::new(), asked: None, moves: None }
+        Self {
+            pod,
+            source,
+            ticket,
+            began: None,
+            replies: Replies::new(),
+            asked: None,
+            moves: None,
+            deferred: None,
+        }
     }
 }

@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub refused: BTreeMap<PodUid, Arc<RefusedPod>>,
     /// The pods that have not been decided on.
     pub waiting: Vec<Arc<Pod>>,
-    /// The pods that wait for device plugins, in the order in which they came.
+    /// The pods that wait for device plugins, in the order in which they are decided on.
     pub deferred: Vec<Arc<DeferredPod>>,
     /// When it was so.
     pub at: Moment,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Node1, listed, pod, uid};
-use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
+use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply, RpcCode, RpcError};
 use node_agent::{Answer, Effect, Event, PluginEvent, Request, Ticket};
 use pod_spec::{ContainerKey, ContainerName};
 use topology_admission::Verdict;
@@ -51,13 +51,18 @@ fn told(effects: &[Effect]) -> Vec<String> {
     lines.collect()
 }
 
-/// The plugin registers and lists; what is asked of it is answered.
-fn comes(node: &mut Node1) -> Vec<String> {
+/// The plugin registers and lists.
+fn is_back(node: &mut Node1) -> Vec<Effect> {
     let options = PluginOptions { pre_start: true, ..PluginOptions::default() };
-    let mut all =
-        told(&node.handle(Event::Plugin(PluginEvent::Registered("example.com/vf".into(), options))));
+    let mut effects = node.handle(Event::Plugin(PluginEvent::Registered("example.com/vf".into(), options)));
     let devices = vec![Device::new("v0", &[0]), Device::new("v1", &[0])];
-    let mut effects = node.handle(Event::Plugin(PluginEvent::Listed("example.com/vf".into(), devices)));
+    effects.extend(node.handle(Event::Plugin(PluginEvent::Listed("example.com/vf".into(), devices))));
+    effects
+}
+
+/// What a plugin is asked is answered, and what follows.
+fn answered(node: &mut Node1, mut effects: Vec<Effect>) -> Vec<String> {
+    let mut all = Vec::new();
     loop {
         all.extend(told(&effects));
         let asked = effects.iter().find_map(|effect| match effect {
@@ -73,9 +78,33 @@ fn comes(node: &mut Node1) -> Vec<String> {
     }
 }
 
+/// The plugin registers and lists; all who waited for it have their turns, and what is asked of it is answered.
+fn comes(node: &mut Node1) -> Vec<String> {
+    let effects = is_back(node);
+    let mut all = answered(node, effects);
+    while node.owner.has_turn(node.now) {
+        let effects = node.handle(Event::Turn);
+        all.extend(answered(node, effects));
+    }
+    all
+}
+
+/// Those who wait, by name.
+fn waiting(node: &Node1) -> Vec<String> {
+    node.owner.snapshot().deferred.iter().map(|deferred| deferred.pod.name.clone()).collect()
+}
+
 /// A node with a pod that holds a device, after a restart.
 fn restarted(defer: u64) -> Node1 {
-    let mut node = Node1::deferring(Duration::from_secs(defer));
+    after_restart(Node1::deferring(Duration::from_secs(defer)))
+}
+
+/// The same on a node that runs so many pods.
+fn restarted_with(defer: u64, max_pods: i32) -> Node1 {
+    after_restart(Node1::deferring_with(Duration::from_secs(defer), max_pods))
+}
+
+fn after_restart(mut node: Node1) -> Node1 {
     let _ = comes(&mut node);
     let effects = node.handle(admit(1, "holder"));
     let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
@@ -94,9 +123,7 @@ fn pods_wait_in_the_order_in_which_they_came() {
     assert_eq!(told(&node.handle(admit(4, "late"))), ["4: deferred"], "it is known");
     let plain = Event::Request(Ticket(5), Request::Admit(pod("plain", 1, 0)));
     assert_eq!(told(&node.handle(plain)), ["5: plain admitted"]);
-    let waits: Vec<String> =
-        node.owner.snapshot().deferred.iter().map(|deferred| deferred.pod.name.clone()).collect();
-    assert_eq!(waits, ["late", "later"]);
+    assert_eq!(waiting(&node), ["late", "later"]);
     let expected = [
         "ask",
         "late admitted",
@@ -120,6 +147,109 @@ fn pods_of_a_plugin_that_does_not_come_are_refused_as_by_a_kubelet() {
     assert_eq!(told(&node.handle(Event::Timer)), [format!("late refused: {why}")]);
     assert_eq!(told(&node.handle(admit(3, "next"))), [format!("3: next refused: {why}")]);
     assert!(node.owner.pods().any(|record| record.pod.name == "holder"), "what is held stays held");
+}
+
+#[test]
+fn another_pod_is_decided_on_after_one_that_waited_at_most() {
+    let mut node = restarted(60);
+    for at in 0..9 {
+        let name = format!("late{at}");
+        assert_eq!(
+            told(&node.handle(admit(10 + at, &name))),
+            [format!("{}: deferred", 10 + at), format!("{name} waits")]
+        );
+    }
+    let effects = is_back(&mut node);
+    assert_eq!(answered(&mut node, effects), [""; 0], "nobody has had a turn");
+    let mut decided = Vec::new();
+    for at in 0..9 {
+        assert!(node.owner.has_turn(node.now), "after {decided:?}");
+        let effects = node.handle(Event::Turn);
+        decided.extend(answered(&mut node, effects));
+        // Whoever asks meanwhile has the answer before the next that waited is decided on.
+        let other = Event::Request(Ticket(100 + at), Request::Admit(pod(&format!("other{at}"), 0, 0)));
+        assert_eq!(told(&node.handle(other)), [format!("{}: other{at} admitted", 100 + at)]);
+        let verdicts = decided.iter().filter(|line| line.starts_with("late")).count();
+        assert_eq!(verdicts, usize::try_from(at).unwrap() + 1, "one in each turn: {decided:?}");
+    }
+    assert!(!node.owner.has_turn(node.now), "all have had theirs");
+    assert_eq!(waiting(&node), [""; 0]);
+}
+
+#[test]
+fn a_pod_whose_turn_it_is_waits_as_before_until_its_plugin_has_answered() {
+    let mut node = restarted(60);
+    assert_eq!(told(&node.handle(admit(2, "late"))), ["2: deferred", "late waits"]);
+    let _ = is_back(&mut node);
+    let effects = node.handle(Event::Turn);
+    assert_eq!(told(&effects), ["ask"]);
+    assert_eq!(waiting(&node), ["late"], "it is listed as one that waits");
+    assert!(node.owner.snapshot().waiting.is_empty(), "and once");
+    assert_eq!(told(&node.handle(admit(3, "late"))), ["3: deferred"]);
+    // The plugin goes away in the middle of it.
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    let gone = Event::Plugin(PluginEvent::Gone("example.com/vf".into()));
+    assert_eq!(told(&node.handle(gone)), [""; 0]);
+    let died = RpcError { code: RpcCode(14), message: "transport error".to_owned() };
+    assert_eq!(told(&node.handle(Event::Replied(question.clone(), Reply::Failed(died)))), ["late waits"]);
+    assert!(!node.owner.has_turn(node.now), "its plugin is away");
+    assert_eq!(comes(&mut node), ["ask", "late admitted"]);
+}
+
+#[test]
+fn no_more_pods_wait_than_the_node_may_run() {
+    let mut node = restarted_with(60, 3);
+    for (ticket, name) in [(2, "a"), (3, "b"), (4, "c")] {
+        assert_eq!(
+            told(&node.handle(admit(ticket, name))),
+            [format!("{ticket}: deferred"), format!("{name} waits")]
+        );
+    }
+    let full = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices example.com/vf, which \
+                is unexpected; the pod cannot wait for the device plugin: 3 pods wait already, as many as maxPods allows";
+    assert_eq!(told(&node.handle(admit(5, "d"))), [format!("5: d refused: {full}")]);
+    assert_eq!(waiting(&node), ["a", "b", "c"], "what is refused does not wait");
+    let bound = Event::Request(Ticket(6), Request::AdmitBound(pod("bound", 1, 1)));
+    assert_eq!(told(&node.handle(bound)), [format!("6: bound refused: {full}")]);
+    assert_eq!(told(&node.handle(admit(7, "a"))), ["7: deferred"], "it waits already");
+
+    // One that has its turn and waits again keeps its place.
+    let _ = is_back(&mut node);
+    let effects = node.handle(Event::Turn);
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    let _ = node.handle(Event::Plugin(PluginEvent::Gone("example.com/vf".into())));
+    assert_eq!(told(&node.handle(admit(8, "e"))), [""; 0], "it is in line");
+    let died = RpcError { code: RpcCode(14), message: "transport error".to_owned() };
+    let effects = node.handle(Event::Replied(question.clone(), Reply::Failed(died)));
+    assert_eq!(told(&effects), ["a waits".to_owned(), format!("8: e refused: {full}")]);
+
+    // When one leaves, another one can wait.
+    let delete = Event::Request(Ticket(9), Request::Delete(uid("a")));
+    assert_eq!(told(&node.handle(delete)), ["9: done"]);
+    assert_eq!(told(&node.handle(admit(10, "d"))), ["10: deferred", "d waits"]);
+    assert!(
+        node.owner.snapshot().refused.keys().all(|other| *other != uid("d")),
+        "it is not a refused one any more"
+    );
+}
+
+#[test]
+fn a_pod_is_listed_once() {
+    let mut node = restarted(1);
+    node.now = seconds(2);
+    assert_eq!(told(&node.handle(admit(2, "late"))).len(), 1, "nobody waits any more");
+    assert!(node.owner.snapshot().refused.contains_key(&uid("late")));
+    // The plugin comes, and goes while it is asked.
+    let _ = is_back(&mut node);
+    let effects = node.handle(admit(3, "late"));
+    assert!(node.owner.snapshot().refused.is_empty(), "it is being decided on");
+    let [Effect::Ask(question)] = &effects[..] else { panic!("the plugin is not asked: {effects:?}") };
+    let _ = node.handle(Event::Plugin(PluginEvent::Gone("example.com/vf".into())));
+    let died = RpcError { code: RpcCode(14), message: "transport error".to_owned() };
+    let effects = node.handle(Event::Replied(question.clone(), Reply::Failed(died)));
+    assert_eq!(told(&effects), ["3: deferred", "late waits"]);
+    assert_eq!(waiting(&node), ["late"]);
+    assert!(node.owner.snapshot().refused.is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use admission_report::{AdmissionQueue, Conclusion, Deferred, Facts, Note, Remark, Report};
 use device_manager::{AllocateReply, DeviceIds, Moment, Question, Replies, Reply};
+use node_agent::Snapshot;
 use node_input::{ADVICE, FateOfPod, LoadedNode, Requests};
 use pod_spec::Pod;
 use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
@@ -17,8 +18,21 @@ pub(super) struct Before<'a> {
     pub(super) ledger: &'a Ledger,
     /// Which requests of the pods on it are known.
     pub(super) requests: Requests,
-    /// When the pod comes; `None` where no pod waits for a plugin.
-    pub(super) now: Option<Moment>,
+    /// Who waits for plugins; `None`: on this node nobody does.
+    pub(super) waiting: Option<Waiting>,
+}
+
+/// The moment at which a pod comes, and those who wait for device plugins then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting {
+    pub(super) now: Moment,
+    pub(super) pods: usize,
+}
+
+impl Waiting {
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        Self { now: snapshot.at, pods: snapshot.deferred.len() }
+    }
 }
 
 /// What would be decided on pods that come one after the other; fewer decisions if nobody is interested any more.
@@ -29,14 +43,17 @@ pub(super) fn explain(
     pods: &[Arc<Pod>],
     is_over: impl Fn() -> bool,
 ) -> Vec<Report> {
-    let mut ledger = before.ledger.clone();
+    let (mut ledger, mut waiting) = (before.ledger.clone(), before.waiting);
     let mut reports = Vec::new();
     let mut queue = AdmissionQueue::default();
     for pod in pods {
         if is_over() {
             break;
         }
-        let (report, after) = one(node, detail, &Before { ledger: &ledger, ..*before }, pod);
+        let (report, after) = one(node, detail, &Before { ledger: &ledger, waiting, ..*before }, pod);
+        if let (Some(waiting), Conclusion::Deferred(_)) = (&mut waiting, &report.conclusion) {
+            waiting.pods += 1;
+        }
         reports.push(queue.next(pod, report));
         ledger = after.unwrap_or(ledger);
     }
@@ -50,16 +67,20 @@ pub(super) fn one(
     before: &Before<'_>,
     pod: &Pod,
 ) -> (Report, Option<Ledger>) {
-    let Before { ledger: before, requests, now } = before;
+    let Before { ledger: before, requests, waiting } = before;
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
+    let (mut verdict, mut deferred) = (attempt.verdict.clone(), None);
+    if let (Verdict::Refused(refused), Some(Waiting { now, pods })) = (&verdict, *waiting) {
+        match node.node.defer(before, pod, &replies, refused.clone(), now, pods) {
+            Ok(deferral) => deferred = Some(Deferred::new(&deferral, now)),
+            Err(refused) => verdict = Verdict::Refused(refused),
+        }
+    }
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };
-    let mut report = Report::of(&facts, &attempt.verdict, &replies);
+    let mut report = Report::of(&facts, &verdict, &replies);
     node.remark(before, pod, &mut report);
     let admitted = report.is_placed().then_some(attempt);
-    let deferral = now
-        .filter(|_| report.refusal().is_some())
-        .and_then(|now| Some(Deferred::new(&node.node.deferral(before, pod, &replies, now)?, now)));
-    if let Some(deferred) = deferral {
+    if let Some(deferred) = deferred {
         report.conclusion = Conclusion::Deferred(deferred);
         report.notes.clear();
     }

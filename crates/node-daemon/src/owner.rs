@@ -19,6 +19,8 @@ use super::shared::Shared;
 pub(super) const WAITING: usize = 1024;
 /// How often the owner looks at what was put off.
 const EVERY: Duration = Duration::from_secs(5);
+/// How often it looks whether the next pod that waited for a plugin can have its turn.
+const SOON: Duration = Duration::from_millis(5);
 
 /// What the thread is told.
 pub(super) enum Message {
@@ -65,6 +67,9 @@ pub(super) trait Plugins: Send {
 pub(super) trait Writer: Send {
     /// Has it written. May wait until others are.
     fn write(&self, job: Job);
+
+    /// Whether a decision that is given now is the next to be written.
+    fn is_free(&self) -> bool;
 }
 
 /// Who writes CPUs and memory nodes of running containers.
@@ -108,10 +113,19 @@ impl<F: Fs> OwnerThread<F> {
         self.apply(effects);
         let mut timer = (self.clock)().0 + EVERY;
         loop {
-            let left = timer.saturating_sub((self.clock)().0);
-            // What was put off has its turn however much comes in.
+            let now = (self.clock)();
+            let left = timer.saturating_sub(now.0);
+            let (has_turn, is_free) = (self.agent.has_turn(now), self.scribe.is_free());
+            // Whoever asks for something does not wait for all pods that waited for a plugin, or for their decisions to be
+            // written up.
+            let within = match (has_turn, is_free) {
+                (false, _) => left,
+                (true, true) => Duration::ZERO,
+                (true, false) => left.min(SOON),
+            };
+            // What was put off is looked at however much comes in.
             let received =
-                if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { self.inbox.next(left) };
+                if left.is_zero() { Err(RecvTimeoutError::Timeout) } else { self.inbox.next(within) };
             let (event, then) = match received {
                 Ok(Message::Event(event)) => (event, None),
                 Ok(Message::EventThen(event, then)) => (event, Some(then)),
@@ -120,6 +134,12 @@ impl<F: Fs> OwnerThread<F> {
                     self.tickets += 1;
                     self.waiting.insert(ticket, answer);
                     (Event::Request(ticket, request), None)
+                }
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() && has_turn => {
+                    if !is_free {
+                        continue;
+                    }
+                    (Event::Turn, None)
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     timer = (self.clock)().0 + EVERY;

@@ -75,6 +75,10 @@ impl Writer for Scribe {
         // It ends only after its owner.
         let _ = self.0.send(job);
     }
+
+    fn is_free(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 fn written_up(shared: &Shared, decided: &PodDecision) -> Report {

@@ -2,17 +2,21 @@
 //!
 //! A kubelet refuses such a pod at once, and nothing brings it back. Here it waits if the plugins are all that it lacks:
 //! without its requests for their devices it would be admitted. It waits until one of the plugins has been gone for longer
-//! than the option says, and is then decided on as a kubelet does.
+//! than the option says, and is then decided on as a kubelet does. No more pods wait than the node runs: one more is refused as by a
+//! kubelet, and its message says why it does not wait.
 
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
 use device_manager::{Moment, Replies};
+use k8s_quantity::Quantity;
 use pod_spec::{Container, Pod, ResourceName};
 
 use crate::attempt::Verdict;
+use crate::attempt::refusal::Refused;
 use crate::ledger::Ledger;
 use crate::node::Node;
 
@@ -63,6 +67,39 @@ impl Node {
         let Moment(since) = ledger.inventory().late_since(resource)?;
         let until = Moment(since.saturating_add(self.options.defer));
         (now < until).then_some(until)
+    }
+
+    /// How many pods wait for plugins at most: as many as the node runs (`maxPods`).
+    #[must_use]
+    pub fn most_deferred(&self) -> usize {
+        let pods = self.allocatable.get("pods").map_or(0, Quantity::value);
+        usize::try_from(pods).unwrap_or(0)
+    }
+
+    /// What a pod that was refused beside what `ledger` holds waits for, where `waiting` other pods wait.
+    ///
+    /// # Errors
+    /// It does not wait. Its refusal, which says so if there are too many other pods that wait.
+    pub fn defer(
+        &self,
+        ledger: &Ledger,
+        pod: &Pod,
+        replies: &Replies,
+        refused: Refused,
+        now: Moment,
+        waiting: usize,
+    ) -> Result<Deferral, Refused> {
+        match self.deferral(ledger, pod, replies, now) {
+            None => Err(refused),
+            Some(deferral) if waiting < self.most_deferred() => Ok(deferral),
+            Some(_) => {
+                let message = format!(
+                    "{}; the pod cannot wait for the device plugin: {waiting} pods wait already, as many as maxPods allows",
+                    refused.message
+                );
+                Err(Refused { message, ..refused })
+            }
+        }
     }
 
     /// What a pod that was refused beside what `ledger` holds waits for; `None`: it does not wait.

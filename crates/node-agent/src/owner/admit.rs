@@ -57,13 +57,19 @@ impl Owner {
             self.effects.push(Effect::Ask(question.clone()));
             return None;
         }
-        if matches!(attempt.verdict, Verdict::Refused(_))
-            && let Some(deferral) = self.node.deferral(&self.ledger, &first.pod, &first.replies, now)
-        {
-            self.defer(deferral);
-            return Some(Next::Left);
+        let mut verdict = attempt.verdict.clone();
+        if let Verdict::Refused(refused) = verdict {
+            let others = self.others_deferred();
+            let first = self.admissions.front()?;
+            match self.node.defer(&self.ledger, &first.pod, &first.replies, refused, now, others) {
+                Ok(deferral) => {
+                    self.defer(deferral);
+                    return Some(Next::Left);
+                }
+                Err(refused) => verdict = Verdict::Refused(refused),
+            }
         }
-        let (verdict, mut counted) = (attempt.verdict.clone(), attempt.counted.clone());
+        let mut counted = attempt.counted.clone();
         let booked = attempt.after.cpus().cloned();
         let moved = attempt.moved.clone();
         let mut after = match self.ledger.commit(attempt) {

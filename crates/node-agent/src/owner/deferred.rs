@@ -4,6 +4,9 @@
 //! has listed devices, or when `devices.deferSeconds` are over; a container that holds devices of one starts then. Whoever
 //! asked by a request is answered at once that the pod is deferred; for a pod of an API server the answer waits, as it does
 //! for any pod that is being decided on. Requests that wait are not kept over a restart.
+//!
+//! Pods are decided on in the order in which they came, one in each turn. While they wait they hold nothing, so that pods
+//! which come between two turns may get what they would have got.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,11 +39,16 @@ struct Start {
     cgroup: Option<PathBuf>,
 }
 
-impl Deferred {
-    pub(super) fn pods(&self) -> impl Iterator<Item = &(Option<Ticket>, Arc<DeferredPod>)> {
-        self.pods.iter()
-    }
+/// Whether a pod that waited may be decided on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// One may.
+    Given,
+    /// None, until the next turn.
+    Over,
+}
 
+impl Deferred {
     pub(super) fn pod(&self, uid: &PodUid) -> Option<&Pod> {
         self.pods.iter().map(|(_, pod)| &*pod.pod).find(|pod| pod.uid == *uid)
     }
@@ -80,6 +88,23 @@ impl Deferred {
 }
 
 impl Owner {
+    /// The pods that wait for plugins, in order. One that has its turn is among them until it is decided on.
+    pub(super) fn deferred_pods(&self) -> impl Iterator<Item = &Arc<DeferredPod>> {
+        let has_turn = self.admissions.iter().filter_map(|waiting| waiting.deferred.as_ref());
+        has_turn.chain(self.deferred.pods.iter().map(|(_, pod)| pod))
+    }
+
+    /// The pods that have not been decided on and do not wait for plugins.
+    pub(super) fn undecided(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.admissions.iter().filter(|waiting| waiting.deferred.is_none()).map(|waiting| &waiting.pod)
+    }
+
+    /// How many pods other than the first in line wait for plugins.
+    pub(super) fn others_deferred(&self) -> usize {
+        let first = self.admissions.front().filter(|first| first.deferred.is_some());
+        self.deferred_pods().count() - usize::from(first.is_some())
+    }
+
     /// The pod that is first in line waits.
     pub(super) fn defer(&mut self, deferral: Deferral) {
         let Some(mut waiting) = self.admissions.pop_front() else { return };
@@ -100,20 +125,37 @@ impl Owner {
         held.any(|(resource, _)| self.node.waits_for(&self.ledger, resource, self.now).is_some())
     }
 
-    /// Has those go on who have waited for long enough, or for what is there now; whether that may lead to changes.
-    pub(super) fn resume(&mut self, now: Moment) -> bool {
-        let waits = |pod: &DeferredPod| {
-            let mut late = pod.deferral.resources.iter();
-            late.all(|resource| self.node.waits_for(&self.ledger, resource, now).is_some())
-        };
-        let (still, ready): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.deferred.pods).into_iter().partition(|(_, pod)| waits(pod));
-        self.deferred.pods = still;
-        // They came before those in line, of whom the first may wait for an answer.
-        let at = usize::from(self.admissions.front().is_some_and(|first| first.asked.is_some()));
-        for (ticket, pod) in ready.into_iter().rev() {
-            self.admissions.insert(at, PendingPod::new(pod.pod.clone(), pod.source.clone(), ticket));
+    /// Whether a pod has waited for long enough, or for what is there now, and nobody is in line before it: it is decided
+    /// on at the next [`Event::Turn`](crate::Event::Turn).
+    #[must_use]
+    pub fn has_turn(&self, now: Moment) -> bool {
+        self.admissions.is_empty() && self.next_ready(now).is_some()
+    }
+
+    /// Puts the first pod that need not wait any more in line, if it is a pod's turn; whether there is one.
+    pub(super) fn take_turn(&mut self, now: Moment) -> bool {
+        if self.turn == Turn::Over || !self.admissions.is_empty() {
+            return false;
         }
+        self.turn = Turn::Over;
+        let Some(at) = self.next_ready(now) else { return false };
+        let (ticket, deferred) = self.deferred.pods.remove(at);
+        let pending = PendingPod::new(deferred.pod.clone(), deferred.source.clone(), ticket);
+        self.admissions.push_back(PendingPod { deferred: Some(deferred), ..pending });
+        true
+    }
+
+    /// The place of the first pod that need not wait any more.
+    fn next_ready(&self, now: Moment) -> Option<usize> {
+        self.deferred.pods.iter().position(|(_, pod)| {
+            let mut late = pod.deferral.resources.iter();
+            !late.all(|resource| self.node.waits_for(&self.ledger, resource, now).is_some())
+        })
+    }
+
+    /// Has containers start whose plugins are there now, or have been waited for for long enough; whether that may lead to
+    /// changes.
+    pub(super) fn resume_starts(&mut self) -> bool {
         let (late, ready): (Vec<Start>, Vec<Start>) = std::mem::take(&mut self.deferred.starts)
             .into_iter()
             .partition(|start| self.is_late(&start.container));

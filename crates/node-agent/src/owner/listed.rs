@@ -118,6 +118,9 @@ impl Owner {
             PendingPod::new(listed.pod.clone(), source, None)
         });
         let new: Vec<PendingPod> = new.collect();
+        for pending in &new {
+            self.refused.remove(&pending.pod.uid);
+        }
         self.admissions.extend(new);
     }
 }

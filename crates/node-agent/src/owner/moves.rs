@@ -13,20 +13,12 @@ use super::plan::{DecidingFiles, OnFailure, Outcome};
 use super::{Owner, PendingPod};
 use crate::effect::{Answer, Effect, PodDecision, RequestError};
 use crate::event::Ticket;
-use crate::known::known;
 use crate::pod_move::PodMove;
 
 impl Owner {
     pub(super) fn ask_to_repack(&mut self, ticket: Ticket, pod: Arc<Pod>, plan: Arc<MovePlan>) {
-        let running = self.pods.values().map(AsRef::as_ref);
-        let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
-        let deferred = self.deferred.pods().map(|(_, pod)| pod.as_ref());
-        let Some(answer) = known(running, waiting, deferred, &pod) else {
-            let pending = PendingPod::new(pod, Source::Request, Some(ticket));
-            self.admissions.push_back(PendingPod { moves: Some(plan), ..pending });
-            return;
-        };
-        self.effects.push(Effect::Answer(ticket, answer));
+        let pending = PendingPod::new(pod, Source::Request, Some(ticket));
+        self.line_up(PendingPod { moves: Some(plan), ..pending });
     }
 
     /// What is to be done about the pod that is first in line, for which others move; `None`: it waits for an answer.

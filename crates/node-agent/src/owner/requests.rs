@@ -13,14 +13,23 @@ use crate::known::known;
 
 impl Owner {
     pub(super) fn ask_to_admit(&mut self, ticket: Ticket, pod: Arc<Pod>, source: Source) {
+        self.line_up(PendingPod::new(pod, source, Some(ticket)));
+    }
+
+    /// Puts a pod at the end of the line, or answers at once who asks for it.
+    pub(super) fn line_up(&mut self, pending: PendingPod) {
         let running = self.pods.values().map(AsRef::as_ref);
-        let waiting = self.admissions.iter().map(|waiting| waiting.pod.as_ref());
-        let deferred = self.deferred.pods().map(|(_, pod)| pod.as_ref());
-        let Some(answer) = known(running, waiting, deferred, &pod) else {
-            self.admissions.push_back(PendingPod::new(pod, source, Some(ticket)));
-            return;
-        };
-        self.effects.push(Effect::Answer(ticket, answer));
+        let waiting = self.undecided().map(AsRef::as_ref);
+        let deferred = self.deferred_pods().map(AsRef::as_ref);
+        match (known(running, waiting, deferred, &pending.pod), pending.ticket) {
+            (None, _) => {
+                // What was decided on it before does not hold any more.
+                self.refused.remove(&pending.pod.uid);
+                self.admissions.push_back(pending);
+            }
+            (Some(answer), Some(ticket)) => self.effects.push(Effect::Answer(ticket, answer)),
+            (Some(_), None) => {}
+        }
     }
 
     pub(super) fn ask_to_delete(&mut self, ticket: Ticket, uid: &PodUid) {

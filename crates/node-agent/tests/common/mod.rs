@@ -27,7 +27,7 @@ pub fn node() -> Arc<Node> {
 /// The same, on which memory alone can be resized.
 pub fn memory_node() -> Arc<Node> {
     static NODE: OnceLock<Arc<Node>> = OnceLock::new();
-    NODE.get_or_init(|| node_of("best-effort", Duration::ZERO, Resize::Refuse)).clone()
+    NODE.get_or_init(|| node_of("best-effort", Duration::ZERO, Resize::Refuse, None)).clone()
 }
 
 /// The same as the first, on which a container has to fit on one NUMA node.
@@ -41,11 +41,16 @@ pub fn make_node(defer: Duration) -> Arc<Node> {
     node_under("best-effort", defer)
 }
 
-fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
-    node_of(policy, defer, Resize::Allow)
+/// The same, which runs so many pods.
+pub fn small_node(defer: Duration, max_pods: i32) -> Arc<Node> {
+    node_of("best-effort", defer, Resize::Allow, Some(max_pods))
 }
 
-fn node_of(policy: &str, defer: Duration, cpu_resize: Resize) -> Arc<Node> {
+fn node_under(policy: &str, defer: Duration) -> Arc<Node> {
+    node_of(policy, defer, Resize::Allow, None)
+}
+
+fn node_of(policy: &str, defer: Duration, cpu_resize: Resize, max_pods: Option<i32>) -> Arc<Node> {
     let core = |cpu| MachineCore { thread_ids: Some(vec![cpu]), ..MachineCore::default() };
     let numa = |id, cpus: std::ops::Range<i64>| MachineNode {
         id,
@@ -72,6 +77,7 @@ fn node_of(policy: &str, defer: Duration, cpu_resize: Resize) -> Arc<Node> {
             numa_node: 0,
             limits: [("memory".to_owned(), amount(1 << 30))].into(),
         }],
+        max_pods,
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
@@ -139,6 +145,11 @@ impl Node1 {
     /// On which pods wait for plugins for so long.
     pub fn deferring(defer: Duration) -> Self {
         Self::on(make_node(defer), BTreeMap::new()).0
+    }
+
+    /// The same, where so many pods run.
+    pub fn deferring_with(defer: Duration, max_pods: i32) -> Self {
+        Self::on(small_node(defer, max_pods), BTreeMap::new()).0
     }
 
     fn on(node: Arc<Node>, disk: BTreeMap<PathBuf, String>) -> (Self, Vec<Effect>) {

@@ -23,7 +23,7 @@ use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::explain::{self, Before};
+use crate::explain::{self, Before, Waiting};
 use crate::owner::Told;
 use crate::shared::Mode;
 use node_output::http::{DONE, FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
@@ -333,8 +333,8 @@ fn would_be_decided(
             }
         }
     }
-    let now = (node.shared.mode == Mode::Serve).then_some(snapshot.at);
-    let before = Before { ledger: &ledger, requests: node.shared.requests(), now };
+    let waiting = (node.shared.mode == Mode::Serve).then(|| Waiting::of(&snapshot));
+    let before = Before { ledger: &ledger, requests: node.shared.requests(), waiting };
     let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
     let each = each.map(|(pod, report)| origins.added_to(Arc::new(report), &pod.uid));

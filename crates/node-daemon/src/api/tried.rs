@@ -130,7 +130,7 @@ fn view(
         if client.is_gone() {
             break;
         }
-        let before = Before { ledger: &ledger, requests: bench.requests, now: None };
+        let before = Before { ledger: &ledger, requests: bench.requests, waiting: None };
         let (report, after) = explain::one(&bench.node, Detail::Merges, &before, pod);
         let report = queue.next(pod, report);
         let name = format!("{}/{}", pod.namespace, pod.name);

@@ -34,7 +34,7 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
     let wants = |container: &Container| wants_cpus(container, class);
     if is_known && pod.containers.iter().any(|container| wants(container) && shares(container)) {
         let before =
-            Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests(), now: None };
+            Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests(), waiting: None };
         for why in not_pinned(shared, &before, pod, wants) {
             let name = format!("{}/{}", pod.namespace, pod.name);
             tracing::info!(pod = name, why, "pod runs without CPUs of its own");

@@ -71,7 +71,7 @@ fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>, queue: &mut AdmissionQueu
     let began = Instant::now();
     // The kubelet's list of pods has it already.
     let ledger = shared.snapshot.load().ledger.release(&pod.uid);
-    let before = Before { ledger: &ledger, requests: shared.requests(), now: None };
+    let before = Before { ledger: &ledger, requests: shared.requests(), waiting: None };
     let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
     let report = queue.next(pod, report);
     let Some(fated) = report.fated().filter(|fated| stage.fits(&fated.fate)) else { return };

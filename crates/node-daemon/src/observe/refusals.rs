@@ -183,7 +183,7 @@ fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Po
     let same = iter::once(now.clone()).chain(earlier.recent(&shared.node)).find(is_same);
     let agrees = same.is_some();
     let (ledger, requests) = same.unwrap_or(now);
-    let before = Before { ledger: &ledger, requests, now: None };
+    let before = Before { ledger: &ledger, requests, waiting: None };
     let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
     Again { report, agrees, free: node_output::free_cpus(&shared.node.node, &ledger) }
 }

@@ -119,6 +119,40 @@ fn plugins_are_replaced() {
     let _ = day.ends();
 }
 
+/// Pods wait for a plugin that has gone, and others come while they are decided on one after the other.
+fn who_waited_is_decided_on_between_others() {
+    let day = Day::begins_with_deferral();
+    let prepared = day.somebody(|client| {
+        client.register();
+        client.tell(Message::Event(Event::Plugin(PluginEvent::Gone(VF.into()))));
+        for name in ["d", "e", "f"] {
+            let told = client.ask(Request::Admit(pod(name, 1, 1)));
+            assert!(matches!(told, Some(Told::Answer(Answer::Deferred(_)))), "{told:?}");
+        }
+    });
+    join(vec![prepared]);
+    let threads = vec![
+        day.somebody(|client| {
+            client.register();
+            client.until_nobody_waits();
+        }),
+        day.somebody(|client| {
+            for name in ["a", "b"] {
+                let own = pod(name, 1, 0);
+                assert_eq!(client.admit(&own), Some(true));
+                assert!(client.is_there(&own));
+            }
+        }),
+    ];
+    join(threads);
+    let expected = ["a", "b", "d"].map(str::to_owned);
+    assert_eq!(
+        day.ends(),
+        BTreeSet::from(expected),
+        "there is one device, and d has waited for the longest time"
+    );
+}
+
 /// The owner is told to stop in the middle of it: who was told that a pod is admitted finds it after the restart.
 fn a_stop_keeps_what_was_promised() {
     let day = Day::begins();
@@ -168,6 +202,11 @@ fn pods_and_containers_in_any_order() {
 #[test]
 fn plugins_are_replaced_in_any_order() {
     play(plugins_are_replaced, 400);
+}
+
+#[test]
+fn who_waited_in_any_order() {
+    play(who_waited_is_decided_on_between_others, 200);
 }
 
 #[test]

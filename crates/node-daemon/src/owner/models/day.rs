@@ -9,6 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
+use node_config::DecidedBy;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
 use parking_lot::Mutex;
@@ -30,18 +31,30 @@ use crate::shared::{Log, Mode, Notes, Shared};
 use crate::unpublished::Unpublished;
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
-static NODE: LazyLock<LoadedNode> = LazyLock::new(|| {
+static NODE: LazyLock<LoadedNode> = LazyLock::new(|| node(None));
+
+/// The same, where pods wait for device plugins.
+static DEFERRING: LazyLock<LoadedNode> = LazyLock::new(|| {
+    node(Some(PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/options/deferring.yaml"))))
+});
+
+fn node(topolet_config: Option<PathBuf>) -> LoadedNode {
     let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/2n-8cpu.json");
     let machine = LoadedMachine::load(&MachineSource::named(machine));
     let node = machine.and_then(|machine| {
         LoadedNode::on(
             &machine,
-            &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
+            &RulesSource {
+                config: Some(PINNED.to_owned()),
+                decided_by: Some(DecidedBy::Topolet),
+                topolet_config,
+                ..RulesSource::default()
+            },
             None,
         )
     });
     node.unwrap_or_else(|error| panic!("{error:#}"))
-});
+}
 
 /// A day of a node.
 pub(super) struct Day {
@@ -59,7 +72,15 @@ pub(super) struct Day {
 
 impl Day {
     pub(super) fn begins() -> Self {
-        let node = NODE.clone();
+        Self::on(NODE.clone())
+    }
+
+    /// The same, where pods wait for device plugins.
+    pub(super) fn begins_with_deferral() -> Self {
+        Self::on(DEFERRING.clone())
+    }
+
+    fn on(node: LoadedNode) -> Self {
         let files = Files::default();
         let Ok(store) = Store::on(files.clone(), Path::new("/")) else { panic!("nobody has the folder") };
         let seconds = Arc::<Mutex<u64>>::default();
@@ -251,6 +272,13 @@ impl Client {
         match self.ask(Request::Admit(pod.clone()))? {
             Told::Decided(report) | Told::Moved(report, _) => Some(report.is_admitted()),
             Told::Answer(_) => None,
+        }
+    }
+
+    /// Waits until nobody waits for a plugin.
+    pub(super) fn until_nobody_waits(&self) {
+        while !self.look().deferred.is_empty() {
+            thread::yield_now();
         }
     }
 

@@ -140,11 +140,12 @@ pub(super) struct ModelInbox {
 }
 
 impl Inbox for ModelInbox {
-    fn next(&mut self, _: Duration) -> Result<Message, RecvTimeoutError> {
+    fn next(&mut self, within: Duration) -> Result<Message, RecvTimeoutError> {
         let mut waiting = self.channel.locked();
         let message = loop {
             match waiting.messages.pop_front() {
                 Some(message) => break message,
+                None if within.is_zero() => break None,
                 None => waiting = self.channel.changed(waiting),
             }
         };
@@ -193,6 +194,10 @@ impl Writer for ModelWriter {
             }
         }
         let _ = self.jobs.send(job);
+    }
+
+    fn is_free(&self) -> bool {
+        true
     }
 }
 
