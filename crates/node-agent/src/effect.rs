@@ -141,8 +141,14 @@ pub enum RequestError {
     )]
     OtherManifest(String),
     /// The pod is being decided on.
-    #[error("pod {0} is being decided on")]
+    #[error("pod {0} is being decided on: ask again when it is")]
     Waiting(String),
+    /// The pod waits for a device plugin, and what is asked for takes one that runs.
+    #[error("pod {0} waits for a device plugin and does not run yet")]
+    Deferred(String),
+    /// The pod was refused, and what is asked for takes one that runs.
+    #[error("pod {0} was refused and does not run")]
+    Refused(String),
     /// A device plugin does not let the container start.
     #[error(transparent)]
     Start(StartError),

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Node1, listed, pod, uid};
+use common::{Node1, listed, pod, sizes, uid};
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply, RpcCode, RpcError};
 use node_agent::{Answer, Effect, Event, PluginEvent, Request, Ticket};
 use pod_spec::{ContainerKey, ContainerName};
@@ -250,6 +250,22 @@ fn a_pod_is_listed_once() {
     assert_eq!(told(&effects), ["3: deferred", "late waits"]);
     assert_eq!(waiting(&node), ["late"]);
     assert!(node.owner.snapshot().refused.is_empty());
+}
+
+#[test]
+fn what_does_not_run_is_said_to_be_what_it_is() {
+    let mut node = restarted(60);
+    assert_eq!(told(&node.handle(admit(2, "late"))), ["2: deferred", "late waits"]);
+    let resize = |ticket, name| Event::Request(Ticket(ticket), Request::Resize(uid(name), sizes(2, 2)));
+    let waits = "pod default/late waits for a device plugin and does not run yet";
+    assert_eq!(told(&node.handle(resize(3, "late"))), [format!("3: failed: {waits}")]);
+    assert_eq!(told(&node.handle(started(4, "late", "c1"))), [format!("4: failed: {waits}")]);
+    let _ = node.handle(Event::Request(Ticket(5), Request::Admit(pod("wide", 500, 0))));
+    assert_eq!(
+        told(&node.handle(resize(6, "wide"))),
+        ["6: failed: pod default/wide was refused and does not run"]
+    );
+    assert_eq!(told(&node.handle(resize(7, "nobody"))), ["7: failed: pod default_nobody is not here"]);
 }
 
 #[test]

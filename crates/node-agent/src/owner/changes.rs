@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cpu_manager::{Change as CpuChange, ContainerId, Holdings as CpuHoldings};
 use device_manager::Inventory;
-use pod_spec::{ContainerKey, PodUid};
+use pod_spec::{ContainerKey, Pod, PodUid};
 use topology_admission::{Ledger, Sizes, SourcesReady};
 
 use super::Owner;
@@ -168,10 +168,27 @@ impl Owner {
         self.pods.values().map(AsRef::as_ref).find(|record| record.running.contains_key(id))
     }
 
+    /// The record of a pod that runs; else what it does instead.
+    pub(super) fn running(&self, uid: &PodUid) -> Result<&Record, RequestError> {
+        let shown = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
+        if let Some(record) = self.pods.get(uid) {
+            return Ok(record);
+        }
+        if let Some(deferred) = self.deferred_pods().find(|deferred| deferred.pod.uid == *uid) {
+            return Err(RequestError::Deferred(shown(&deferred.pod)));
+        }
+        if let Some(waiting) = self.undecided().find(|waiting| waiting.uid == *uid) {
+            return Err(RequestError::Waiting(shown(waiting)));
+        }
+        match self.refused.get(uid) {
+            Some(refused) => Err(RequestError::Refused(shown(&refused.pod))),
+            None => Err(RequestError::NoPod(uid.clone())),
+        }
+    }
+
     /// The record of the pod of a container that may start under this id.
     fn startable(&self, container: &ContainerKey, id: &ContainerId) -> Result<&Record, RequestError> {
-        let record =
-            self.pods.get(&container.pod).ok_or_else(|| RequestError::NoPod(container.pod.clone()))?;
+        let record = self.running(&container.pod)?;
         if record.pod.container(&container.container).is_none() {
             return Err(RequestError::NoContainer(container.clone()));
         }

@@ -13,7 +13,7 @@ use crate::effect::RequestError;
 impl Owner {
     /// The outcome of a resize, whose answer is that of any other change.
     pub(super) fn resized(&self, uid: &PodUid, sizes: &Sizes) -> Result<Outcome, RequestError> {
-        let record = self.pods.get(uid).ok_or_else(|| RequestError::NoPod(uid.clone()))?;
+        let record = self.running(uid)?;
         if record.source != Source::Request {
             let pod = format!("{}/{}", record.pod.namespace, record.pod.name);
             return Err(RequestError::ResizedElsewhere { pod, source_name: record.source.name() });
