@@ -15,6 +15,7 @@ use topology_model::NodeIds;
 
 use crate::claims::UndecidedClaims;
 use crate::container::ContainerReport;
+use crate::deferred::Deferred;
 use crate::facts::{Facts, NamedPod, full_name};
 use crate::json;
 use crate::resource::Resource;
@@ -49,6 +50,11 @@ pub enum MovesVerdict {
     Admitted {
         /// What its containers are given.
         containers: Vec<ContainerReport>,
+    },
+    /// It waits for device plugins, and nobody has to move: it is decided on when they are back.
+    Deferred {
+        /// What it waits for.
+        deferred: Deferred,
     },
     /// The node refuses it.
     Refused {
@@ -145,6 +151,12 @@ impl MovesReport {
         Self::of_admitted(facts.pod, containers(facts, facts.pod, placement))
     }
 
+    /// The pod waits for device plugins.
+    #[must_use]
+    pub fn deferred(pod: &Pod, deferred: Deferred) -> Self {
+        Self::new(pod, MovesVerdict::Deferred { deferred })
+    }
+
     /// The node refuses the pod, and `repack` is what could be moved; at most `most` pods were.
     #[must_use]
     pub fn refused(facts: &Facts<'_>, refused: &Refused, repack: &Repack, most: usize) -> Self {
@@ -177,8 +189,15 @@ impl MovesReport {
     pub const fn is_admitted(&self) -> bool {
         match &self.verdict {
             MovesVerdict::Admitted { .. } => true,
+            MovesVerdict::Deferred { .. } => false,
             MovesVerdict::Refused { plan, .. } => plan.is_some(),
         }
+    }
+
+    /// Whether the pod waits for device plugins.
+    #[must_use]
+    pub const fn is_deferred(&self) -> bool {
+        matches!(self.verdict, MovesVerdict::Deferred { .. })
     }
 
     /// Who is not moved and why, in one sentence; `None` if there is nobody.

@@ -81,10 +81,16 @@ impl RepackPlans<'_> {
         }
         if let Some(applied) = &self.applied {
             text.push('\n');
-            text.push_str(&applied.draw(page));
+            let waits = self.pods.iter().any(MovesReport::is_deferred);
+            text.push_str(&if waits { waiting(page) } else { applied.draw(page) });
         }
         text
     }
+}
+
+/// What was done of a pod that waits for device plugins.
+fn waiting(page: Page) -> String {
+    format!("{} the pod waits, and nobody has moved\n", page.yes())
 }
 
 impl AppliedMoves {
@@ -120,6 +126,7 @@ pub fn moves(report: &MovesReport, page: Page) -> String {
             let verdict = format!("{mark} {pod}   admitted{verdict} nobody has to move");
             page.wrapped(&verdict, 4) + &page.columns(rows, INDENT)
         }
+        MovesVerdict::Deferred { deferred } => page.wrapped(&format!("! {pod}   deferred: {deferred}"), 4),
         MovesVerdict::Refused { plan: Some(plan), search, attempts, .. } => {
             let pods = if plan.moved == 1 {
                 "1 pod restarts".to_owned()

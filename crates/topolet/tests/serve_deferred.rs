@@ -115,6 +115,114 @@ fn a_pod_waits_for_a_plugin_that_comes_late() {
     assert!(daemon.get("/metrics").body.contains("topolet_pods{phase=\"deferred\"} 0"));
 }
 
+/// The statuses under which a pod is listed.
+fn listed(daemon: &Daemon, name: &str) -> Vec<String> {
+    let pods: serde_json::Value = serde_json::from_str(&daemon.get("/v1/pods").body).unwrap();
+    let named = pods["pods"].as_array().unwrap().iter().filter(|pod| pod["name"] == name);
+    named.map(|pod| pod["status"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_pod_for_which_others_may_move_waits_like_any_other() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let daemon = restarted(&folder, &options(&own, 60));
+    let dry = daemon.ask("POST", "/v1/repack?dryRun=All", &asks_card("late"));
+    assert_eq!(dry.status, 202, "{}", dry.body);
+    assert_eq!(listed(&daemon, "late"), [""; 0], "nothing was done");
+    let reply = daemon.ask("POST", "/v1/repack", &asks_card("late"));
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    let document: serde_json::Value = serde_json::from_str(&reply.body).unwrap();
+    assert_eq!(document["pods"][0]["verdict"], "deferred");
+    assert_eq!(document["pods"][0]["deferred"]["resources"], serde_json::json!([CARD]));
+    assert_eq!(document["applied"]["moved"], serde_json::json!([]));
+    let described: serde_json::Value = serde_json::from_str(&daemon.get("/openapi.json").body).unwrap();
+    assert!(described["paths"]["/v1/repack"]["post"]["responses"]["202"].is_object(), "202 is not described");
+    assert_eq!(listed(&daemon, "late"), ["Deferred"]);
+    let again = daemon.ask("POST", "/v1/repack?output=table", &asks_card("late"));
+    assert_eq!(again.status, 202, "{}", again.body);
+    assert!(again.body.contains("the pod waits, and nobody has moved"), "{}", again.body);
+    let _plugin = plugin(folder.path());
+    until("the pod", || (listed(&daemon, "late") == ["Admitted"]).then_some(()));
+}
+
+#[test]
+fn what_is_refused_does_not_wait() {
+    for path in ["/v1/pods", "/v1/repack"] {
+        let (folder, own) = (Folder::new(), Folder::new());
+        let daemon = start(folder.path(), &options(&own, 60));
+        // A plugin that dies while it is asked.
+        let (asked, is_asked) = mpsc::channel();
+        let script = Script {
+            allocate: Box::new(move |_| {
+                let _ = asked.send(());
+                Box::pin(std::future::pending())
+            }),
+            ..Script::default()
+        };
+        let plugins = folder.path().join("device-plugins");
+        let dying = Plugin::listen(&plugins.join("card.sock"), script, vec![device("card-0", &[0])]);
+        register(&plugins.join("kubelet.sock"), request("card.sock", CARD)).unwrap();
+        let there = format!("topolet_free_devices{{numa_node=\"0\",resource=\"{CARD}\"}} 1");
+        until("the card", || daemon.get("/metrics").body.contains(&there).then_some(()));
+        let reply = thread::scope(|scope| {
+            let answer = scope.spawn(|| daemon.ask("POST", path, &asks_card("late")));
+            is_asked.recv().unwrap();
+            drop(dying);
+            answer.join().unwrap()
+        });
+        // Whether its end or the end of the call is noticed first, the answer says what has become of the pod.
+        let (now, later) =
+            if reply.status == 202 { ("Deferred", "Admitted") } else { ("Refused", "Refused") };
+        assert!([202, 409, 422].contains(&reply.status), "{path}: {}", reply.body);
+        assert_eq!(listed(&daemon, "late"), [now], "{path}: {}", reply.body);
+        let _plugin = plugin(folder.path());
+        until("what becomes of it", || (listed(&daemon, "late") == [later]).then_some(()));
+        let next = daemon.ask("POST", "/v1/pods", &asks_card("next"));
+        assert_eq!(next.status, 200, "{path}: {}", next.body);
+        assert_eq!(listed(&daemon, "late"), [later], "{path}: who waited has been decided on before");
+    }
+}
+
+#[test]
+fn no_more_pods_wait_than_may_run() {
+    let (folder, own) = (Folder::new(), Folder::new());
+    let options = options(&own, 60);
+    let config = own.path().join("kubelet.yaml");
+    fs::write(&config, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 4\n")
+        .unwrap();
+    let more = ["--topolet-config", options.to_str().unwrap()];
+    let daemon = Daemon::with_options(folder.path(), config.to_str().unwrap(), &more);
+    let first = plugin(folder.path());
+    let listed_now = format!("topolet_free_devices{{numa_node=\"1\",resource=\"{CARD}\"}} 1");
+    until("the cards", || daemon.get("/metrics").body.contains(&listed_now).then_some(()));
+    drop(first);
+    let gone = format!("topolet_free_devices{{numa_node=\"1\",resource=\"{CARD}\"}} 0");
+    until("its end", || daemon.get("/metrics").body.contains(&gone).then_some(()));
+    for at in 0..4 {
+        let reply = daemon.ask("POST", "/v1/pods", &asks_card(&format!("late{at}")));
+        assert_eq!(reply.status, 202, "{at}: {}", reply.body);
+    }
+    let says = "the pod cannot wait for the device plugin: 4 pods wait already, as many as maxPods allows";
+    for path in ["/v1/pods?dryRun=All", "/v1/repack?dryRun=All", "/v1/pods", "/v1/repack"] {
+        let reply = daemon.ask("POST", path, &asks_card("fifth"));
+        assert_eq!(reply.status, 422, "{path}: {}", reply.body);
+        assert!(reply.body.contains(says), "{path}: {}", reply.body);
+    }
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("plain", "cpu: 2, memory: 1Gi")).status, 200);
+    let resize =
+        "{\"spec\": {\"containers\": [{\"name\": \"app\", \"resources\": {\"limits\": {\"cpu\": \"3\"}}}]}}";
+    let resized = daemon.ask("PATCH", "/v1/pods/default/late0/resize", resize);
+    assert_eq!(resized.status, 409, "{}", resized.body);
+    assert_eq!(resized.message(), "pod default/late0 waits for a device plugin and does not run yet");
+
+    let _plugin = plugin(folder.path());
+    let waits = |name: &&str| listed(&daemon, name) == ["Deferred"];
+    let all = ["late0", "late1", "late2", "late3"];
+    until("the last of them", || (!all.iter().any(waits)).then_some(()));
+    let admitted = all.iter().filter(|name| listed(&daemon, name) == ["Admitted"]).count();
+    assert_eq!(admitted, 2, "as many as there are cards");
+}
+
 #[test]
 fn a_pod_waits_no_longer_than_it_should() {
     let (folder, own) = (Folder::new(), Folder::new());

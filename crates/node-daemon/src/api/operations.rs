@@ -197,7 +197,12 @@ pub(super) static OPERATIONS: [Operation; 19] = [
                     202,
                     "A pod waits for device plugins that are not back, or has claims that are not decided on; none is refused.",
                 ),
-                (422, "The node refuses a pod: its decision has `\"admitted\": false` and a `refusal`."),
+                (
+                    422,
+                    "The node refuses a pod: its decision has `\"admitted\": false` and a `refusal`. It refuses one that \
+                     would wait for a device plugin where as many pods as `maxPods` allows wait already, which the \
+                     message says.",
+                ),
                 (409, UNDECIDED),
                 (502, UNDECIDED),
                 (503, UNDECIDED),
@@ -242,8 +247,8 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         id: "resizePod",
         summary: "Resize a pod that runs",
         about: "The body is what `kubectl patch --subresource resize` sends: amounts of CPU and memory by container. All \
-                containers are resized or none. 409 with `Deferred` where it does not fit now, and with `Infeasible` where it \
-                never can.",
+                containers are resized or none. 409 with `Deferred` where it does not fit now, with `Infeasible` where it \
+                never can, and of a pod that waits for a device plugin or was refused, since it does not run.",
         sent: Sent::Resize,
         access: Access::Change,
         answer: Answer::Document(
@@ -317,7 +322,8 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         summary: "Admit a pod, and move others if it does not fit",
         about: "The body has one pod. If the node refuses it, the fewest moves of other pods are looked for after which it fits; \
                 they happen with its admission, all together. With `dryRun` nothing changes, and who may only look may ask. \
-                409 also where the node became another one again and again while the moves were looked for.",
+                409 also where the node became another one again and again while the moves were looked for: the pod is not \
+                admitted then, and does not wait.",
         query: repack::REPACK,
         sent: Sent::Manifests,
         access: Access::Change,
@@ -331,7 +337,16 @@ pub(super) static OPERATIONS: [Operation; 19] = [
             },
             &[
                 (200, "The pod is admitted, after the moves of `applied`; or runs already as it is."),
-                (422, "The node refuses the pod, and no moves were found after which it fits."),
+                (
+                    202,
+                    "The pod waits for device plugins that are not back, as after `POST /v1/pods`, and nobody has moved: its \
+                     verdict is `deferred`.",
+                ),
+                (
+                    422,
+                    "The node refuses the pod, and no moves were found after which it fits. So it does where as many pods as \
+                     `maxPods` allows wait for device plugins already, which its message says.",
+                ),
             ],
         ),
         fails: &[409, 502, 504, 507],

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use admission_report::{Facts, MovesReport, Report};
+use admission_report::{Deferred, Facts, MovesReport, Report};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -21,7 +21,7 @@ use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Changer, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::explain::Tried;
+use crate::explain::{Tried, Waiting};
 use crate::owner::Told;
 use node_output::http::{DONE, NOT_DECIDED, PARTIAL, SOME_REFUSED};
 
@@ -169,10 +169,11 @@ async fn carried_out(
                 return Ok((as_decided(&pod, &decided), nobody(false)));
             }
             Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
-                return Ok((report, nobody(true)));
+                return Ok((MovesReport::of_admitted(&pod, Vec::new()), nobody(true)));
             }
             Told::Answer(Answer::Deferred(deferral)) => {
-                return Err(Failure::new(StatusCode::CONFLICT, format!("pod {name}: {deferral}")));
+                let waits = Deferred::new(&deferral, node.snapshot().at);
+                return Ok((MovesReport::deferred(&pod, waits), nobody(false)));
             }
             // The node is another one by now: it may have fitted, and does not any more.
             Told::Answer(Answer::Failed(RequestError::StalePlan(_))) | Told::Decided(_) if plans < PLANS => {}
@@ -193,6 +194,11 @@ async fn carried_out(
 fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<Found, Failure> {
     let snapshot = node.snapshot();
     let name = format!("{}/{}", pod.namespace, pod.name);
+    // The owner has it wait, or decides on it if it need not any more.
+    let waits = |deferral| {
+        let report = MovesReport::deferred(&pod, Deferred::new(&deferral, snapshot.at));
+        Found { request: Some(Request::Admit(pod.clone())), pod: pod.clone(), report }
+    };
     match snapshot.answer_to(&pod) {
         None => {}
         Some(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
@@ -200,9 +206,7 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
             return Ok(Found { request: Some(Request::Admit(pod.clone())), pod, report });
         }
         Some(Answer::Failed(error)) => return Err(failed(&error)),
-        Some(Answer::Deferred(deferral)) => {
-            return Err(Failure::new(StatusCode::CONFLICT, format!("pod {name}: {deferral}")));
-        }
+        Some(Answer::Deferred(deferral)) => return Ok(waits(deferral)),
     }
     let (of, ledger) = (&node.shared.node.node, &snapshot.ledger);
     let Tried { attempt, trace, replies, .. } = Tried::new(&node.shared.node, Detail::Short, ledger, &pod);
@@ -212,15 +216,17 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
             (MovesReport::admitted(&facts, placement), Some(Request::Admit(pod.clone())))
         }
         Verdict::Refused(refused) => {
-            if let Some(deferral) = of.deferral(ledger, &pod, &replies, snapshot.at) {
-                return Err(Failure::new(StatusCode::CONFLICT, format!("pod {name}: {deferral}")));
-            }
+            let Waiting { now, pods } = Waiting::of(&snapshot);
+            let refused = match of.defer(ledger, &pod, &replies, refused.clone(), now, pods) {
+                Ok(deferral) => return Ok(waits(deferral)),
+                Err(refused) => refused,
+            };
             let kept = quarantined(&snapshot);
             let stop = || if client.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
             let limits = Limits::from(Tries(bounds.attempts)).keeping(&kept).until(&stop);
             let repack =
-                of.admission(ledger, &pod).with(&replies).repack(refused, &trace, limits, bounds.moves);
-            let report = MovesReport::refused(&facts, refused, &repack, bounds.moves);
+                of.admission(ledger, &pod).with(&replies).repack(&refused, &trace, limits, bounds.moves);
+            let report = MovesReport::refused(&facts, &refused, &repack, bounds.moves);
             let plan = repack.plan.map(Arc::new);
             (report, plan.map(|plan| Request::Repack { pod: pod.clone(), plan }))
         }
@@ -256,14 +262,17 @@ fn told(PodMove { pod, manner }: &PodMove) -> MovedPod {
     }
 }
 
-/// The plan with what was done; 422 where the pod is refused.
+/// The plan with what was done; 422 where the pod is refused, 202 where it waits for device plugins.
 fn answer(node: &Node, done: Done, shape: Shape) -> Answered {
     let Done { report, applied, warnings, wholeness } = done;
     let (is_admitted, is_decided_for) = (report.is_admitted(), report.is_decided_for());
+    let is_deferred = report.is_deferred();
     let plans = RepackPlans { node: node.line(), notes: warnings, pods: vec![report], applied };
     let draw = |plans: &RepackPlans<'_>, page| node.line().headline(page) + &plans.draw(page);
     let mut response = shape.document("RepackPlans", plans, draw)?;
-    if !is_admitted {
+    if is_deferred {
+        *response.status_mut() = StatusCode::ACCEPTED;
+    } else if !is_admitted {
         *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
     }
     let outcome = match wholeness {

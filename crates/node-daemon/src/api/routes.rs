@@ -271,6 +271,8 @@ fn stopped() -> Failure {
 
 pub(super) fn failed(error: &RequestError) -> Failure {
     let status = match error {
+        // 409 would say that the pod is not here, and it may be admitted by what asked for it before.
+        RequestError::Waiting(_) => return Failure::busy(error.to_string()),
         RequestError::NoPod(_) | RequestError::NoContainer(_) | RequestError::NoContainerId(_) => {
             StatusCode::NOT_FOUND
         }
