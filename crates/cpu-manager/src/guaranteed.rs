@@ -20,6 +20,8 @@ pub enum NotPinned {
     PodLevel,
     /// It asks for no CPU.
     NoCpuRequest,
+    /// It asks for more CPUs than the 64 bits have room for in which a kubelet counts them.
+    TooManyCpus,
 }
 
 impl fmt::Display for NotPinned {
@@ -29,6 +31,7 @@ impl fmt::Display for NotPinned {
             Self::FractionalCpu => "it asks for part of a CPU",
             Self::PodLevel => "the pod's resources are at pod level",
             Self::NoCpuRequest => "it asks for no CPU",
+            Self::TooManyCpus => "it asks for more CPUs than 64 bits can count",
         })
     }
 }
@@ -153,9 +156,15 @@ fn sum(pod: &Pod, cpus: impl Fn(&Container) -> Result<usize, NotPinned>) -> Resu
 
 /// The CPUs of a request, if it is for whole ones after the kubelet's rounding (`1999500u` is 2).
 pub(crate) fn whole_cpus(requests: &ResourceList) -> Result<usize, NotPinned> {
-    let (cpus, milli) = requests.get("cpu").map_or((0, 0), |cpu: &Quantity| (cpu.value(), cpu.milli_value()));
+    let asked = requests.get("cpu");
+    let (cpus, milli) = asked.map_or((0, 0), |cpu: &Quantity| (cpu.value(), cpu.milli_value()));
     if cpus.wrapping_mul(1000) != milli {
         return Err(NotPinned::FractionalCpu);
     }
-    usize::try_from(cpus).ok().filter(|cpus| *cpus > 0).ok_or(NotPinned::NoCpuRequest)
+    // What does not fit in 64 bits wraps, as in the kubelet: 2^63 is below zero.
+    let why = match asked {
+        Some(asked) if *asked > Quantity::default() => NotPinned::TooManyCpus,
+        _ => NotPinned::NoCpuRequest,
+    };
+    usize::try_from(cpus).ok().filter(|cpus| *cpus > 0).ok_or(why)
 }

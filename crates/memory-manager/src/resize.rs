@@ -39,7 +39,9 @@ pub enum ResizeError {
     #[error("the container has memory booked, and asks for other resources than before")]
     OtherResources,
     /// An amount is no 64-bit integer in the form in which it is written.
-    #[error("[memorymanager] failed to represent quantity as int64")]
+    #[error(
+        "[memorymanager] failed to represent quantity as int64: the amount is not a whole number of bytes below 2^63"
+    )]
     NotInt64,
     /// Its pod was booked as a whole.
     #[error("the pod's memory was booked for the pod as a whole, which cannot be resized")]

@@ -6,6 +6,7 @@ mod openapi;
 mod routes;
 mod query;
 mod segments;
+mod json;
 mod reply;
 mod resize;
 mod decide;

@@ -119,6 +119,31 @@ fn what_cannot_be_is_one_error() {
             400,
             "body: spec.initContainers[0].name: container app is there twice",
         ),
+        ("[]".to_owned(), 400, "body: expected an object, found an array at line 1 column 2"),
+        ("{\"spec\": [[]]}".to_owned(), 400, "body: expected an object, found an array at line 1 column 10"),
+        (
+            "{\"spec\": {\"containers\": [[\"app\", {}]]}}".to_owned(),
+            400,
+            "body: expected an object, found an array at line 1 column 26",
+        ),
+        (
+            "{\"spec\": {\"containers\": [{\"name\": \"app\", \"resources\": {\"limits\": {\"cpu\": \"7\", \"cpu\": \"3\"}}}]}}"
+                .to_owned(),
+            400,
+            "body: duplicate key `cpu` at line 1 column 83",
+        ),
+        ("{\"spec\": {}, \"spec\": {}}".to_owned(), 400, "body: duplicate field `spec` at line 1 column 19"),
+        (
+            body(&[("cpu", "9223372036854775808")]),
+            409,
+            "Infeasible: the container has exclusive CPUs, which it would lose: it asks for more CPUs than 64 bits can count",
+        ),
+        (
+            body(&[("memory", "1.7Gi")]),
+            409,
+            "Infeasible: [memorymanager] failed to represent quantity as int64: the amount is not a whole number of bytes \
+             below 2^63",
+        ),
         (body(&[("cpu", "0")]), 400, "cpu of container \"app\" is 0, and must be above 0"),
     ] {
         let reply = daemon.ask("PATCH", path, &sent);
@@ -126,6 +151,21 @@ fn what_cannot_be_is_one_error() {
     }
     let reply = daemon.ask("PATCH", "/v1/pods/default/b/resize", &body(&[("cpu", "3")]));
     assert_eq!((reply.status, reply.message().as_str()), (404, "pod default/b is not here"));
+    // Whole bytes, as an API server hands them on.
+    let half = daemon.ask("PATCH", path, &body(&[("memory", "1.5Gi")]));
+    assert_eq!(half.status, 200, "{}", half.body);
+    for (verb, sent) in [("started", "[\"c1\"]"), ("exited", "[\"c1\", 0]")] {
+        let reply = daemon.ask("POST", &format!("/v1/pods/default/a/containers/app/{verb}"), sent);
+        let expected = (400, "body: expected an object, found an array at line 1 column 1");
+        assert_eq!((reply.status, reply.message().as_str()), expected, "{verb}");
+    }
+    for path in ["/v1/pods", "/v1/explain", "/v1/repack"] {
+        let twice = pod("b", "cpu: 2, cpu: 3, memory: 1Gi");
+        for sent in ["[]", "{\"kind\": \"Pod\", \"kind\": \"Pod\"}", &twice] {
+            let reply = daemon.ask("POST", path, sent);
+            assert_eq!(reply.status, 400, "{path} of {sent}: {}", reply.body);
+        }
+    }
     let large = daemon.ask("PATCH", path, &body(&[("cpu", "10000")]));
     assert!(
         large.message().starts_with("Infeasible: Node didn't have enough capacity: cpu"),

@@ -97,6 +97,9 @@ fn unpinned_containers_are_told_why() {
         pod.status_qos = Some(pod_spec::QosClass::Guaranteed);
         pod
     };
+    // As many CPUs as a kubelet counts below zero, and as zero.
+    let too_many =
+        ["9223372036854775808", "18446744073709551616"].map(|cpus| pod("p", &[("app", Role::App, cpus)]));
     let pod_level = {
         let mut pod = pod("p", &[("own", Role::App, "2"), ("shares", Role::App, "2")]);
         let whole = container("", Role::App, "6");
@@ -107,6 +110,8 @@ fn unpinned_containers_are_told_why() {
     for (pod, level, expected) in [
         (&burstable, PodLevel::NotPinned, &[NotPinned::NotGuaranteed][..]),
         (&no_request, PodLevel::NotPinned, &[NotPinned::NoCpuRequest]),
+        (&too_many[0], PodLevel::NotPinned, &[NotPinned::TooManyCpus]),
+        (&too_many[1], PodLevel::NotPinned, &[NotPinned::TooManyCpus]),
         (&pod_level, PodLevel::NotPinned, &[NotPinned::PodLevel; 2]),
         (&pod_level, PodLevel::Ignored, &[NotPinned::NotGuaranteed; 2]),
     ] {

@@ -14,6 +14,7 @@ use pod_spec::{ContainerKey, ContainerName, PodUid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::json::parsed;
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed, find};
 use super::segments::Segments;
@@ -96,10 +97,6 @@ impl Done {
         let of = self.container.as_ref().map_or("", |of| of.container.as_str());
         format!("container {of} of pod {} {verb}\n", self.pod)
     }
-}
-
-pub(super) fn parsed<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, Failure> {
-    serde_json::from_slice(body).map_err(|error| Failure::wrong(format!("body: {error}")))
 }
 
 /// The longest id of a container.

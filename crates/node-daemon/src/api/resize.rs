@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use topology_admission::{Size, Sizes, When};
 
 use super::super::owner::Told;
-use super::containers::parsed;
+use super::json::{object, objects, parsed, unique};
 use super::reply::{Failure, Shape};
 use super::routes::{Answered, Node, body, failed, find, no_pod};
 use super::segments::Segments;
@@ -37,6 +37,7 @@ pub(super) struct Resized<'a> {
 #[schemars(rename = "PodResize")]
 #[serde(deny_unknown_fields)]
 pub(super) struct ResizeBody {
+    #[serde(deserialize_with = "object")]
     spec: SpecBody,
 }
 
@@ -45,10 +46,10 @@ pub(super) struct ResizeBody {
 #[schemars(rename = "PodResizeSpec")]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct SpecBody {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     containers: Vec<ContainerBody>,
     /// Sidecars.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "objects")]
     init_containers: Vec<ContainerBody>,
 }
 
@@ -59,6 +60,7 @@ struct SpecBody {
 struct ContainerBody {
     /// Its name.
     name: String,
+    #[serde(deserialize_with = "object")]
     resources: ResourcesBody,
 }
 
@@ -67,9 +69,9 @@ struct ContainerBody {
 #[schemars(rename = "ContainerResizeResources")]
 #[serde(deny_unknown_fields)]
 struct ResourcesBody {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique")]
     requests: BTreeMap<String, AmountBody>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique")]
     limits: BTreeMap<String, AmountBody>,
 }
 
@@ -125,6 +127,8 @@ fn amounts(of: &BTreeMap<String, AmountBody>, field: &str) -> Result<ResourceLis
         let amount: Quantity = text.parse().map_err(|error| {
             Failure::wrong(format!("body: {field}.{name}: {text:?} is no quantity such as 4 or 8Gi: {error}"))
         })?;
+        // As an API server hands it on: 1.5Gi is no whole number of bytes for the kubelet's managers, 1536Mi is.
+        let amount = amount.canonical().to_string().parse().unwrap_or(amount);
         Ok((ResourceName::new(name), amount))
     };
     of.iter().map(amount).collect()
