@@ -1,5 +1,5 @@
 //! Folders and sockets that have to be at their paths while the daemon runs, and what `/readyz` says of those that are
-//! not.
+//! not, and of a file of quarantined pods that cannot be read.
 //!
 //! A thread makes removed folders again. A listener makes its removed or replaced socket again
 //! ([`KeptListener`](kept_socket::KeptListener)), and reports here whether it is at its path.
@@ -38,6 +38,8 @@ struct Parts {
     folders: Option<String>,
     /// Why this process does not serve each socket.
     sockets: BTreeMap<PathBuf, String>,
+    /// Why it is not known which pods are quarantined.
+    quarantine: Option<String>,
 }
 
 impl Missing {
@@ -55,7 +57,12 @@ impl Missing {
         self.parts().sockets.insert(path.to_path_buf(), why.to_owned());
     }
 
-    /// Why the daemon is not ready; `None`: all folders and sockets are there.
+    /// It is not known which pods are quarantined, for the reason `why`; `None`: it is.
+    pub(super) fn quarantine_is_unknown(&self, why: Option<String>) {
+        self.parts().quarantine = why;
+    }
+
+    /// Why the daemon is not ready; `None`: all folders and sockets are there, and the quarantined pods are known.
     pub(super) fn why_not_ready(&self) -> Option<String> {
         let parts = self.parts();
         let sockets = parts.sockets.iter().map(|(path, why)| {
@@ -65,7 +72,8 @@ impl Missing {
                  and the daemon makes the socket again"
             )
         });
-        let all: Vec<String> = parts.folders.clone().into_iter().chain(sockets).collect();
+        let all = parts.folders.clone().into_iter().chain(sockets).chain(parts.quarantine.clone());
+        let all: Vec<String> = all.collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }
@@ -93,6 +101,7 @@ struct Keeping {
 
 impl Keeping {
     fn look(&mut self) {
+        self.look_at_quarantine();
         // A folder that is made now may get the identity of the removed one, where files have no time of creation.
         for (folder, known) in &mut self.folders {
             *known = known.filter(|known| identity(&self.root.join(*folder)) == Some(*known));
@@ -132,11 +141,24 @@ impl Keeping {
         }
     }
 
+    /// A file of quarantined pods that could not be read may be gone or mended.
+    fn look_at_quarantine(&self) {
+        let missing = &self.shared.missing;
+        if missing.parts().quarantine.is_some() {
+            missing.quarantine_is_unknown(quarantine_unknown(&self.root));
+        }
+    }
+
     /// Until the files of pods are written again.
     fn mark(&mut self) -> io::Result<()> {
         self.rewriting = Arc::default();
         root::begin_rewriting(&self.root)
     }
+}
+
+/// Why the file of quarantined pods in a folder does not name them; `None`: it does, or there is none.
+pub(super) fn quarantine_unknown(root: &Path) -> Option<String> {
+    node_input::quarantine_in(root).err().map(|error| format!("{error:#}"))
 }
 
 /// A rewriting of the pods' files.

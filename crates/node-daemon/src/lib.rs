@@ -187,6 +187,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
     let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
+    missing.quarantine_is_unknown(kept::quarantine_unknown(&setup.root));
     let (agent, effects) = Agent::new(owner, store, &now);
     let shared = shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?;
     let shared = Arc::new(Shared { cgroups: cgroups.clone(), ..shared });

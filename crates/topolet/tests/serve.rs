@@ -138,6 +138,24 @@ fn who_was_quarantined_by_a_repair_and_holds_nothing_is_forgotten() {
 }
 
 #[test]
+fn a_file_that_does_not_name_the_quarantined_pods_keeps_the_node_from_being_ready() {
+    let root = Folder::new();
+    let mark = root.path().join("topolet-quarantine.json");
+    fs::write(&mark, "{\"pods\": ").unwrap();
+    let daemon = Daemon::spawn(daemon::MACHINE, root.path(), "pinned", &[]);
+    until("its socket", || daemon.socket.exists().then_some(()));
+    let ready = daemon.get("/readyz");
+    assert_eq!(ready.status, 503, "{}", ready.body);
+    let says = "topolet-quarantine.json does not say which pods are quarantined";
+    assert!(ready.message().contains(says), "{}", ready.body);
+    let status = daemon.get("/v1/status");
+    assert!(status.body.contains(says), "{}", status.body);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200, "it decides");
+    fs::remove_file(&mark).unwrap();
+    until("it is ready", || (daemon.get("/readyz").status == 200).then_some(()));
+}
+
+#[test]
 fn a_bad_manifest_is_told_once_and_harms_no_other() {
     let (root, manifests) = (Folder::new(), Folder::new());
     let file = |name: &str| manifests.path().join(name);
