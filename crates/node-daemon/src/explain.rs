@@ -73,7 +73,7 @@ pub(super) fn one(
     if let (Verdict::Refused(refused), Some(Waiting { now, pods })) = (&verdict, *waiting) {
         match node.node.defer(before, pod, &replies, refused.clone(), now, pods) {
             Ok(deferral) => deferred = Some(Deferred::new(&deferral, now)),
-            Err(refused) => verdict = Verdict::Refused(refused),
+            Err(refused) => verdict = Verdict::Refused(*refused),
         }
     }
     let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, before, pod, &attempt, &trace) };

@@ -5,6 +5,7 @@
 //! than the option says, and is then decided on as a kubelet does. No more pods wait than the node runs: one more is refused as by a
 //! kubelet, and its message says why it does not wait.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -88,16 +89,16 @@ impl Node {
         refused: Refused,
         now: Moment,
         waiting: usize,
-    ) -> Result<Deferral, Refused> {
+    ) -> Result<Deferral, Box<Refused>> {
         match self.deferral(ledger, pod, replies, now) {
-            None => Err(refused),
+            None => Err(Box::new(refused)),
             Some(deferral) if waiting < self.most_deferred() => Ok(deferral),
             Some(_) => {
                 let message = format!(
                     "{}; the pod cannot wait for the device plugin: {waiting} pods wait already, as many as maxPods allows",
                     refused.message
                 );
-                Err(Refused { message, ..refused })
+                Err(Box::new(Refused { message, ..refused }))
             }
         }
     }

@@ -66,7 +66,7 @@ impl Owner {
                     self.defer(deferral);
                     return Some(Next::Left);
                 }
-                Err(refused) => verdict = Verdict::Refused(refused),
+                Err(refused) => verdict = Verdict::Refused(*refused),
             }
         }
         let mut counted = attempt.counted.clone();

@@ -219,7 +219,7 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
             let Waiting { now, pods } = Waiting::of(&snapshot);
             let refused = match of.defer(ledger, &pod, &replies, refused.clone(), now, pods) {
                 Ok(deferral) => return Ok(waits(deferral)),
-                Err(refused) => refused,
+                Err(refused) => *refused,
             };
             let kept = quarantined(&snapshot);
             let stop = || if client.is_gone() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
