@@ -3,19 +3,18 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Extension, Router};
-use bounded_http::{Busy, Listeners, Open, OptionNames, Peer, Service, UnixSocket, serve};
+use bounded_http::{Listeners, Open, OptionNames, Peer, Refused, Service, UnixSocket, serve};
 
 async fn time(Extension(peer): Extension<Peer>) -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     format!("{seconds} for {peer:?}\n")
 }
 
-fn busy(Busy(text): Busy) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+fn refused(why: Refused) -> Response {
+    (why.status(), why.to_string()).into_response()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,7 +25,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listeners = Listeners::open(socket, None, |fate| eprintln!("the socket: {fate:?}"))?;
-        serve(listeners, Service { router, always: &["/healthz"], busy }, 256).await;
+        let service = Service { router, always: &["/healthz"], largest: |_| 0, refused };
+        serve(listeners, service, 256).await;
         Ok(())
     })
 }

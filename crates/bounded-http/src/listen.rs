@@ -1,35 +1,25 @@
-//! Connections: every one is accepted at once and has a place ([`crate::places`]), with a bounded patience.
+//! Where connections come in: every one is accepted at once and has a place ([`crate::places`]), with a bounded patience.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use axum::http::Request;
-use axum::response::Response;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use kept_socket::{KeptListener, SocketChange};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixStream};
-use tokio::sync::oneshot;
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-use crate::Busy;
+use crate::connection::{Service, connection};
 use crate::peer::{Peer, Token};
-use crate::seats::{Seated, Seats};
+use crate::places::Reach;
+#[cfg(feature = "tls")]
+use crate::places::Who;
+use crate::seats::Seats;
 use crate::socket::{self, SocketError, UnixSocket};
+#[cfg(feature = "tls")]
+use crate::tls::{Tls, TlsError, TlsFiles, TlsNews};
 
-/// How long the head of a request may take, and how long a connection may be silent.
-pub const HEAD: Duration = Duration::from_secs(10);
-/// The largest head of a request, in bytes.
-const LARGEST_HEAD: usize = 16 * 1024;
 /// A pause after a failed accept, which is for want of something.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How often connections are looked for whose clients do nothing.
@@ -37,17 +27,6 @@ const SWEEP: Duration = Duration::from_secs(1);
 
 /// Who is at the other end, by the kernel's word.
 type Credentials = Box<dyn Fn(&UnixStream) -> io::Result<u32>>;
-
-/// What is served.
-#[derive(Clone, Debug)]
-pub struct Service {
-    /// The routes. Each request has a [`Peer`] among its extensions.
-    pub router: Router,
-    /// Paths that are answered in any case: they cost nothing, and whoever asks would take silence for death.
-    pub always: &'static [&'static str],
-    /// The answer to a request that is beyond its user's share.
-    pub busy: fn(Busy) -> Response,
-}
 
 /// Why a server does not listen.
 #[derive(Debug, Error)]
@@ -68,6 +47,10 @@ pub enum ListenError {
     /// The unix socket cannot be made.
     #[error(transparent)]
     Socket(#[from] SocketError),
+    /// A file of TLS cannot be used.
+    #[cfg(feature = "tls")]
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 /// Where requests come in.
@@ -146,19 +129,20 @@ pub async fn serve(listeners: Listeners, service: Service, connections: usize) {
     let _: ((), (), ()) = tokio::join!(on_unix, on_tcp, seats.keep_sweeping());
 }
 
-/// Loopback TCP alone, without a unix socket: for a program that one person starts and stops.
+/// Loopback TCP alone, without a unix socket: for a program that one person starts and stops, or whose clients cannot use
+/// a socket.
 #[derive(Debug)]
 pub struct LoopbackListener {
     listener: TcpListener,
-    token: Token,
+    token: Option<Token>,
 }
 
 impl LoopbackListener {
-    /// Listens at the address. To be called inside a tokio runtime.
+    /// Listens at the address. Without a token nobody may change anything. To be called inside a tokio runtime.
     ///
     /// # Errors
     /// It is not a loopback address, or it cannot be had.
-    pub fn open(address: SocketAddr, token: Token) -> Result<Self, ListenError> {
+    pub fn open(address: SocketAddr, token: Option<Token>) -> Result<Self, ListenError> {
         check_loopback(address)?;
         Ok(Self { listener: bind(address)?, token })
     }
@@ -173,8 +157,8 @@ impl LoopbackListener {
 /// Serves until the future that this is raced with is done.
 pub async fn serve_on_loopback(listener: LoopbackListener, service: Service, connections: usize) {
     let LoopbackListener { listener, token } = listener;
-    let seats = Seats::new(connections);
-    let peer = Peer::Tcp { token: Some(token) };
+    let seats = Seats::within(Reach::Tcp, connections);
+    let peer = Peer::Tcp { token };
     let _: ((), ()) = tokio::join!(accept_tcp(&listener, &seats, &peer, &service), seats.keep_sweeping());
 }
 
@@ -201,9 +185,75 @@ impl OpenListener {
 
 /// Serves until the future that this is raced with is done. Connections from other hosts are those of one user.
 pub async fn serve_openly(listener: OpenListener, service: Service, connections: usize) {
-    let seats = Seats::new(connections);
-    let peer = Peer::Tcp { token: None };
-    let _: ((), ()) = tokio::join!(accept_tcp(&listener.0, &seats, &peer, &service), seats.keep_sweeping());
+    let seats = Seats::within(Reach::Tcp, connections);
+    let _: ((), ()) =
+        tokio::join!(accept_tcp(&listener.0, &seats, &Peer::Open, &service), seats.keep_sweeping());
+}
+
+/// TCP with TLS at any address: who shows a client certificate that is accepted is known, and anybody else is not.
+#[cfg(feature = "tls")]
+#[derive(Debug)]
+pub struct TlsListener {
+    listener: TcpListener,
+    tls: Tls,
+}
+
+#[cfg(feature = "tls")]
+impl TlsListener {
+    /// Listens at the address with these files. A client certificate is accepted if its common name, or one of its DNS names or
+    /// URIs, is among `names`; any is if there are none. To be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// The address cannot be had, or a file cannot be used.
+    pub fn open(address: SocketAddr, files: TlsFiles, names: Vec<String>) -> Result<Self, ListenError> {
+        let tls = Tls::read(files, names)?;
+        Ok(Self { listener: bind(address)?, tls })
+    }
+
+    /// Its address, with the port that was chosen if 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+}
+
+/// Serves until the future that this is raced with is done. The files are read again when they change; connections whose
+/// client certificates were checked by another authority end after the request that is in progress. `tell` hears what
+/// becomes of that and of certificates; it may not wait.
+#[cfg(feature = "tls")]
+pub async fn serve_with_tls(
+    listener: TlsListener,
+    service: Service,
+    connections: usize,
+    tell: impl Fn(TlsNews) + Send + Sync + 'static,
+) {
+    let TlsListener { listener, tls } = listener;
+    let (seats, tell) = (Seats::within(Reach::Tls, connections), std::sync::Arc::new(tell));
+    let accepting = async {
+        loop {
+            let Some(stream) = accepted(&listener).await else { continue };
+            let ((seated, lost), service) = (seats.sit(Who::Tcp), service.clone());
+            let (handshake, tell) = (tls.handshake(stream), tell.clone());
+            tokio::spawn(async move {
+                let served = async {
+                    match handshake.await {
+                        Ok((stream, peer, outdated)) => {
+                            seated.recognise(peer.connects_as());
+                            connection(stream, peer, seated, service, outdated).await;
+                        }
+                        Err(why) => tell(TlsNews::NoHandshake(why)),
+                    }
+                };
+                tokio::select! {
+                    () = served => {}
+                    _ = lost => tracing::debug!("connection is closed for another"),
+                }
+            });
+            tokio::task::yield_now().await;
+        }
+    };
+    let reading = tls.keep_reading(|news| tell(news));
+    let _: ((), (), ()) = tokio::join!(accepting, reading, seats.keep_sweeping());
 }
 
 fn check_loopback(address: SocketAddr) -> Result<(), ListenError> {
@@ -221,18 +271,26 @@ fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 /// Accepts connections for ever.
 async fn accept_tcp(listener: &TcpListener, seats: &Seats, peer: &Peer, service: &Service) {
     loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Otherwise the end of an answer waits for an acknowledgement, which clients may delay by 40 ms.
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "failed to have a connection send at once");
-                }
-                seats.start(stream, peer.clone(), service).await;
+        if let Some(stream) = accepted(listener).await {
+            seats.start(stream, peer.clone(), service).await;
+        }
+    }
+}
+
+/// The next connection; `None`: it could not be accepted, and a pause has been made.
+async fn accepted(listener: &TcpListener) -> Option<TcpStream> {
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            // Otherwise the end of an answer waits for an acknowledgement, which clients may delay by 40 ms.
+            if let Err(error) = stream.set_nodelay(true) {
+                tracing::debug!(%error, "failed to have a connection send at once");
             }
-            Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection");
-                tokio::time::sleep(PAUSE).await;
-            }
+            Some(stream)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "failed to accept a connection");
+            tokio::time::sleep(PAUSE).await;
+            None
         }
     }
 }
@@ -254,56 +312,14 @@ impl Seats {
         service: &Service,
     ) {
         let (seated, lost) = self.sit(peer.connects_as());
-        tokio::spawn(connection(stream, peer, (seated, lost), service.clone()));
+        let service = service.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = connection(stream, peer, seated, service, std::future::pending()) => {}
+                _ = lost => tracing::debug!("connection is closed for another"),
+            }
+        });
         // Its request may be there already. It is read before many others are accepted, for which it would be closed.
         tokio::task::yield_now().await;
-    }
-}
-
-async fn connection(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
-    peer: Peer,
-    (seated, lost): (Seated, oneshot::Receiver<()>),
-    service: Service,
-) {
-    let Service { router, always, busy } = service;
-    let router = TowerToHyperService::new(router);
-    let service = service_fn(move |request: Request<Incoming>| {
-        let (seated, peer, router) = (seated.clone(), peer.clone(), router.clone());
-        async move {
-            let needs_share = !always.contains(&request.uri().path());
-            let turn = if needs_share {
-                let who = peer.who(request.headers());
-                let Ok(turn) = seated.begin(who) else {
-                    let text = format!("{who} has as many requests in progress as it may have: try again");
-                    return Ok::<_, Infallible>(busy(Busy(text)));
-                };
-                Some(turn)
-            } else {
-                seated.stir();
-                None
-            };
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(peer);
-            let Ok(response) = router.call(request).await;
-            // The answer keeps its turn until it is read.
-            Ok(match turn {
-                Some(turn) => turn.answered(response),
-                None => response,
-            })
-        }
-    });
-    let served = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(LARGEST_HEAD.max(8192))
-        .serve_connection(TokioIo::new(stream), service);
-    tokio::select! {
-        served = served => {
-            if let Err(error) = served {
-                tracing::debug!(%error, "connection ended early");
-            }
-        }
-        _ = lost => tracing::debug!("connection is closed for another"),
     }
 }

@@ -1,7 +1,9 @@
 //! Who may change something: on the unix socket whoever runs as root or as this program, by the kernel's word; on TCP
-//! whoever has the token.
+//! whoever has the token, or shows a client certificate that is accepted.
 
 use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use nix::unistd::geteuid;
@@ -27,6 +29,26 @@ pub enum Peer {
         /// The token of the server.
         token: Option<Token>,
     },
+    /// TCP at an address that other hosts may reach, for answers that everybody may read.
+    Open,
+    /// TCP with TLS.
+    Tls {
+        /// The names that the server's certificate has: what `Host` may name beside this host and addresses.
+        hosts: Arc<[String]>,
+        /// What the client has shown.
+        client: Certified,
+    },
+}
+
+/// What the client of a connection with TLS has shown. The authority of its certificate has been checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Certified {
+    /// No certificate.
+    No,
+    /// One that has this name and is accepted.
+    Accepted(Arc<str>),
+    /// One of the right authority that has none of the accepted names, but this.
+    OtherName(Arc<str>),
 }
 
 /// Why a request may not change anything.
@@ -38,6 +60,10 @@ pub enum Forbidden {
     NoToken,
     /// It came over TCP without the token of the server.
     WrongToken,
+    /// It came over TLS without a client certificate.
+    NoCertificate,
+    /// It came over TLS with a client certificate of a name that is not accepted.
+    OtherName,
 }
 
 /// A token has fewer than 16 characters.
@@ -78,7 +104,8 @@ impl Peer {
         match self {
             Self::Unix { user } if *user == ROOT || *user == geteuid().as_raw() => Who::Owner(*user),
             Self::Unix { user } => Who::User(*user),
-            Self::Tcp { .. } => Who::Tcp,
+            Self::Tls { client: Certified::Accepted(_), .. } => Who::Certified,
+            Self::Tcp { .. } | Self::Open | Self::Tls { .. } => Who::Tcp,
         }
     }
 
@@ -110,13 +137,17 @@ impl Peer {
         match self {
             _ if who.may_change() => Ok(who),
             Self::Unix { .. } => Err(Forbidden::OtherUser),
-            Self::Tcp { token: None } => Err(Forbidden::NoToken),
+            Self::Tcp { token: None } | Self::Open => Err(Forbidden::NoToken),
             Self::Tcp { token: Some(_) } => Err(Forbidden::WrongToken),
+            Self::Tls { client: Certified::OtherName(_), .. } => Err(Forbidden::OtherName),
+            Self::Tls { .. } => Err(Forbidden::NoCertificate),
         }
     }
 
-    /// Whether the request is meant for this host, and comes from no page in a browser on it. A page can ask under
-    /// another name, which its `Host` shows, or ask here what it may not read, which its `Origin` shows.
+    /// Whether the request is meant for this host, and comes from no page in a browser. A page can ask under
+    /// another name, which its `Host` shows, or ask here what it may not read, which its `Origin` shows. Where everybody may
+    /// read everything, any name is right. With TLS an address is, which a page cannot have as its name, and so is a name of
+    /// the certificate.
     ///
     /// # Errors
     /// The status and what is wrong.
@@ -130,15 +161,19 @@ impl Peer {
             return Ok(());
         }
         let host = host.and_then(|value| value.to_str().ok()).unwrap_or("");
-        let is_elsewhere = uri.authority().is_some_and(|authority| !is_this_host(authority.as_str()));
-        if is_elsewhere || !is_this_host(host) {
-            return Err((
-                StatusCode::FORBIDDEN,
-                "the Host header does not name this host: use localhost, 127.0.0.1 or [::1]",
-            ));
+        let is_elsewhere = uri.authority().is_some_and(|authority| !self.answers_as(authority.as_str()));
+        if is_elsewhere || !self.answers_as(host) {
+            let why = match self {
+                Self::Tls { .. } => {
+                    "the Host header names neither this host, nor an address, nor a name of the certificate"
+                }
+                _ => "the Host header does not name this host: use localhost, 127.0.0.1 or [::1]",
+            };
+            return Err((StatusCode::FORBIDDEN, why));
         }
+        let scheme: &[u8] = if matches!(self, Self::Tls { .. }) { b"https://" } else { b"http://" };
         let is_ours = |origin: &HeaderValue| {
-            origin.as_bytes().strip_prefix(b"http://").is_some_and(|origin| origin == host.as_bytes())
+            origin.as_bytes().strip_prefix(scheme).is_some_and(|origin| origin == host.as_bytes())
         };
         if headers.get_all(header::ORIGIN).iter().all(is_ours) {
             return Ok(());
@@ -150,12 +185,33 @@ impl Peer {
     }
 }
 
-/// Whether a `Host` is one of this host's names.
-fn is_this_host(host: &str) -> bool {
-    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-    });
-    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+impl Peer {
+    /// Whether a `Host` is a name of this server.
+    fn answers_as(&self, host: &str) -> bool {
+        let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+            if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+        });
+        let is_this_host = matches!(name, "localhost" | "127.0.0.1" | "[::1]");
+        match self {
+            Self::Unix { .. } | Self::Open => true,
+            Self::Tcp { .. } => is_this_host,
+            Self::Tls { hosts, .. } => {
+                let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+                let is_address = address.parse::<IpAddr>().is_ok();
+                is_this_host || is_address || hosts.iter().any(|host| names(host, name))
+            }
+        }
+    }
+}
+
+/// Whether a name of a certificate, which may begin with `*.`, names a host.
+fn names(of_certificate: &str, host: &str) -> bool {
+    match of_certificate.strip_prefix("*.") {
+        Some(rest) => host
+            .split_once('.')
+            .is_some_and(|(first, domain)| !first.is_empty() && domain.eq_ignore_ascii_case(rest)),
+        None => of_certificate.eq_ignore_ascii_case(host),
+    }
 }
 
 /// The token that a request has (RFC 6750): the name of the scheme is in any case, as of all schemes (RFC 9110).
@@ -170,7 +226,7 @@ fn credentials(headers: &HeaderMap) -> Option<&str> {
 mod tests {
     use axum::http::{HeaderMap, StatusCode, Uri};
 
-    use super::{Peer, Token};
+    use super::{Certified, Forbidden, Peer, Token, Who};
 
     fn headers(name: &'static str, value: &str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -236,6 +292,48 @@ mod tests {
         for (uri, is_ours) in [("http://localhost:1/metrics", true), ("http://evil.example/metrics", false)] {
             let said = peer.is_for_us(&Uri::from_static(uri), &headers("host", "localhost"));
             assert_eq!(said.is_ok(), is_ours, "{uri}");
+        }
+    }
+
+    #[test]
+    fn with_tls_names_of_the_certificate_and_addresses_are_right() {
+        let hosts = ["extender.kube-system.svc".to_owned(), "*.example".to_owned()];
+        let peer = Peer::Tls { hosts: hosts.into(), client: Certified::Accepted("a".into()) };
+        for (host, is_ours) in [
+            ("extender.kube-system.svc:10270", true),
+            ("EXTENDER.kube-system.svc", true),
+            ("a.example", true),
+            ("a.b.example", false),
+            (".example", false),
+            ("10.0.0.7:10270", true),
+            ("[fd00::7]:10270", true),
+            ("localhost", true),
+            ("evil.test", false),
+            ("10.0.0.7.evil.test", false),
+            ("", false),
+        ] {
+            let said = peer.is_for_us(&Uri::from_static("/"), &headers("host", host));
+            assert_eq!(said.is_ok(), is_ours, "{host}");
+        }
+        let mut said = headers("host", "a.example:1");
+        for (origin, is_ours) in
+            [("https://a.example:1", true), ("http://a.example:1", false), ("null", false)]
+        {
+            said.remove("origin");
+            said.extend(headers("origin", origin));
+            assert_eq!(peer.is_for_us(&Uri::from_static("/"), &said).is_ok(), is_ours, "{origin}");
+        }
+    }
+
+    #[test]
+    fn with_tls_the_certificate_decides() {
+        let peer = |client| Peer::Tls { hosts: [].into(), client };
+        for (client, expected) in [
+            (Certified::Accepted("a".into()), Ok(Who::Certified)),
+            (Certified::OtherName("b".into()), Err(Forbidden::OtherName)),
+            (Certified::No, Err(Forbidden::NoCertificate)),
+        ] {
+            assert_eq!(peer(client).may_change(&HeaderMap::new()), expected);
         }
     }
 

@@ -8,13 +8,17 @@
 //! than connections. A queue would let idle connections keep others out until they time out; turning the new connection
 //! away would let idle ones keep out the user's own health checks. What is closed is what costs its client least.
 //!
-//! A request beyond its user's share is answered with 503 and `Retry-After` before its body is read. Paths
-//! such as `/healthz` need no share ([`Service::always`](crate::Service::always)): they are answered as long as
-//! connections are accepted, which is always.
+//! A request takes its share when its body is there, and not before: a client that sends slowly takes a connection and
+//! nothing else. Of bodies, the first 64 KiB belong to the connection, and the rest counts against the bytes of its user. Where
+//! these run out, the connection that has been sending for longest is closed.
+//!
+//! A request beyond its user's share is answered with 503 and `Retry-After`. Paths such as `/healthz` need no share
+//! ([`Service::always`](crate::Service::always)): they are answered as long as connections are accepted, which is always.
 //!
 //! Users have shares of their own, and all of them together have one, since one person can have thousands of user ids
 //! (user namespaces). Root and the user that the program runs as do not share with anybody, so that nobody keeps them
-//! waiting. TCP does not tell who is there: everybody on it is one user, and who sends the token is another.
+//! waiting. TCP does not tell who is there: everybody on it is one user, and who sends the token is another. A client
+//! certificate does tell: those who show one that is accepted are one user, whose connections are not those of TCP.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,6 +35,8 @@ pub enum Who {
     Tcp,
     /// Everybody on TCP with the token. Their connections are those of [`Who::Tcp`], since the token comes later.
     Holder,
+    /// Everybody with a client certificate that is accepted.
+    Certified,
 }
 
 impl fmt::Display for Who {
@@ -39,6 +45,7 @@ impl fmt::Display for Who {
             Self::Owner(user) | Self::User(user) => write!(f, "user {user}"),
             Self::Tcp => f.write_str("TCP without the token"),
             Self::Holder => f.write_str("TCP with the token"),
+            Self::Certified => f.write_str("TCP with a client certificate"),
         }
     }
 }
@@ -47,7 +54,7 @@ impl Who {
     /// Whether requests of theirs may change something.
     #[must_use]
     pub const fn may_change(self) -> bool {
-        matches!(self, Self::Owner(_) | Self::Holder)
+        matches!(self, Self::Owner(_) | Self::Holder | Self::Certified)
     }
 
     /// Those who have a limit together.
@@ -57,6 +64,7 @@ impl Who {
             Self::User(_) => Group::Users,
             Self::Tcp => Group::Tcp,
             Self::Holder => Group::Holders,
+            Self::Certified => Group::Certified,
         }
     }
 }
@@ -68,6 +76,7 @@ pub(crate) enum Group {
     Users,
     Tcp,
     Holders,
+    Certified,
 }
 
 /// How many at once.
@@ -94,7 +103,13 @@ pub(crate) struct Limits {
     pub(crate) changes: Share,
     /// Explaining, listing, and answers of any size. Costs a thread, a CPU and memory for the answer.
     pub(crate) looks: Share,
+    /// Bytes of bodies, without the first [`OWN`] of each connection. A body that is alone is received whatever its length.
+    pub(crate) bytes: Share,
 }
+
+const MIB: usize = 1 << 20;
+/// So many bytes of a body are not counted: connections bound them.
+const OWN: usize = 64 << 10;
 
 /// The table of limits. `share(each, together)`.
 pub(crate) const fn limits(group: Group) -> Limits {
@@ -105,6 +120,7 @@ pub(crate) const fn limits(group: Group) -> Limits {
             requests: share(192, 192),
             changes: share(4, 4),
             looks: share(4, 4),
+            bytes: share(64 * MIB, 64 * MIB),
         },
         // Monitoring and people who look. Two CPUs at most are busy for them, and an answer about 100 pods, or of the last
         // 1,000 decisions, takes 10 MiB.
@@ -113,31 +129,68 @@ pub(crate) const fn limits(group: Group) -> Limits {
             requests: share(16, 64),
             changes: share(0, 0),
             looks: share(1, 2),
+            bytes: share(4 * MIB, 16 * MIB),
         },
         Group::Tcp => Limits {
             connections: share(64, 64),
             requests: share(24, 24),
             changes: share(0, 0),
             looks: share(1, 1),
+            bytes: share(16 * MIB, 16 * MIB),
         },
         Group::Holders => Limits {
             connections: share(0, 0),
             requests: share(24, 24),
             changes: share(2, 2),
             looks: share(2, 2),
+            bytes: share(32 * MIB, 32 * MIB),
+        },
+        // A few programs of the cluster that ask one question after the other.
+        Group::Certified => Limits {
+            connections: share(64, 64),
+            requests: share(24, 24),
+            changes: share(4, 4),
+            looks: share(4, 4),
+            bytes: share(128 * MIB, 128 * MIB),
         },
     }
 }
 
-/// Connections of everybody together.
-const CONNECTIONS: usize = limits(Group::Owners).connections.together
-    + limits(Group::Users).connections.together
-    + limits(Group::Tcp).connections.together;
+/// Who can connect to a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Users of this host on the unix socket, and TCP.
+    Host,
+    /// TCP alone.
+    Tcp,
+    /// TCP, with client certificates and without.
+    #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code, reason = "certificates need TLS"))]
+    Tls,
+}
+
+impl Reach {
+    /// Connections of everybody together.
+    const fn connections(self) -> usize {
+        let tcp = limits(Group::Tcp).connections.together;
+        match self {
+            Self::Host => {
+                limits(Group::Owners).connections.together + limits(Group::Users).connections.together + tcp
+            }
+            Self::Tcp => tcp,
+            Self::Tls => limits(Group::Certified).connections.together + tcp,
+        }
+    }
+}
 /// So many are the fewest of a group: one in progress with the token and one without, and one that may be closed.
 const FEWEST: usize = 3;
 
 /// How long a connection may be without a request in progress. The head of a request has 10 s ([`HEAD`](crate::HEAD)).
 pub const SILENT: Duration = Duration::from_secs(15);
+/// The same of connections with a client certificate: longer than programs written in Go keep one (90 s), so that the client
+/// closes it, and never finds it closed while it sends.
+pub(crate) const SILENT_CERTIFIED: Duration = Duration::from_mins(2);
+/// How long a body may take to come in.
+pub const BODY: Duration = Duration::from_secs(10);
 /// How long a client may take to read an answer, or the next part of one that has no length. Clients are on this host, and the
 /// longest answers are tens of MiB.
 pub const READING: Duration = Duration::from_secs(30);
@@ -151,6 +204,8 @@ pub(crate) struct Seat(u64);
 enum Doing {
     /// No request is in progress, or one that needs no share.
     Nothing,
+    /// A body of theirs comes in, for [`BODY`] at most.
+    Receiving(Who),
     /// A request of theirs is worked on. The routes bound how long.
     Request(Who),
     /// It is answered.
@@ -158,10 +213,19 @@ enum Doing {
 }
 
 impl Doing {
+    /// Whose request takes a share.
     const fn who(self) -> Option<Who> {
         match self {
-            Self::Nothing => None,
+            Self::Nothing | Self::Receiving(_) => None,
             Self::Request(who) | Self::Answer(who) => Some(who),
+        }
+    }
+
+    /// Whose body it is.
+    const fn sender(self) -> Option<Who> {
+        match self {
+            Self::Receiving(who) => Some(who),
+            other => other.who(),
         }
     }
 }
@@ -171,12 +235,22 @@ struct Seated {
     who: Who,
     doing: Doing,
     since: Instant,
+    /// Bytes of the body that have come.
+    body: usize,
+}
+
+impl Seated {
+    /// Those that are not the connection's own.
+    const fn counted(&self) -> usize {
+        self.body.saturating_sub(OWN)
+    }
 }
 
 /// All connections and what they do.
 #[derive(Debug)]
 pub(crate) struct Book {
-    /// Connections that all may have together, at most [`CONNECTIONS`].
+    reach: Reach,
+    /// Connections that all may have together, at most [`Reach::connections`].
     connections: usize,
     next: u64,
     seats: BTreeMap<Seat, Seated>,
@@ -188,14 +262,15 @@ pub(crate) struct Full;
 
 impl Book {
     /// For a program that may have so many connections to clients open.
-    pub(crate) fn new(connections: usize) -> Self {
-        Self { connections: CONNECTIONS.min(connections), next: 0, seats: BTreeMap::new() }
+    pub(crate) fn new(reach: Reach, connections: usize) -> Self {
+        let connections = reach.connections().min(connections);
+        Self { reach, connections, next: 0, seats: BTreeMap::new() }
     }
 
     /// The share of connections, less if files are few.
     fn connections(&self, who: Who) -> Share {
         let Share { each, together } = limits(who.group()).connections;
-        let scaled = |limit: usize| (limit * self.connections / CONNECTIONS).max(FEWEST);
+        let scaled = |limit: usize| (limit * self.connections / self.reach.connections()).max(FEWEST);
         share(scaled(each), scaled(together))
     }
 
@@ -203,7 +278,7 @@ impl Book {
     fn requests(&self, who: Who) -> Share {
         let Share { each, together } = limits(who.group()).requests;
         let connections = match who {
-            Who::Owner(_) | Who::User(_) => self.connections(who),
+            Who::Owner(_) | Who::User(_) | Who::Certified => self.connections(who),
             // They have the same connections.
             Who::Tcp | Who::Holder => {
                 let Share { each, together } = self.connections(Who::Tcp);
@@ -215,6 +290,25 @@ impl Book {
 
     /// A new connection, and the one that is closed for it.
     pub(crate) fn sit(&mut self, who: Who, now: Instant) -> (Seat, Option<Seat>) {
+        let closed = self.make_room(who);
+        let seat = Seat(self.next);
+        self.next += 1;
+        self.seats.insert(seat, Seated { who, doing: Doing::Nothing, since: now, body: 0 });
+        (seat, closed)
+    }
+
+    /// The client of a connection has shown who it is, by a certificate. Gives the connection that is closed for it.
+    #[cfg_attr(not(any(feature = "tls", test)), expect(dead_code, reason = "certificates need TLS"))]
+    pub(crate) fn recognise(&mut self, seat: Seat, who: Who, now: Instant) -> Option<Seat> {
+        let mut seated = self.seats.remove(&seat)?;
+        let closed = self.make_room(who);
+        (seated.who, seated.since) = (who, now);
+        self.seats.insert(seat, seated);
+        closed
+    }
+
+    /// Closes a connection if `who` may have no more.
+    fn make_room(&mut self, who: Who) -> Option<Seat> {
         let Share { each, together } = self.connections(who);
         let of_group = self.seats.values().filter(|seated| seated.who.group() == who.group());
         let mut by_user = BTreeMap::<Who, usize>::new();
@@ -234,19 +328,60 @@ impl Book {
         if let Some(closed) = closed {
             self.seats.remove(&closed);
         }
-        let seat = Seat(self.next);
-        self.next += 1;
-        self.seats.insert(seat, Seated { who, doing: Doing::Nothing, since: now });
-        (seat, closed)
+        closed
     }
 
-    /// The connection that has been without a request for longest.
+    /// The connection that has been without a whole request for longest.
     fn oldest(&self, is_candidate: impl Fn(Who) -> bool) -> Option<Seat> {
-        let idle = self
-            .seats
-            .iter()
-            .filter(|(_, seated)| seated.doing == Doing::Nothing && is_candidate(seated.who));
+        let idle =
+            self.seats.iter().filter(|(_, seated)| seated.doing.who().is_none() && is_candidate(seated.who));
         idle.min_by_key(|(seat, seated)| (seated.since, **seat)).map(|(seat, _)| *seat)
+    }
+
+    /// The head of a request is there, of `who`, and its body comes.
+    pub(crate) fn receive(&mut self, seat: Seat, who: Who, now: Instant) {
+        if let Some(seated) = self.seats.get_mut(&seat) {
+            (seated.doing, seated.since) = (Doing::Receiving(who), now);
+        }
+    }
+
+    /// More of the body has come: `body` bytes in all. Gives the connections that are closed for it.
+    ///
+    /// # Errors
+    /// Bodies that are worked on take all bytes of its user, or the connection has been closed.
+    pub(crate) fn grow(&mut self, seat: Seat, body: usize) -> Result<Vec<Seat>, Full> {
+        let seated = self.seats.get_mut(&seat).ok_or(Full)?;
+        seated.body = body;
+        let (Some(who), 1..) = (seated.doing.sender(), seated.counted()) else { return Ok(Vec::new()) };
+        let Share { each, together } = limits(who.group()).bytes;
+        let mut closed = Vec::new();
+        loop {
+            let mut by_user = BTreeMap::<Who, usize>::new();
+            let senders = self.seats.values().filter_map(|seated| Some((seated.doing.sender()?, seated)));
+            let senders = senders.filter(|(sender, _)| sender.group() == who.group());
+            for (sender, seated) in senders.filter(|(_, seated)| seated.counted() > 0) {
+                *by_user.entry(sender).or_default() += seated.counted();
+            }
+            let others = |of: Who| {
+                let all = self.seats.iter().filter(move |(other, _)| **other != seat);
+                all.filter(move |(_, seated)| seated.counted() > 0 && seated.doing.sender() == Some(of))
+            };
+            let own = by_user.get(&who).copied().unwrap_or_default();
+            let crowded = if own > each && others(who).next().is_some() {
+                who
+            } else if by_user.values().sum::<usize>() <= together || by_user.len() == 1 {
+                return Ok(closed);
+            } else {
+                // Of those with equally many not the one who sends.
+                let most = by_user.iter().max_by_key(|(user, bytes)| (**bytes, **user != who));
+                most.map_or(who, |(most, _)| *most)
+            };
+            let receiving = others(crowded).filter(|(_, seated)| seated.doing == Doing::Receiving(crowded));
+            let longest = receiving.min_by_key(|(other, seated)| (seated.since, **other));
+            let longest = longest.map(|(longest, _)| *longest).ok_or(Full)?;
+            self.seats.remove(&longest);
+            closed.push(longest);
+        }
     }
 
     /// A request begins, of `who` by its head.
@@ -278,7 +413,7 @@ impl Book {
     /// Nothing is in progress any more.
     pub(crate) fn rest(&mut self, seat: Seat, now: Instant) {
         if let Some(seated) = self.seats.get_mut(&seat) {
-            (seated.doing, seated.since) = (Doing::Nothing, now);
+            (seated.doing, seated.since, seated.body) = (Doing::Nothing, now, 0);
         }
     }
 
@@ -296,9 +431,10 @@ impl Book {
     pub(crate) fn overdue(&mut self, now: Instant) -> Vec<Seat> {
         let is_over = |seated: &Seated| {
             let patience = match seated.doing {
+                Doing::Nothing if seated.who == Who::Certified => SILENT_CERTIFIED,
                 Doing::Nothing => SILENT,
                 Doing::Answer(_) => READING,
-                Doing::Request(_) => return false,
+                Doing::Receiving(_) | Doing::Request(_) => return false,
             };
             now.saturating_duration_since(seated.since) >= patience
         };
@@ -317,14 +453,16 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Book, CONNECTIONS, FEWEST, Full, Group, READING, SILENT, Seat, Who, limits};
+    use super::{
+        Book, FEWEST, Full, Group, MIB, OWN, READING, Reach, SILENT, SILENT_CERTIFIED, Seat, Who, limits,
+    };
 
     const ENOUGH: usize = 4096;
     const NOBODY: Who = Who::User(65534);
 
     #[test]
     fn a_user_with_too_many_connections_loses_its_own_idle_ones() {
-        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
         let (root, _) = book.sit(Who::Owner(0), now);
         let (other, _) = book.sit(Who::User(7), now);
         let seats: Vec<Seat> = (0..32).map(|_| book.sit(NOBODY, now).0).collect();
@@ -339,7 +477,7 @@ mod tests {
 
     #[test]
     fn requests_have_a_share_and_a_connection_is_left() {
-        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
         let seats: Vec<Seat> = (0..32).map(|_| book.sit(NOBODY, now).0).collect();
         let begun = seats.iter().map(|seat| book.begin(*seat, NOBODY, now));
         assert_eq!(begun.flatten().count(), 16);
@@ -352,7 +490,7 @@ mod tests {
 
     #[test]
     fn many_users_are_one_crowd_and_the_one_with_most_gives_way() {
-        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
         let quiet = book.sit(Who::User(1), now).0;
         for user in 100..104 {
             for _ in 0..32 {
@@ -367,7 +505,7 @@ mod tests {
 
     #[test]
     fn who_has_the_token_does_not_wait_for_who_has_not() {
-        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
         let seats: Vec<Seat> = (0..64).map(|_| book.sit(Who::Tcp, now).0).collect();
         assert_eq!(seats.iter().filter(|seat| book.begin(**seat, Who::Tcp, now).is_ok()).count(), 24);
         let (seat, _) = book.sit(Who::Tcp, now);
@@ -377,7 +515,7 @@ mod tests {
 
     #[test]
     fn who_does_not_speak_or_does_not_read_is_gone_in_the_end() {
-        let (mut book, now) = (Book::new(ENOUGH), Instant::now());
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
         let [silent, working, reading] = [(); 3].map(|()| book.sit(NOBODY, now).0);
         assert_eq!(book.begin(working, NOBODY, now), Ok(()));
         assert_eq!(book.begin(reading, NOBODY, now), Ok(()));
@@ -388,6 +526,76 @@ mod tests {
         assert_eq!(book.overdue(now + Duration::from_hours(1)), []);
         book.rest(working, now);
         assert_eq!(book.overdue(now + SILENT), [working]);
+    }
+
+    #[test]
+    fn a_slow_body_takes_no_share_and_gives_way_to_connections() {
+        let (mut book, now) = (Book::new(Reach::Tcp, 64), Instant::now());
+        let slow: Vec<Seat> = (0..64).map(|_| book.sit(Who::Tcp, now).0).collect();
+        for seat in &slow {
+            book.receive(*seat, Who::Tcp, now);
+            assert_eq!(book.grow(*seat, OWN), Ok(Vec::new()));
+        }
+        let (quick, closed) = book.sit(Who::Tcp, now);
+        assert_eq!(closed, Some(slow[0]), "the one that has been sending for longest");
+        book.receive(quick, Who::Tcp, now);
+        assert_eq!((book.grow(quick, OWN), book.begin(quick, Who::Tcp, now)), (Ok(Vec::new()), Ok(())));
+        assert_eq!(book.grow(slow[0], OWN), Err(Full), "it has lost its place");
+        assert_eq!(book.requests(Who::Tcp).each, 24, "a server of TCP alone has the whole share");
+    }
+
+    #[test]
+    fn large_bodies_give_way_to_newer_ones_and_those_worked_on_keep_theirs() {
+        let (mut book, now) = (Book::new(Reach::Tcp, 64), Instant::now());
+        let most = limits(Group::Tcp).bytes.each;
+        let seats = [(); 3].map(|()| book.sit(Who::Tcp, now).0);
+        for seat in seats {
+            book.receive(seat, Who::Tcp, now);
+        }
+        let [first, second, third] = seats;
+        assert_eq!(book.grow(first, 4 * most), Ok(Vec::new()), "it is alone");
+        assert_eq!(book.grow(second, OWN), Ok(Vec::new()), "that much is its own");
+        assert_eq!(book.grow(second, most), Ok(vec![first]));
+        assert_eq!(book.begin(second, Who::Tcp, now), Ok(()));
+        assert_eq!(book.grow(third, OWN), Ok(Vec::new()));
+        assert_eq!(book.grow(third, most), Err(Full), "the other one is worked on");
+        book.rest(second, now);
+        assert_eq!(book.grow(third, most), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn the_user_with_most_bytes_gives_way() {
+        let (mut book, now) = (Book::new(Reach::Host, ENOUGH), Instant::now());
+        let send = |book: &mut Book, user: u32, bytes: usize| {
+            let who = Who::User(user);
+            let (seat, _) = book.sit(who, now);
+            book.receive(seat, who, now);
+            (seat, book.grow(seat, OWN + bytes))
+        };
+        let (quiet, grown) = send(&mut book, 1, MIB);
+        assert_eq!(grown, Ok(Vec::new()));
+        let loud: Vec<Seat> = (2..6).map(|user| send(&mut book, user, 4 * MIB).0).collect();
+        assert!(book.seats.contains_key(&quiet) && loud.iter().any(|seat| !book.seats.contains_key(seat)));
+        let bytes: usize = book.seats.values().map(super::Seated::counted).sum();
+        assert!(bytes <= limits(Group::Users).bytes.together, "{bytes}");
+    }
+
+    #[test]
+    fn who_shows_a_certificate_has_places_of_its_own_and_keeps_its_connection() {
+        let (mut book, now) = (Book::new(Reach::Tls, 128), Instant::now());
+        let (known, _) = book.sit(Who::Tcp, now);
+        assert_eq!(book.recognise(known, Who::Certified, now), None);
+        for _ in 0..1000 {
+            let (seat, closed) = book.sit(Who::Tcp, now);
+            assert_ne!(closed, Some(known));
+            let _ = book.begin(seat, Who::Tcp, now);
+        }
+        assert_eq!(book.begin(known, Who::Certified, now), Ok(()));
+        book.rest(known, now);
+        assert!(!book.overdue(now + SILENT).contains(&known));
+        assert_eq!(book.overdue(now + SILENT_CERTIFIED), [known]);
+        assert_eq!(book.recognise(known, Who::Certified, now), None, "it is gone");
+        assert_eq!(book.begin(known, Who::Certified, now), Err(Full));
     }
 
     /// A user that acts.
@@ -402,7 +610,7 @@ mod tests {
             files in prop::sample::select(vec![0_usize, 20, 64, 1024, ENOUGH]),
             acts in prop::collection::vec((who(), any::<bool>(), any::<bool>()), 0..600),
         ) {
-            let (mut book, now) = (Book::new(files), Instant::now());
+            let (mut book, now) = (Book::new(Reach::Host, files), Instant::now());
             for (at, (who, works, has_token)) in acts.into_iter().enumerate() {
                 let (seat, _) = book.sit(who, now);
                 if works {
@@ -417,13 +625,13 @@ mod tests {
                 let there = book.seats.values().filter(|seated| seated.who.group() == who.group()).count();
                 prop_assert!(there <= most, "{there} of {most}");
             }
-            prop_assert!(book.seats.len() <= CONNECTIONS.min(files) + 3 * FEWEST);
+            prop_assert!(book.seats.len() <= Reach::Host.connections().min(files) + 3 * FEWEST);
         }
     }
 
     #[test]
     fn a_user_has_more_connections_than_requests() {
-        for group in [Group::Owners, Group::Users, Group::Tcp] {
+        for group in [Group::Owners, Group::Users, Group::Tcp, Group::Certified] {
             let of = limits(group);
             assert!(of.connections.each > of.requests.each && of.connections.together > of.requests.together);
         }

@@ -10,7 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::body::{keep, with_each_part};
-use crate::places::{Book, Full, Seat, Who};
+use crate::places::{Book, Full, Reach, Seat, Who};
 
 /// All connections. Clones are the same connections.
 #[derive(Clone)]
@@ -26,7 +26,12 @@ impl Seats {
     /// For a program that may have so many `connections` to clients open.
     #[must_use]
     pub fn new(connections: usize) -> Self {
-        let book = Book::new(connections);
+        Self::within(Reach::Host, connections)
+    }
+
+    /// The same for a server that other clients reach.
+    pub(crate) fn within(reach: Reach, connections: usize) -> Self {
+        let book = Book::new(reach, connections);
         Self(Arc::new(Mutex::new(Inner { book, open: BTreeMap::new() })))
     }
 
@@ -85,6 +90,32 @@ impl Drop for Held {
 }
 
 impl Seated {
+    /// The client has shown who it is.
+    #[cfg(feature = "tls")]
+    pub(crate) fn recognise(&self, who: Who) {
+        let mut inner = self.0.seats.lock();
+        if let Some(closed) = inner.book.recognise(self.0.seat, who, now()) {
+            inner.open.remove(&closed);
+        }
+    }
+
+    /// A body comes in.
+    pub(crate) fn receive(&self, who: Who) {
+        self.0.seats.lock().book.receive(self.0.seat, who, now());
+    }
+
+    /// So many bytes of it have come.
+    ///
+    /// # Errors
+    /// There is no room for them.
+    pub(crate) fn grow(&self, body: usize) -> Result<(), Full> {
+        let mut inner = self.0.seats.lock();
+        for closed in inner.book.grow(self.0.seat, body)? {
+            inner.open.remove(&closed);
+        }
+        Ok(())
+    }
+
     /// A request begins.
     ///
     /// # Errors

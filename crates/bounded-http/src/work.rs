@@ -1,8 +1,8 @@
 //! Work that may take a while or much memory: under a place ([`crate::places`]), on a thread of its own.
 //!
-//! A request takes its place before its body is read. Its answer keeps the place until
-//! the client has read it. So memory is bounded by places, not by requests. Work looks now and
-//! then whether its client is gone ([`Client::is_gone`]), and ends.
+//! A request takes its place when its body is there. Its answer keeps the place until the client has read it. So the memory of
+//! work and answers is bounded by places, and that of bodies by the bytes of their user. Work looks now and then
+//! whether its client is gone ([`Client::is_gone`]), and ends.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +46,7 @@ pub struct Workshop {
 
 impl Default for Workshop {
     fn default() -> Self {
-        let groups = [Group::Owners, Group::Users, Group::Tcp, Group::Holders];
+        let groups = [Group::Owners, Group::Users, Group::Tcp, Group::Holders, Group::Certified];
         let kinds = groups.into_iter().flat_map(|group| [(group, Work::Change), (group, Work::Look)]);
         let together =
             kinds.map(|(group, work)| ((group, work), Arc::new(Semaphore::new(work.share(group).together))));

@@ -9,16 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use axum::http::StatusCode;
 use axum::response::IntoResponse as _;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use bounded_http::{
-    Busy, ListenError, Listeners, Open, OptionNames, Peer, Service, Token, UnixSocket, serve,
-};
+use bounded_http::{ListenError, Listeners, Open, OptionNames, Peer, Service, Token, UnixSocket, serve};
 
 const NOBODY: u32 = 65534;
 const TOKEN: &str = "0123456789abcdef";
+/// The largest body, in bytes.
+const LARGEST: usize = 1000;
 const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };
 
 fn service() -> Service {
@@ -27,9 +26,11 @@ fn service() -> Service {
         router: Router::new()
             .route("/who", get(who))
             .route("/body", post(async |body: String| body))
+            .route("/wait", get(std::future::pending::<String>))
             .route("/healthz", get(async || "ok")),
         always: &["/healthz"],
-        busy: |Busy(text)| (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
+        largest: |path| if path == "/body" { LARGEST } else { 0 },
+        refused: |why| (why.status(), why.to_string()).into_response(),
     }
 }
 
@@ -89,18 +90,21 @@ fn on_unix(path: &Path, asks: &str) -> String {
     asked(UnixStream::connect(path).unwrap(), asks, "")
 }
 
-/// A request whose body does not come.
-fn half(path: &Path) -> UnixStream {
+/// A request of which no more is sent than this.
+fn sent(path: &Path, text: &str) -> UnixStream {
     let mut stream = UnixStream::connect(path).unwrap();
-    stream.write_all(b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n").unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
     stream.set_nonblocking(true).unwrap();
     stream
 }
 
+const HALF: &str = "POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf";
+const WAITS: &str = "GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
 #[test]
 fn a_user_with_too_much_in_progress_is_told_so_and_nobody_else_notices() {
     let served = Served::start(22);
-    let mut waiting: Vec<UnixStream> = (0..20).map(|_| half(&served.path)).collect();
+    let mut waiting: Vec<UnixStream> = (0..20).map(|_| sent(&served.path, WAITS)).collect();
     let mut refused = Vec::new();
     while waiting.len() > 16 {
         waiting.retain_mut(|stream| {
@@ -126,6 +130,65 @@ fn a_user_with_too_much_in_progress_is_told_so_and_nobody_else_notices() {
     assert!(busy.starts_with("HTTP/1.1 503 "), "{busy}");
     let root = on_unix(&served.path, "/who");
     assert!(root.starts_with("HTTP/1.1 200 ") && root.ends_with("Unix { user: 0 }"), "{root}");
+}
+
+#[test]
+fn slow_bodies_take_nothing_from_quick_requests() {
+    let served = Served::start(200 + 100);
+    let slow: Vec<UnixStream> = (0..200).map(|_| sent(&served.path, HALF)).collect();
+    let mut refused = 0;
+    for number in 0..100 {
+        let mut stream = UnixStream::connect(&served.path).unwrap();
+        let body = format!("{number:03}");
+        let text = format!(
+            "POST /body HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 3\r\n\r\n{body}"
+        );
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        refused += u32::from(!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with(&body)));
+    }
+    assert_eq!(refused, 0, "of 100, by the user that sends slowly");
+    drop(slow);
+}
+
+/// The answer to a client that writes all of its request before it reads.
+fn written_first(mut stream: TcpStream, head: &str, length: usize) -> std::io::Result<String> {
+    write!(stream, "POST {head}Content-Length: {length}\r\nConnection: close\r\n\r\n")?;
+    stream.write_all(&vec![b'x'; length])?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn who_writes_a_whole_body_that_is_refused_reads_why() {
+    let served = Served::start(0);
+    for (head, length, expected) in [
+        ("/body HTTP/1.1\r\nHost: localhost\r\n", 8 << 20, "413 Payload Too Large"),
+        ("/who HTTP/1.1\r\nHost: localhost\r\n", 1 << 20, "413 Payload Too Large"),
+        ("/body HTTP/1.1\r\nHost: evil.example\r\n", 8 << 20, "403 Forbidden"),
+        ("/body HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n", 8 << 20, "403 Forbidden"),
+        ("/body HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", 8 << 20, "400 Bad Request"),
+    ] {
+        for _ in 0..20 {
+            let stream = TcpStream::connect(served.tcp).unwrap();
+            let answer = written_first(stream, head, length);
+            assert!(answer.as_ref().is_ok_and(|answer| answer.contains(expected)), "{head}: {answer:?}");
+        }
+    }
+    // In chunks nobody knows the length before.
+    let mut stream = TcpStream::connect(served.tcp).unwrap();
+    stream
+        .write_all(b"POST /body HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+        .unwrap();
+    for _ in 0..1000 {
+        stream.write_all(format!("400\r\n{}\r\n", "x".repeat(0x400)).as_bytes()).unwrap();
+    }
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("the body is larger than 1000 bytes"), "{answer}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     let token = random_token()?;
     runtime.block_on(async {
         let secret = Token::new(&token).context("failed to make a token")?;
-        let listener = LoopbackListener::open(address, secret)?;
+        let listener = LoopbackListener::open(address, Some(secret))?;
         let address = listener.address().context("failed to ask which port was chosen")?;
         let heard = |kind| signal(kind).context("failed to wait for signals");
         let (mut terminate, mut interrupt) =

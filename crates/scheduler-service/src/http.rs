@@ -1,7 +1,6 @@
 //! Where kube-scheduler asks.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -9,7 +8,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use bounded_http::{Busy, text};
+use bounded_http::{Refused, text};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,9 +16,7 @@ use crate::answers::Answers;
 use crate::listening::Troubles;
 
 /// The largest request: five thousand nodes as objects.
-const LARGEST: usize = 256 << 20;
-/// How long a request may take to come in.
-const BODY: Duration = Duration::from_secs(10);
+pub(crate) const LARGEST: usize = 256 << 20;
 /// What Prometheus reads.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -49,8 +46,8 @@ impl Routes {
 /// Paths that are answered in any case.
 pub(crate) const ALWAYS: &[&str] = &["/healthz", "/readyz"];
 
-pub(crate) fn busy(Busy(why): Busy) -> Response {
-    (StatusCode::SERVICE_UNAVAILABLE, why + "\n").into_response()
+pub(crate) fn not_taken(why: Refused) -> Response {
+    refused(why.status(), &why.to_string())
 }
 
 async fn filter(State(routes): State<Routes>, body: Body) -> Response {
@@ -101,10 +98,9 @@ where
     A: DeserializeOwned + Send + 'static,
     R: Serialize + Send + 'static,
 {
-    let read = match tokio::time::timeout(BODY, to_bytes(body, LARGEST)).await {
-        Ok(Ok(read)) => read,
-        Ok(Err(_)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is larger than 256 MiB"),
-        Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the request did not come in within 10 s"),
+    // It is whole.
+    let Ok(read) = to_bytes(body, LARGEST).await else {
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED);
     };
     let work = tokio::task::spawn_blocking(move || {
         let asked: A = serde_json::from_slice(&read)

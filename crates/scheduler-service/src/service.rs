@@ -90,7 +90,8 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), troubles.clone())?;
     let answers = Answers { outlook: outlook.clone(), metrics, threads: setup.threads, within: setup.within };
     let router = Routes { answers, troubles }.router();
-    let service = Service { router, always: http::ALWAYS, busy: http::busy };
+    let service =
+        Service { router, always: http::ALWAYS, largest: |_| http::LARGEST, refused: http::not_taken };
     tracing::info!(address = %setup.address, "kube-scheduler is answered");
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

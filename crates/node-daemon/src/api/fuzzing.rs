@@ -12,7 +12,7 @@ mod schedules;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use bounded_http::{HEAD, Peer, READING, SILENT, Seats, Service, Token, WAIT, Workshop};
+use bounded_http::{BODY, HEAD, Peer, READING, SILENT, Seats, Service, Token, WAIT, Workshop};
 use crossbeam::channel::{Receiver, bounded};
 use node_agent::Answer;
 use parking_lot::Mutex;
@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
-use super::routes::{BODY, Node, routes, service};
+use super::routes::{Node, routes, service};
 use super::small::{EXPLAINED, shared};
 use crate::owner::{Message, Told, WAITING};
 

@@ -149,17 +149,6 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_for_its_own_host_and_origin() {
-        for (name, value) in [("origin", "http://evil.example"), ("host", "evil.example")] {
-            let request = [(name, value)];
-            let (status, _, body) = ask(small::routes(), None, &request, "/v1/picture");
-            // A second Host is wrong by itself.
-            assert!([400, 403].contains(&status), "{name}: {body}");
-        }
-        assert_eq!(ask(small::routes(), None, &[("origin", "http://localhost:1")], "/v1/picture").0, 200);
-    }
-
-    #[test]
     fn the_page_of_a_node_that_nobody_serves_needs_the_token() {
         let token = || bounded_http::Token::new("0123456789abcdef").ok();
         let desk = || Desk::new(Arc::new(Nothing));

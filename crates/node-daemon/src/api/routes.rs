@@ -12,7 +12,7 @@ use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use bounded_http::{Busy, Client, Forbidden, Peer, Place, Service, Who, Work, Workshop, keep};
+use bounded_http::{Client, Forbidden, Peer, Place, Refused, Service, Who, Work, Workshop, keep};
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use node_output::NodeLine;
@@ -32,9 +32,9 @@ use super::{page, tried, view};
 use crate::owner::{Message, Told};
 use crate::shared::{Mode, Shared};
 
-/// How long a body may take to come in.
-pub(super) const BODY: Duration = Duration::from_secs(10);
-/// The most bytes of a node file that is sent.
+/// Where a node file is sent.
+const FILES: &str = "/v1/node-files";
+/// The most bytes of a node file.
 const MAX_FILE: usize = 16 << 20;
 /// How long a decision may take; plugins have a minute or two of their own.
 const DECISION: Duration = Duration::from_mins(5);
@@ -90,19 +90,23 @@ fn of_table(is_there: impl Fn(&Operation) -> bool) -> Router<Node> {
 
 /// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
 pub(crate) fn service(router: Router) -> Service {
-    let busy = |Busy(text)| Failure::busy(text).into_response();
-    Service { router, always: &["/healthz", "/readyz"], busy }
+    let largest = |path: &str| if path == FILES { MAX_FILE } else { MAX_BYTES };
+    let refused = |why| match why {
+        Refused::Busy(busy) => Failure::from(busy).into_response(),
+        why => Failure::new(why.status(), why.to_string()).into_response(),
+    };
+    Service { router, always: &["/healthz", "/readyz"], largest, refused }
 }
 
 /// The page and what it asks for, of a node that nobody serves: for who has the token alone.
 pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize, desk: Desk) -> Router {
     let node = Node { desk: Some(Arc::new(desk)), ..Node::new(shared, None, explained) };
     let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
-    let asked = asked.merge(views()).merge(desk::routes()).route("/v1/node-files", post(tried::take));
+    let asked = asked.merge(views()).merge(desk::routes()).route(FILES, post(tried::take));
     page::routes()
         .merge(asked.layer(from_fn(page::with_the_token)))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))
-        .layer(from_fn_with_state(node.clone(), for_us))
+        .layer(from_fn_with_state(node.clone(), audited))
         .with_state(node)
 }
 
@@ -126,24 +130,21 @@ pub(super) fn routes(node: Node) -> Router {
                 format!("this path does not take {method}: nothing was done; Allow lists what it takes");
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, text)
         })
-        .layer(from_fn_with_state(node.clone(), for_us))
+        .layer(from_fn_with_state(node.clone(), audited))
         .with_state(node)
 }
 
-/// Turns away what is meant for others.
-async fn for_us(
+/// Notes who tries tokens.
+async fn audited(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
     request: HttpRequest,
     next: Next,
-) -> Result<Response, Failure> {
+) -> Response {
     if peer.tries_a_token(request.headers()) {
         node.audit.wrong_token();
     }
-    match peer.is_for_us(request.uri(), request.headers()) {
-        Ok(()) => Ok(next.run(request).await),
-        Err((status, why)) => Err(Failure::new(status, why)),
-    }
+    next.run(request).await
 }
 
 impl FromRequestParts<Node> for Who {
@@ -261,6 +262,7 @@ fn forbidden(why: Forbidden) -> Failure {
         Forbidden::OtherUser => "only root and the user that topolet runs as may change something",
         Forbidden::NoToken => "over TCP nothing can be changed: there is no --token-file",
         Forbidden::WrongToken => "over TCP the token is needed: Authorization: Bearer TOKEN",
+        Forbidden::NoCertificate | Forbidden::OtherName => "over TLS nothing can be changed here",
     };
     Failure::new(StatusCode::FORBIDDEN, text)
 }
@@ -338,25 +340,10 @@ fn health(shape: Shape, notes: Vec<String>) -> Answered {
     shape.document("Health", Health { status: "ok", notes }, |health, _| format!("ok\n{}", lines(health)))
 }
 
-/// A whole body of bounded size.
+/// The body, which is whole and within the limit of its path ([`service`]).
 pub(super) async fn body(body: Body) -> Result<Vec<u8>, Failure> {
-    body_up_to(body, MAX_BYTES).await
-}
-
-/// The same for a node file.
-pub(super) async fn large_body(body: Body) -> Result<Vec<u8>, Failure> {
-    body_up_to(body, MAX_FILE).await
-}
-
-async fn body_up_to(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
-    match tokio::time::timeout(BODY, to_bytes(body, most)).await {
-        Err(_) => Err(Failure::new(StatusCode::REQUEST_TIMEOUT, "the body takes too long to come")),
-        Ok(Err(_)) => {
-            let text = format!("the body is larger than {most} bytes, or broke off");
-            Err(Failure::new(StatusCode::PAYLOAD_TOO_LARGE, text))
-        }
-        Ok(Ok(bytes)) => Ok(bytes.into()),
-    }
+    let read = to_bytes(body, MAX_FILE).await;
+    read.map(Into::into).map_err(|error| Failure::ours(&error.to_string()))
 }
 
 /// A pod that runs, was refused or waits.

@@ -19,7 +19,7 @@ use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
 use super::decide::{Decided, Written, with_outcome};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::{Failure, Shape};
-use super::routes::{Answered, Node, body, large_body};
+use super::routes::{Answered, Node, body};
 use super::sent::{Reading, Sent};
 use super::view::{LETTERS, Picture, PodFits, View, picture};
 use crate::explain::{self, Before};
@@ -235,7 +235,7 @@ pub(super) async fn take(
         return Err(Failure::wrong("name is the name of a file"));
     }
     let place = node.workshop.place(who, Work::Look).await?;
-    let sent = large_body(sent).await?;
+    let sent = body(sent).await?;
     let make = move |node: &Node, _: &Client| {
         let machine = node.benches.take(&name, &sent)?;
         shape.document("NodeFile", Taken { machine }, |taken, _| format!("{}\n", taken.machine))
