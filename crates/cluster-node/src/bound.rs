@@ -85,12 +85,13 @@ impl Cluster {
         Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Bound, Freshness::Latest)?))
     }
 
-    /// The same of those of which their node has not said yet that they run, or that it refuses them: then they are gone here.
+    /// The same of the pods that are bound to no node yet, and of those that are bound and of which their node has not said yet
+    /// that they run, or that it refuses them: then they are gone here. A pod is unbound first and bound later in one order.
     ///
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
-    pub fn bound_pending_pods(self) -> Result<BoundPods, ClusterError> {
-        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::BoundAndPending, Freshness::Latest)?))
+    pub fn pending_pods(self) -> Result<BoundPods, ClusterError> {
+        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Pending, Freshness::LatestByPages)?))
     }
 
     /// Bound pods that are deleted or end from now on.

@@ -13,7 +13,7 @@
 //! [`Cluster::overwrite_topology`].
 //!
 //! [`Cluster::write_state`] publishes what a node is and what its pods hold, for schedulers that decide as the node does;
-//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] [`Cluster::bound_pending_pods`] and
+//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] [`Cluster::pending_pods`] and
 //! [`Cluster::pod_ends`].
 
 mod connection;

@@ -45,8 +45,8 @@ pub(crate) enum Selected<'a> {
     BoundTo(&'a str),
     /// Pods that are bound to any node.
     Bound,
-    /// Pods that are bound to any node, and of which the node has not said yet that they run or are refused.
-    BoundAndPending,
+    /// Pods that are bound to no node, or of which their node has not said yet that they run or are refused.
+    Pending,
     /// Pods that are bound to any node and have not ended.
     BoundAndAlive,
     /// Pods that are bound to any node and have failed, or were refused there.
@@ -64,7 +64,7 @@ impl Selected<'_> {
                 Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
             }
             Self::BoundAndFailed => Some("spec.nodeName!=,status.phase=Failed".to_owned()),
-            Self::BoundAndPending => Some("spec.nodeName!=,status.phase=Pending".to_owned()),
+            Self::Pending => Some("status.phase=Pending".to_owned()),
         }
     }
 }

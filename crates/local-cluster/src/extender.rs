@@ -12,7 +12,9 @@ use crate::{Cluster, User, free_port};
 /// What it is called among the programs of a cluster, and as a user.
 const NAME: &str = "topolet-scheduler";
 /// Where it listens by the file that is deployed.
-const DEPLOYED: &str = "127.0.0.1:10270";
+const DEPLOYED: &str = "https://127.0.0.1:10270";
+/// What that file has for certificates, to its end.
+const CERTIFICATES: &str = "  enableHTTPS: true\n";
 
 /// What `topolet scheduler` may do.
 pub const EXTENDER_RIGHTS: &str = include_str!("../../../deploy/scheduler/rights.yaml");
@@ -30,7 +32,8 @@ pub struct Extender {
 }
 
 impl Extender {
-    /// Starts it at a port that is free, and waits for nothing. [`EXTENDER_RIGHTS`] have to be there.
+    /// Starts it at a port that is free, with plain HTTP, so that tests can ask it without certificates, and waits for nothing.
+    /// [`EXTENDER_RIGHTS`] have to be there.
     ///
     /// # Errors
     /// It cannot be started.
@@ -41,7 +44,10 @@ impl Extender {
         let mut extender = Self {
             address,
             program: program.to_path_buf(),
-            arguments: arguments.into_iter().chain([format!("--address={address}")]).collect(),
+            arguments: arguments
+                .into_iter()
+                .chain([format!("--address={address}"), "--insecure-http".to_owned()])
+                .collect(),
             folder: cluster.folder.path().to_path_buf(),
             process: None,
         };
@@ -71,10 +77,11 @@ impl Extender {
         self.address
     }
 
-    /// What kube-scheduler's configuration has for it.
+    /// What kube-scheduler's configuration has for it: that of the file that is deployed, without certificates.
     #[must_use]
     pub fn configuration(&self) -> String {
-        CONFIGURATION.replace(DEPLOYED, &self.address.to_string())
+        let (plain, _) = CONFIGURATION.split_once(CERTIFICATES).unwrap_or((CONFIGURATION, ""));
+        plain.replace(DEPLOYED, &format!("http://{}", self.address))
     }
 
     /// The process's id.

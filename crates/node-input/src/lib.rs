@@ -88,5 +88,5 @@ pub use resume::{Requests, ledger};
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
 #[cfg(feature = "pods-api")]
-pub use told::{told_object, told_pod};
+pub use told::{told_object, told_pod, told_text};
 pub use watched_kubelet::NextStartFails;

@@ -22,6 +22,14 @@ pub fn told_pod(pod: &KubeletPod, rules: PodRules) -> Result<Pod, String> {
 /// # Errors
 /// It is no manifest, in one sentence.
 pub fn told_object(object: &Value, rules: PodRules) -> Result<Pod, String> {
-    let pod = KubeletPod::from_json(&object.to_string()).map_err(|error| error.to_string())?;
+    told_text(&object.to_string(), rules)
+}
+
+/// The same of its text in JSON.
+///
+/// # Errors
+/// As [`told_object`].
+pub fn told_text(text: &str, rules: PodRules) -> Result<Pod, String> {
+    let pod = KubeletPod::from_json(text).map_err(|error| error.to_string())?;
     told_pod(&pod, rules)
 }

@@ -102,6 +102,12 @@ impl View {
         self.forget_if_idle(place);
     }
 
+    /// The names of those of these nodes of which something is known, shared with the view.
+    pub fn known<N: AsRef<str>>(&self, nodes: impl IntoIterator<Item = N>) -> Vec<Arc<str>> {
+        let known = nodes.into_iter().filter_map(|node| self.by_name.get_key_value(node.as_ref()));
+        known.map(|(name, _)| Arc::clone(name)).collect()
+    }
+
     /// The pod passed a filter on these nodes and may soon be bound to any of them. A former offer of it ends.
     pub fn offered<N: AsRef<str>>(&mut self, pod: &Pod, nodes: impl IntoIterator<Item = N>) {
         let places = nodes.into_iter().filter_map(|node| self.by_name.get(node.as_ref()).copied());

@@ -1,22 +1,30 @@
 //! Where kube-scheduler asks.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use bounded_http::{Refused, text};
+use axum::{Extension, Router};
+use bounded_http::{Certified, Line, Pace, Peer, Refused, Service, Who, Work, Workshop, keep, text};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::answers::Answers;
+use crate::asking::Notes;
 use crate::listening::Troubles;
+use crate::metrics::Asked;
+use crate::outlook::Asker;
 
-/// The largest request: five thousand nodes as objects.
-pub(crate) const LARGEST: usize = 256 << 20;
+/// The largest question, in bytes: two thousand nodes as objects of 32 KiB, or a hundred thousand names.
+const LARGEST: usize = 64 << 20;
+/// What is asked.
+const FILTER: &str = "/filter";
+const PRIORITIZE: &str = "/prioritize";
+const PREEMPT: &str = "/preempt";
 /// What Prometheus reads.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -28,38 +36,126 @@ const FAILED: &str = "it failed: the log says why";
 pub(crate) struct Routes {
     pub(crate) answers: Answers,
     pub(crate) troubles: Arc<Troubles>,
+    pub(crate) notes: Notes,
+    pub(crate) workshop: Arc<Workshop>,
+    /// Of lines about those who may not ask.
+    pub(crate) forbidden: Arc<Pace>,
+}
+
+/// Who asks, and for whom the work is counted.
+#[derive(Clone, Copy)]
+struct Asks {
+    asker: Asker,
+    who: Who,
 }
 
 impl Routes {
-    pub(crate) fn router(self) -> Router {
-        Router::new()
-            .route("/filter", post(filter))
-            .route("/prioritize", post(prioritize))
-            .route("/preempt", post(preempt))
+    /// What is served: questions for those who may ask, and for everybody whether it is well.
+    pub(crate) fn service(self) -> Service {
+        let questions = Router::new()
+            .route(FILTER, post(filter))
+            .route(PRIORITIZE, post(prioritize))
+            .route(PREEMPT, post(preempt))
+            .layer(from_fn_with_state(self.clone(), only_kube_scheduler));
+        let router = questions
             .route("/metrics", get(metrics))
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(readyz))
-            .with_state(self)
+            .with_state(self);
+        let largest = |path: &str| if [FILTER, PRIORITIZE, PREEMPT].contains(&path) { LARGEST } else { 0 };
+        Service { router, always: &["/healthz", "/readyz"], largest, refused: not_taken }
     }
 }
 
-/// Paths that are answered in any case.
-pub(crate) const ALWAYS: &[&str] = &["/healthz", "/readyz"];
-
-pub(crate) fn not_taken(why: Refused) -> Response {
-    refused(why.status(), &why.to_string())
+fn not_taken(why: Refused) -> Response {
+    let hint = match why {
+        Refused::TooLarge(LARGEST) => ": kube-scheduler sends names alone with nodeCacheCapable: true",
+        _ => "",
+    };
+    refused(why.status(), &format!("{why}{hint}"))
 }
 
-async fn filter(State(routes): State<Routes>, body: Body) -> Response {
-    answered(body, move |asked| routes.answers.filter(asked)).await
+/// Turns away who has no client certificate that is accepted, where one is needed.
+async fn only_kube_scheduler(
+    State(routes): State<Routes>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let asker = match &peer {
+        Peer::Tls { client: Certified::Accepted(_), .. } => Ok(Asker::Known),
+        Peer::Tcp { .. } => Ok(Asker::Anybody),
+        Peer::Tls { client: Certified::OtherName(name), .. } => {
+            Err(format!("the client certificate of {name:?} is none of those that may ask"))
+        }
+        _ => Err("a client certificate is needed: certFile and keyFile of tlsConfig name one".to_owned()),
+    };
+    match asker {
+        Ok(asker) => {
+            let who = peer.who(request.headers());
+            request.extensions_mut().insert(Asks { asker, who });
+            next.run(request).await
+        }
+        Err(why) => {
+            routes.answers.metrics.forbidden();
+            if let Line::Written { left_out } = routes.forbidden.line(Instant::now()) {
+                tracing::warn!(left_out, "a question was refused: {why}");
+            }
+            refused(StatusCode::FORBIDDEN, &why)
+        }
+    }
 }
 
-async fn prioritize(State(routes): State<Routes>, body: Body) -> Response {
-    answered(body, move |asked| routes.answers.prioritize(&asked)).await
+async fn filter(State(routes): State<Routes>, Extension(asks): Extension<Asks>, body: Body) -> Response {
+    let answers = routes.answers.clone();
+    let answer = move |text: &[u8]| written(answers.filter(question(text)?, asks.asker));
+    answered(&routes, asks, body, answer).await
 }
 
-async fn preempt(State(routes): State<Routes>, body: Body) -> Response {
-    answered(body, move |asked| routes.answers.preempt(asked)).await
+async fn prioritize(State(routes): State<Routes>, Extension(asks): Extension<Asks>, body: Body) -> Response {
+    let answers = routes.answers.clone();
+    let answer = move |text: &[u8]| written(answers.prioritize(&question(text)?, asks.asker));
+    answered(&routes, asks, body, answer).await
+}
+
+async fn preempt(State(routes): State<Routes>, Extension(asks): Extension<Asks>, body: Body) -> Response {
+    let answers = routes.answers.clone();
+    let answer = move |text: &[u8]| written(answers.preempt(question(text)?));
+    answered(&routes, asks, body, answer).await
+}
+
+fn question<'a, A: serde::Deserialize<'a>>(text: &'a [u8]) -> Result<A, String> {
+    let read = serde_json::from_slice(text);
+    read.map_err(|error| format!("the request is not what kube-scheduler sends: {error}"))
+}
+
+fn written<R: Serialize>(answer: Result<R, String>) -> Result<Vec<u8>, String> {
+    let answer = answer.map_err(|why| format!("the pod cannot be read: {why}"))?;
+    serde_json::to_vec(&answer).map_err(|error| error.to_string())
+}
+
+/// Answers a question on a thread of its own, under a place for work that the answer keeps until it is read.
+async fn answered(
+    routes: &Routes,
+    asks: Asks,
+    body: Body,
+    answer: impl FnOnce(&[u8]) -> Result<Vec<u8>, String> + Send + 'static,
+) -> Response {
+    // It is whole.
+    let Ok(read) = to_bytes(body, LARGEST).await else {
+        return refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED);
+    };
+    let place = match routes.workshop.place(asks.who, Work::Look).await {
+        Ok(place) => place,
+        Err(busy) => return not_taken(busy.into()),
+    };
+    match place.work(move |_| answer(&read)).await {
+        Ok((Ok(answer), place)) => {
+            keep(place, ([(header::CONTENT_TYPE, "application/json")], answer).into_response())
+        }
+        Ok((Err(why), _)) => refused(StatusCode::BAD_REQUEST, &why),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED),
+    }
 }
 
 /// Looks at the outlook on a thread of its own: a filter may have it for a while, and connections are not to wait.
@@ -70,8 +166,15 @@ async fn looked_at(answer: impl FnOnce() -> Response + Send + 'static) -> Respon
 
 async fn metrics(State(routes): State<Routes>) -> Response {
     looked_at(move || {
-        let size = routes.answers.outlook.lock().view.size();
-        text(METRICS, routes.answers.metrics.text(size))
+        let open = routes.answers.outlook.lock();
+        let asked = Asked {
+            waiting: open.waiting(),
+            bound_unasked: open.bound_unasked(),
+            is_silent: open.why_unasked(Instant::now()).is_some(),
+        };
+        let size = open.view.size();
+        drop(open);
+        text(METRICS, routes.answers.metrics.text(size, &asked))
     })
     .await
 }
@@ -80,39 +183,22 @@ async fn readyz(State(routes): State<Routes>) -> Response {
     looked_at(move || ready(&routes)).await
 }
 
+/// Whether it can answer. That nobody asks, or that anybody may, is a note: a Service that leaves out what is not ready would
+/// keep kube-scheduler away for good.
 fn ready(routes: &Routes) -> Response {
     let mut wrong = routes.troubles.all();
-    let heard = routes.answers.outlook.lock().heard;
+    let open = routes.answers.outlook.lock();
+    let (heard, unasked) = (open.heard, open.why_unasked(Instant::now()));
+    drop(open);
     if !heard.all() && wrong.is_empty() {
         wrong.push("the nodes are not all known yet".to_owned());
     }
-    if wrong.is_empty() {
-        return "ok\n".into_response();
+    if !wrong.is_empty() {
+        return refused(StatusCode::SERVICE_UNAVAILABLE, &wrong.join("\n"));
     }
-    (StatusCode::SERVICE_UNAVAILABLE, wrong.join("\n") + "\n").into_response()
-}
-
-/// Reads a request, and answers it on a thread of its own.
-async fn answered<A, R>(body: Body, answer: impl FnOnce(A) -> Result<R, String> + Send + 'static) -> Response
-where
-    A: DeserializeOwned + Send + 'static,
-    R: Serialize + Send + 'static,
-{
-    // It is whole.
-    let Ok(read) = to_bytes(body, LARGEST).await else {
-        return refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED);
-    };
-    let work = tokio::task::spawn_blocking(move || {
-        let asked: A = serde_json::from_slice(&read)
-            .map_err(|error| format!("the request is not what kube-scheduler sends: {error}"))?;
-        let answer = answer(asked).map_err(|why| format!("the pod cannot be read: {why}"))?;
-        serde_json::to_vec(&answer).map_err(|error| error.to_string())
-    });
-    match work.await {
-        Ok(Ok(answer)) => ([(header::CONTENT_TYPE, "application/json")], answer).into_response(),
-        Ok(Err(why)) => refused(StatusCode::BAD_REQUEST, &why),
-        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED),
-    }
+    let notes = routes.notes.all().into_iter().chain(unasked);
+    let notes: String = notes.map(|note| format!("! {note}\n")).collect();
+    format!("ok\n{notes}").into_response()
 }
 
 fn refused(status: StatusCode, why: &str) -> Response {

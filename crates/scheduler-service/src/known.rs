@@ -10,15 +10,6 @@ pub(crate) struct Known {
     listed: Option<BTreeSet<String>>,
 }
 
-/// Whether an object was known before.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
-    /// It was not.
-    First,
-    /// It was.
-    Again,
-}
-
 impl Known {
     /// A list begins.
     pub(crate) fn list(&mut self) {
@@ -26,11 +17,11 @@ impl Known {
     }
 
     /// An object is there.
-    pub(crate) fn is(&mut self, name: &str) -> Seen {
+    pub(crate) fn is(&mut self, name: &str) {
         if let Some(listed) = &mut self.listed {
             listed.insert(name.to_owned());
         }
-        if self.all.insert(name.to_owned()) { Seen::First } else { Seen::Again }
+        self.all.insert(name.to_owned());
     }
 
     /// An object is gone; whether it was known.
@@ -58,10 +49,10 @@ mod tests {
     fn what_is_not_listed_again_has_gone() {
         let mut known = Known::default();
         known.list();
-        assert_eq!([known.is("a"), known.is("b"), known.is("a")], [Seen::First, Seen::First, Seen::Again]);
+        ["a", "b", "a"].into_iter().for_each(|name| known.is(name));
         assert_eq!(known.complete(), [""; 0]);
         known.list();
-        assert_eq!([known.is("b"), known.is("c")], [Seen::Again, Seen::First]);
+        ["b", "c"].into_iter().for_each(|name| known.is(name));
         assert_eq!(known.complete(), ["a"]);
         assert!(known.is_gone("b") && !known.is_gone("a") && known.len() == 1);
         assert_eq!(known.complete(), [""; 0], "no list has begun");

@@ -6,23 +6,27 @@
 //! |---|---|
 //! | states | hears what agents publish of their nodes (module `states`) |
 //! | amounts | hears what other producers publish (module `amounts`) |
-//! | bound, ends | hear which pods are bound and on their way, and which have ended (module `bound`) |
+//! | pending, ends | hear which pods are not bound, which are bound and on their way, and which have ended (module `pending`) |
 //! | refusals | hears which pods nodes refuse all the same (module `refusals`) |
 //! | the caller's | answers kube-scheduler (module `http`), and forgets what came to nothing (module `outlook`) |
 //!
 //! All of them share one outlook: the view of the nodes, and what is open about pods.
 
 mod outlook;
+mod silence;
 mod known;
 mod states;
 mod amounts;
-mod bound;
+mod pending;
 mod refusals;
 mod listening;
+mod asking;
 mod protocol;
 mod answers;
 mod http;
 mod metrics;
 mod service;
 
+pub use asking::Asking;
+pub use bounded_http::TlsFiles;
 pub use service::{Setup, run};

@@ -29,6 +29,23 @@ pub(crate) struct Metrics {
     situations: Gauge,
     assumed: Gauge,
     decided_by: Family<ProgramLabel, Gauge>,
+    insecure: Gauge,
+    forbidden: Counter,
+    failed_handshakes: Counter,
+    unusable_files: Gauge,
+    waiting: Gauge,
+    bound_unasked: Gauge,
+    unasked: Gauge,
+}
+
+/// What is true of the pods right now.
+pub(crate) struct Asked {
+    /// Pods that wait for a node.
+    pub(crate) waiting: usize,
+    /// Pods that were bound of which nobody had asked here.
+    pub(crate) bound_unasked: u64,
+    /// Whether kube-scheduler does not ask though it should.
+    pub(crate) is_silent: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -60,6 +77,13 @@ impl Metrics {
             situations: Gauge::default(),
             assumed: Gauge::default(),
             decided_by: Family::default(),
+            insecure: Gauge::default(),
+            forbidden: Counter::default(),
+            failed_handshakes: Counter::default(),
+            unusable_files: Gauge::default(),
+            waiting: Gauge::default(),
+            bound_unasked: Gauge::default(),
+            unasked: Gauge::default(),
         };
         let registry = &mut metrics.registry;
         // `_total` is added when they are written.
@@ -113,7 +137,70 @@ impl Metrics {
             "Nodes whose state is read, by the program that decides there.",
             metrics.decided_by.clone(),
         );
+        metrics.register_asking();
         metrics
+    }
+
+    /// What shows who asks, and whether anybody does.
+    fn register_asking(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "topolet_scheduler_insecure_http",
+            "1 where anybody on this host may ask, over plain HTTP.",
+            self.insecure.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_forbidden",
+            "Questions without a client certificate that is accepted.",
+            self.forbidden.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_failed_handshakes",
+            "Connections that ended before a question, such as for a client certificate that has expired.",
+            self.failed_handshakes.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_tls_files_unusable",
+            "1 while the files of TLS have changed and cannot be used: the former ones are.",
+            self.unusable_files.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_waiting_pods",
+            "Pods that wait for a node.",
+            self.waiting.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_bound_unasked",
+            "Pods that were bound since the start without a question.",
+            self.bound_unasked.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_unasked",
+            "1 while kube-scheduler has not asked for five minutes though pods wait or were bound.",
+            self.unasked.clone(),
+        );
+    }
+
+    /// Anybody on this host may ask.
+    pub(crate) fn is_insecure(&self) {
+        self.insecure.set(1);
+    }
+
+    /// Somebody asks who may not.
+    pub(crate) fn forbidden(&self) {
+        self.forbidden.inc();
+    }
+
+    pub(crate) fn failed_handshake(&self) {
+        self.failed_handshakes.inc();
+    }
+
+    pub(crate) fn files_are_used(&self) {
+        self.unusable_files.set(0);
+    }
+
+    pub(crate) fn files_are_unusable(&self) {
+        self.unusable_files.set(1);
     }
 
     pub(crate) fn mispredicted(&self, reason: &str) {
@@ -162,11 +249,14 @@ impl Metrics {
     }
 
     /// In the text format of Prometheus.
-    pub(crate) fn text(&self, size: Size) -> String {
+    pub(crate) fn text(&self, size: Size, asked: &Asked) -> String {
         let set = |gauge: &Gauge, number: usize| gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
         set(&self.nodes, size.nodes);
         set(&self.situations, size.situations);
         set(&self.assumed, size.assumed);
+        set(&self.waiting, asked.waiting);
+        self.bound_unasked.set(i64::try_from(asked.bound_unasked).unwrap_or(i64::MAX));
+        self.unasked.set(asked.is_silent.into());
         let mut text = String::new();
         // Writing to a text does not fail.
         let _ = encode(&mut text, &self.registry);

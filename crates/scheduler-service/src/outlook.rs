@@ -1,6 +1,11 @@
 //! What is known of the nodes, and what is open about pods: those that were offered nodes and may be bound at any moment, and
 //! those that are bound and of which their node has not told yet.
 //!
+//! Only a pod that the API server has is offered nodes, as the API server has it: a question takes nothing from others by
+//! what it contains. kube-scheduler may hear of a pod first and ask. Its answer is kept, and becomes the offer when the API
+//! server shows the pod; a filter waits a moment for that, as it does for bindings. Answers are kept for a while and in
+//! bounded number.
+//!
 //! The view knows no time. Here an offer that comes to nothing ends after a while, and so does the assumption that a pod is
 //! on a node which has told new states since without it.
 
@@ -12,10 +17,17 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use pod_spec::{Pod, PodUid};
 use scheduler_extender::{NodeState, Updated, View};
 
+use crate::silence::Silence;
+
 /// How long kube-scheduler may take from an answer to the binding of the pod.
 const OFFER: Duration = Duration::from_secs(15);
-/// A filter waits so long for pods that are being bound.
+/// A filter waits so long for pods that are being bound, and for the API server to show those that kube-scheduler has asked
+/// about.
 const BINDING: Duration = Duration::from_millis(150);
+/// And so long for those that anybody may have asked about.
+const GLIMPSE: Duration = Duration::from_millis(10);
+/// Of so many pods that the API server has not shown answers are kept.
+const ANSWERS: usize = 128;
 /// A pod that does not wait on a node any more, and of which the node does not tell, has gone after that time at last.
 const SETTLED: Duration = Duration::from_mins(2);
 /// And before, when its node has told so many states without it: the first may be older.
@@ -29,6 +41,8 @@ const NEWS: Duration = Duration::from_millis(5);
 /// What is known and open.
 pub(crate) struct Outlook {
     open: Mutex<Open>,
+    /// How long a filter waits for bindings and for pods that are to be shown: [`BINDING`] but for tests.
+    binding: Duration,
     /// Something has been bound, or has gone.
     news: Condvar,
 }
@@ -36,6 +50,12 @@ pub(crate) struct Outlook {
 pub(crate) struct Open {
     pub(crate) view: View,
     offers: BTreeMap<PodUid, Instant>,
+    /// Pods that the API server has and that are not bound.
+    unbound: BTreeMap<PodUid, Unbound>,
+    /// Answers about pods that the API server has not shown yet.
+    answers: BTreeMap<PodUid, Answer>,
+    /// Whether kube-scheduler asks at all.
+    silence: Silence,
     settling: BTreeMap<PodUid, Settling>,
     /// Bound pods of which their node has not told, by UID: their nodes.
     homes: BTreeMap<PodUid, String>,
@@ -45,6 +65,38 @@ pub(crate) struct Open {
     heard_so_far: u64,
     /// What of the nodes has been heard since the start.
     pub(crate) heard: Heard,
+}
+
+/// A pod that is not bound.
+struct Unbound {
+    pod: Arc<Pod>,
+    since: Instant,
+    waits: WaitsFor,
+}
+
+/// What a pod that is not bound waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum WaitsFor {
+    /// For a scheduler.
+    Node,
+    /// For its gates to open, or it is being deleted.
+    Others,
+}
+
+/// An answer about a pod that the API server has not shown yet.
+struct Answer {
+    nodes: Vec<Arc<str>>,
+    at: Instant,
+    asker: Asker,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Asker {
+    /// Anybody on this host.
+    Anybody,
+    /// Somebody with a client certificate that is accepted.
+    Known,
 }
 
 /// A pod that has left the queue of its node.
@@ -70,38 +122,70 @@ impl Heard {
 
 impl Outlook {
     pub(crate) fn new() -> Self {
+        Self::waiting(BINDING)
+    }
+
+    pub(crate) fn waiting(binding: Duration) -> Self {
         let open = Open {
             view: View::new(),
             offers: BTreeMap::new(),
+            unbound: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            silence: Silence::new(Instant::now()),
             settling: BTreeMap::new(),
             homes: BTreeMap::new(),
             sent: BTreeMap::new(),
             heard_so_far: 0,
             heard: Heard::default(),
         };
-        Self { open: Mutex::new(open), news: Condvar::new() }
+        Self { open: Mutex::new(open), binding, news: Condvar::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock()
     }
 
-    /// The same, once no other pod is being bound; or after a moment in any case.
+    /// The same, once no other pod is being bound, and the API server has shown all that were asked about; or after a moment in
+    /// any case.
     pub(crate) fn lock_settled(&self, pod: &PodUid) -> MutexGuard<'_, Open> {
-        let until = Instant::now() + BINDING;
+        let began = Instant::now();
         let mut open = self.open.lock();
-        while open.view.in_flight().any(|other| other != pod) {
-            if self.news.wait_until(&mut open, until).timed_out() {
+        while let Some(patience) = open.unsettled(pod, began, self.binding) {
+            if self.news.wait_until(&mut open, began + patience).timed_out() {
                 break;
             }
         }
         open
     }
 
+    /// The API server has a pod that is not bound.
+    pub(crate) fn unbound(&self, pod: Arc<Pod>, waits: WaitsFor, now: Instant) {
+        let mut open = self.open.lock();
+        if let Some(answer) = open.answers.remove(&pod.uid) {
+            open.view.offered(&pod, &answer.nodes);
+            open.offers.insert(pod.uid.clone(), answer.at);
+        }
+        let since = open.unbound.get(&pod.uid).map_or(now, |before| before.since);
+        open.unbound.insert(pod.uid.clone(), Unbound { pod, since, waits });
+        self.tell(open);
+    }
+
+    /// A pod was deleted before it was bound.
+    pub(crate) fn withdrawn(&self, pod: &PodUid) {
+        let mut open = self.open.lock();
+        open.forget(pod);
+        self.tell(open);
+    }
+
     /// A pod is bound to a node.
     pub(crate) fn bound(&self, pod: Arc<Pod>, node: &str) {
         let mut open = self.open.lock();
-        let was_offered = open.offers.remove(&pod.uid).is_some();
+        let had_offer = open.offers.remove(&pod.uid).is_some();
+        let was_offered = open.answers.remove(&pod.uid).is_some() || had_offer;
+        // Of a pod that was never seen unbound it is not known who has bound it, and when.
+        if open.unbound.remove(&pod.uid).is_some() && !was_offered {
+            open.silence.bound_unasked();
+        }
         open.settling.remove(&pod.uid);
         open.homes.insert(pod.uid.clone(), node.to_owned());
         // Of a pod that somebody else has bound nobody was asked.
@@ -179,8 +263,9 @@ impl Outlook {
         let over: Vec<PodUid> =
             offers.map(|(pod, _)| pod).chain(settled.map(|(pod, _)| pod)).cloned().collect();
         open.sent.retain(|_, since| !is_late(since, SENT));
+        open.answers.retain(|_, answer| !is_late(&answer.at, OFFER));
         for pod in &over {
-            open.forget(pod);
+            open.end(pod);
         }
         if !over.is_empty() {
             self.tell(open);
@@ -189,15 +274,63 @@ impl Outlook {
 }
 
 impl Open {
-    /// A pod was offered these nodes.
-    pub(crate) fn offer<N: AsRef<str>>(
+    /// It was answered that the pod of this UID fits these nodes: they are its offer, if the API server has it.
+    pub(crate) fn answered<N: AsRef<str>>(
         &mut self,
-        pod: &Pod,
+        pod: &PodUid,
         nodes: impl IntoIterator<Item = N>,
+        asker: Asker,
         now: Instant,
     ) {
-        self.view.offered(pod, nodes);
-        self.offers.insert(pod.uid.clone(), now);
+        if let Some(unbound) = self.unbound.get(pod) {
+            self.view.offered(&unbound.pod, nodes);
+            self.offers.insert(pod.clone(), now);
+            return;
+        }
+        if !self.answers.contains_key(pod) && self.answers.len() >= ANSWERS {
+            let oldest = self.answers.iter().min_by_key(|(_, answer)| (answer.asker, answer.at));
+            oldest.map(|(pod, _)| pod.clone()).and_then(|pod| self.answers.remove(&pod));
+        }
+        let nodes = self.view.known(nodes);
+        self.answers.insert(pod.clone(), Answer { nodes, at: now, asker });
+    }
+
+    /// kube-scheduler has asked which nodes a pod fits.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.silence.asked(now);
+    }
+
+    /// What is wrong where kube-scheduler does not ask, as a sentence.
+    pub(crate) fn why_unasked(&self, now: Instant) -> Option<String> {
+        let waiting = self.unbound.values().filter(|pod| pod.waits == WaitsFor::Node);
+        self.silence.why(waiting.map(|pod| pod.since), now)
+    }
+
+    /// How many pods wait for a node.
+    pub(crate) fn waiting(&self) -> usize {
+        self.unbound.values().filter(|pod| pod.waits == WaitsFor::Node).count()
+    }
+
+    /// How many pods were bound of which nobody had asked here.
+    pub(crate) const fn bound_unasked(&self) -> u64 {
+        self.silence.all_bound_unasked()
+    }
+
+    /// How long a filter for `pod` that began then waits for others, if there are any to wait for.
+    fn unsettled(&self, pod: &PodUid, began: Instant, binding: Duration) -> Option<Duration> {
+        if self.view.in_flight().any(|other| other != pod) {
+            return Some(binding);
+        }
+        let others = self.answers.iter().filter(|(other, _)| *other != pod);
+        let patience = others.filter_map(|(_, answer)| {
+            let patience = match answer.asker {
+                Asker::Known => binding,
+                Asker::Anybody => GLIMPSE,
+            };
+            // One that has not been shown since is not going to be.
+            (answer.at + patience > began).then_some(patience)
+        });
+        patience.max()
     }
 
     /// Whether the pod was bound lately after it had passed here, which is asked once.
@@ -205,7 +338,15 @@ impl Open {
         self.sent.remove(pod).is_some()
     }
 
+    /// The pod does not exist any more.
     fn forget(&mut self, pod: &PodUid) {
+        self.unbound.remove(pod);
+        self.answers.remove(pod);
+        self.end(pod);
+    }
+
+    /// What was open about the pod has come to nothing.
+    fn end(&mut self, pod: &PodUid) {
         self.offers.remove(pod);
         self.settling.remove(pod);
         self.homes.remove(pod);
@@ -241,11 +382,81 @@ mod tests {
         NodeState { version, facts: NodeFacts::Approximate(zones), told: BTreeSet::new() }
     }
 
+    /// The API server shows a pod, and it passes on node `a`.
+    fn offer(outlook: &Outlook, name: &str, now: Instant) {
+        outlook.unbound(Arc::new(pod(name)), WaitsFor::Node, now);
+        outlook.lock().answered(&PodUid::new(name), ["a"], Asker::Known, now);
+    }
+
+    fn in_flight(outlook: &Outlook) -> usize {
+        outlook.lock().view.in_flight().count()
+    }
+
+    #[test]
+    fn a_pod_that_the_api_server_has_not_shown_takes_nothing() {
+        let (outlook, now, uid) = (Outlook::new(), Instant::now(), PodUid::new("one"));
+        outlook.update("a", state(1));
+        outlook.lock().answered(&uid, ["a"], Asker::Known, now);
+        assert_eq!(in_flight(&outlook), 0);
+        outlook.unbound(Arc::new(pod("one")), WaitsFor::Node, now);
+        assert_eq!(in_flight(&outlook), 1, "it has what was answered");
+        outlook.withdrawn(&uid);
+        assert_eq!(in_flight(&outlook), 0);
+        // Nobody has asked about this one.
+        outlook.unbound(Arc::new(pod("two")), WaitsFor::Node, now);
+        assert_eq!(in_flight(&outlook), 0);
+    }
+
+    #[test]
+    fn answers_about_pods_that_do_not_exist_are_few_and_end() {
+        let (outlook, now) = (Outlook::new(), Instant::now());
+        outlook.update("a", state(1));
+        outlook.lock().answered(&PodUid::new("real"), ["a"], Asker::Known, now);
+        for number in 0..10 * ANSWERS {
+            let made_up = PodUid::new(&number.to_string());
+            outlook.lock().answered(&made_up, ["a"], Asker::Anybody, now);
+        }
+        assert_eq!(outlook.lock().answers.len(), ANSWERS);
+        outlook.unbound(Arc::new(pod("real")), WaitsFor::Node, now);
+        assert_eq!(in_flight(&outlook), 1, "those of anybody go first");
+        outlook.tidy(now + OFFER);
+        assert!(outlook.lock().answers.is_empty());
+    }
+
+    #[test]
+    fn a_filter_waits_for_pods_that_are_to_be_shown_and_not_for_old_answers() {
+        let (outlook, now) = (Outlook::new(), Instant::now());
+        outlook.update("a", state(1));
+        let unsettled = |began| outlook.lock().unsettled(&PodUid::new("one"), began, BINDING);
+        assert_eq!(unsettled(now), None);
+        outlook.lock().answered(&PodUid::new("one"), ["a"], Asker::Known, now);
+        assert_eq!(unsettled(now), None, "its own");
+        outlook.lock().answered(&PodUid::new("two"), ["a"], Asker::Anybody, now);
+        assert_eq!((unsettled(now), unsettled(now + GLIMPSE)), (Some(GLIMPSE), None));
+        outlook.lock().answered(&PodUid::new("three"), ["a"], Asker::Known, now);
+        assert_eq!((unsettled(now), unsettled(now + BINDING)), (Some(BINDING), None));
+        offer(&outlook, "four", now);
+        assert_eq!(unsettled(now + BINDING), Some(BINDING));
+    }
+
+    #[test]
+    fn a_pod_that_was_bound_before_it_was_asked_about_is_counted() {
+        let (outlook, now) = (Outlook::new(), Instant::now());
+        outlook.update("a", state(1));
+        offer(&outlook, "asked", now);
+        outlook.unbound(Arc::new(pod("blind")), WaitsFor::Node, now);
+        // Of `unseen` it is not known.
+        for name in ["asked", "blind", "unseen"] {
+            outlook.bound(Arc::new(pod(name)), "a");
+        }
+        assert_eq!(outlook.lock().bound_unasked(), 1);
+    }
+
     #[test]
     fn an_offer_that_comes_to_nothing_ends() {
         let (outlook, now) = (Outlook::new(), Instant::now());
         outlook.update("a", state(1));
-        outlook.lock().offer(&pod("one"), ["a"], now);
+        offer(&outlook, "one", now);
         outlook.tidy(now + OFFER / 2);
         assert_eq!(outlook.lock().view.in_flight().count(), 1);
         outlook.tidy(now + OFFER);
@@ -273,7 +484,7 @@ mod tests {
     fn a_filter_waits_for_a_binding_and_no_longer_than_a_moment() {
         let outlook = Arc::new(Outlook::new());
         outlook.update("a", state(1));
-        outlook.lock().offer(&pod("one"), ["a"], Instant::now());
+        offer(&outlook, "one", Instant::now());
         let began = Instant::now();
         drop(outlook.lock_settled(&PodUid::new("two")));
         assert!(began.elapsed() >= BINDING);
@@ -291,7 +502,7 @@ mod tests {
     fn a_refusal_counts_once_and_for_pods_that_passed_here_lately() {
         let (outlook, uid) = (Outlook::new(), PodUid::new("one"));
         let send = || {
-            outlook.lock().offer(&pod("one"), ["a"], Instant::now());
+            offer(&outlook, "one", Instant::now());
             outlook.bound(Arc::new(pod("one")), "a");
         };
         send();

@@ -1,28 +1,27 @@
 //! The service as a whole.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
-use bounded_http::{OpenListener, Service, serve_openly};
+use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::amounts::Amounts;
 use crate::answers::Answers;
-use crate::bound::{Bound, listen_to_ends};
-use crate::http::{self, Routes};
+use crate::asking::{self, Asking, Notes};
+use crate::http::Routes;
 use crate::known::Known;
 use crate::listening::Troubles;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
+use crate::pending::{Pending, listen_to_ends};
 use crate::refusals;
 use crate::states::{Deciders, ExactNodes, Reading, States};
 
-/// Connections of kube-scheduler, and of those that read metrics.
-const CONNECTIONS: usize = 64;
 /// How often what came to nothing is forgotten.
 const TIDY: Duration = Duration::from_millis(500);
 
@@ -31,8 +30,10 @@ const TIDY: Duration = Duration::from_millis(500);
 pub struct Setup {
     /// How the API server is reached.
     pub access: Access,
-    /// Where kube-scheduler asks: a loopback address.
+    /// Where kube-scheduler asks: a loopback address unless it shows a certificate.
     pub address: SocketAddr,
+    /// How it asks.
+    pub asking: Asking,
     /// How many threads decide on nodes.
     pub threads: NonZeroUsize,
     /// How long an answer may take: less than kube-scheduler waits (`httpTimeout`).
@@ -42,14 +43,10 @@ pub struct Setup {
 /// Serves until the process is told to end (SIGTERM, SIGINT).
 ///
 /// # Errors
-/// The address is no loopback address or cannot be had, or the API server's address or credentials cannot be read.
+/// The address cannot be had, or is no loopback address with plain HTTP; a file of TLS cannot be used; or the API server's
+/// address or credentials cannot be read.
 /// Whatever fails later is in the log and in `/readyz`, and tried again.
 pub fn run(setup: &Setup) -> anyhow::Result<()> {
-    ensure!(
-        setup.address.ip().is_loopback(),
-        "{} can be reached from elsewhere: only loopback addresses are listened at, since kube-scheduler runs beside this",
-        setup.address
-    );
     // Faults of the way to it are said at once.
     Cluster::new(&setup.access)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -57,7 +54,7 @@ pub fn run(setup: &Setup) -> anyhow::Result<()> {
 }
 
 async fn serve(setup: &Setup) -> anyhow::Result<()> {
-    let listener = OpenListener::open(setup.address)?;
+    let listener = setup.asking.listen(setup.address)?;
     let outlook = Arc::new(Outlook::new());
     let (troubles, metrics) = (Arc::new(Troubles::default()), Arc::new(Metrics::new()));
     let exact = ExactNodes::default();
@@ -79,30 +76,45 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         known: Known::default(),
     }
     .start()?;
-    Bound {
+    Pending {
         access: setup.access.clone(),
         outlook: outlook.clone(),
         troubles: troubles.clone(),
-        waiting: Known::default(),
+        known: Known::default(),
+        bound: BTreeSet::new(),
     }
     .start()?;
     listen_to_ends(setup.access.clone(), outlook.clone(), troubles.clone())?;
     refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), troubles.clone())?;
-    let answers = Answers { outlook: outlook.clone(), metrics, threads: setup.threads, within: setup.within };
-    let router = Routes { answers, troubles }.router();
-    let service =
-        Service { router, always: http::ALWAYS, largest: |_| http::LARGEST, refused: http::not_taken };
-    tracing::info!(address = %setup.address, "kube-scheduler is answered");
+    let notes = Notes::default();
+    setup.asking.announce(setup.address, &notes, &metrics);
+    let answers = Answers {
+        outlook: outlook.clone(),
+        metrics: metrics.clone(),
+        threads: setup.threads,
+        within: setup.within,
+    };
+    let (workshop, forbidden) = (Arc::<Workshop>::default(), Arc::<Pace>::default());
+    let service = Routes { answers, troubles, notes: notes.clone(), workshop, forbidden }.service();
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let tidying = async {
+        let mut is_silent = false;
         loop {
             tokio::time::sleep(TIDY).await;
-            outlook.tidy(Instant::now());
+            let now = Instant::now();
+            outlook.tidy(now);
+            let unasked = outlook.lock().why_unasked(now);
+            match &unasked {
+                Some(why) if !is_silent => tracing::warn!("{why}"),
+                None if is_silent => tracing::info!("kube-scheduler asks again"),
+                _ => {}
+            }
+            is_silent = unasked.is_some();
         }
     };
     tokio::select! {
-        () = serve_openly(listener, service, CONNECTIONS) => {}
+        () = asking::serve(listener, service, notes, metrics) => {}
         () = tidying => {}
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}

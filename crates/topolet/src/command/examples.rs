@@ -125,9 +125,13 @@ Examples:
 pub(super) const SCHEDULER: &str = "\
 Examples:
   # Beside kube-scheduler, whose configuration has
-  #   extenders: [{urlPrefix: http://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
-  #     preemptVerb: preempt, weight: 10, nodeCacheCapable: true, ignorable: true}]
-  topolet scheduler --kubeconfig scheduler.conf";
+  #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
+  #     preemptVerb: preempt, weight: 10, nodeCacheCapable: true, ignorable: true, enableHTTPS: true,
+  #     tlsConfig: {caFile: ca.crt, certFile: client.crt, keyFile: client.key}}]
+  topolet scheduler --kubeconfig scheduler.conf --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt \
+    --client-name system:kube-scheduler
+  # The same for a trial on one host: anybody there may ask
+  topolet scheduler --kubeconfig scheduler.conf --insecure-http";
 
 #[cfg(feature = "kubernetes")]
 pub(super) const FLEET: &str = "\

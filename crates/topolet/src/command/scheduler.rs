@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use node_daemon::cluster_node::Access;
 use node_daemon::{Log, in_small_pages};
-use scheduler_service::Setup;
+use scheduler_service::{Asking, Setup, TlsFiles};
 
 use super::serve::{Level, LogFormat};
 use crate::outcome::Outcome;
@@ -23,10 +23,29 @@ pub(crate) struct SchedulerArguments {
     /// The same, as the service account of the pod that this runs in.
     #[arg(long, conflicts_with = "kubeconfig")]
     in_cluster: bool,
-    /// Where kube-scheduler asks, as `extenders: [{urlPrefix: http://ADDRESS:PORT}]` of its configuration says: a loopback
-    /// address.
+    /// Where kube-scheduler asks, as `extenders: [{urlPrefix: https://ADDRESS:PORT}]` of its configuration says. With plain HTTP
+    /// it is a loopback address.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:10270")]
     address: SocketAddr,
+    /// The certificate of this server, in PEM: `caFile` of kube-scheduler's `tlsConfig` holds its authority. The three files are
+    /// read again when they change.
+    #[arg(long, value_name = "FILE", requires_all = ["tls_key", "client_ca"], value_hint = ValueHint::FilePath)]
+    tls_cert: Option<PathBuf>,
+    /// Its private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    tls_key: Option<PathBuf>,
+    /// The authorities that have signed kube-scheduler's client certificate, which `certFile` of its `tlsConfig` names. Without a
+    /// client certificate only `/metrics`, `/healthz` and `/readyz` are answered.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = ValueHint::FilePath)]
+    client_ca: Option<PathBuf>,
+    /// A common name, DNS name or URI of client certificates that may ask; can be repeated. Without it every certificate of the
+    /// authorities may, so that they have to be authorities that sign nothing else.
+    #[arg(long, value_name = "NAME", requires = "tls_cert")]
+    client_name: Vec<String>,
+    /// Anybody on this host may ask, over plain HTTP. So it is without any of these options too, and both times the log,
+    /// `/readyz` and a metric warn of it.
+    #[arg(long, conflicts_with = "tls_cert")]
+    insecure_http: bool,
     /// How many threads decide on nodes.
     #[arg(long, value_name = "COUNT", default_value = "2")]
     threads: NonZeroUsize,
@@ -48,6 +67,7 @@ pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Res
     let setup = Setup {
         access: arguments.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig),
         address: arguments.address,
+        asking: arguments.asking(),
         threads: arguments.threads,
         within: Duration::from_millis(arguments.within),
     };
@@ -57,5 +77,38 @@ pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Res
             log.end_with(move || screen.error(&error));
             Ok(Outcome::Failed)
         }
+    }
+}
+
+/// Where the commands that the log names put certificates.
+const FOLDER: &str = "/etc/topolet/scheduler";
+
+impl SchedulerArguments {
+    fn asking(&self) -> Asking {
+        match (&self.tls_cert, &self.tls_key, &self.client_ca) {
+            (Some(certificate), Some(key), Some(client_ca)) => {
+                let (certificate, key, client_ca) = (certificate.clone(), key.clone(), client_ca.clone());
+                let files = TlsFiles { certificate, key, client_ca };
+                Asking::Certified { files, names: self.client_name.clone() }
+            }
+            // Without any of these options a deployment goes on as before, and `--insecure-http` says that this is known.
+            _ => Asking::InsecureHttp { instead: self.instead() },
+        }
+    }
+
+    /// The two commands that end plain HTTP.
+    fn instead(&self) -> Vec<String> {
+        let access = self.kubeconfig.as_ref().map_or("--in-cluster".to_owned(), |path| {
+            let path = path.to_string_lossy();
+            format!("--kubeconfig '{}'", path.replace('\'', r"'\''"))
+        });
+        let address = self.address;
+        vec![
+            format!("sh deploy/scheduler/certificates.sh {FOLDER}"),
+            format!(
+                "topolet scheduler {access} --address {address} --tls-cert {FOLDER}/tls.crt --tls-key {FOLDER}/tls.key \
+                 --client-ca {FOLDER}/ca.crt --client-name system:kube-scheduler"
+            ),
+        ]
     }
 }

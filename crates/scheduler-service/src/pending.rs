@@ -1,6 +1,7 @@
-//! Which pods are bound and on their way: those of which their node has not said yet that they run or are refused. And
-//! which have ended: what they held is free before their node says so.
+//! Which pods are not bound, and which are bound and on their way: those of which their node has not said yet that they run or
+//! are refused. And which have ended: what they held is free before their node says so.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,11 +10,11 @@ use node_input::told_object;
 use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
-use crate::known::{Known, Seen};
+use crate::known::Known;
 use crate::listening::{self, SILENCE, Troubles};
-use crate::outlook::Outlook;
+use crate::outlook::{Outlook, WaitsFor};
 
-const WHAT: &str = "bound pods";
+const WHAT: &str = "pending pods";
 
 const ENDS: &str = "ends of pods";
 
@@ -46,42 +47,43 @@ pub(crate) fn listen_to_ends(
 }
 
 /// Listens to them.
-pub(crate) struct Bound {
+pub(crate) struct Pending {
     pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) troubles: Arc<Troubles>,
     /// By UID.
-    pub(crate) waiting: Known,
+    pub(crate) known: Known,
+    /// Those of them that are bound.
+    pub(crate) bound: BTreeSet<String>,
 }
 
-impl Bound {
+impl Pending {
     /// Starts the thread, for the rest of the program.
     pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("bound", WHAT, self.troubles.clone(), move || self.listen())
+        listening::start("pending", WHAT, self.troubles.clone(), move || self.listen())
     }
 
     fn listen(&mut self) -> ClusterError {
-        let mut pods = match Cluster::new(&self.access).and_then(Cluster::bound_pending_pods) {
+        let mut pods = match Cluster::new(&self.access).and_then(Cluster::pending_pods) {
             Ok(pods) => pods,
             Err(error) => return error,
         };
-        self.waiting.list();
+        self.known.list();
         loop {
             match pods.next(SILENCE) {
                 Ok(None) => {}
                 Ok(Some(BoundPodEvent::Is(object))) => {
                     let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-                    if self.waiting.is(uid) == Seen::First {
-                        self.is(&object);
-                    }
+                    self.known.is(uid);
+                    self.is(uid, &object);
                 }
                 Ok(Some(BoundPodEvent::Gone(uid))) => {
-                    if self.waiting.is_gone(&uid) {
+                    if self.known.is_gone(&uid) {
                         self.has_left(&uid);
                     }
                 }
                 Ok(Some(BoundPodEvent::Complete)) => {
-                    for uid in self.waiting.complete() {
+                    for uid in self.known.complete() {
                         self.has_left(&uid);
                     }
                     self.outlook.lock().heard.pods = true;
@@ -92,18 +94,40 @@ impl Bound {
         }
     }
 
-    fn is(&self, object: &Value) {
+    fn is(&mut self, uid: &str, object: &Value) {
         let node = object["spec"]["nodeName"].as_str().unwrap_or_default();
+        // What has been bound stays as it was then.
+        if !node.is_empty() && !self.bound.insert(uid.to_owned()) {
+            return;
+        }
         match told_object(object, PodRules::default()) {
+            Ok(pod) if node.is_empty() => {
+                self.outlook.unbound(Arc::new(pod), waits_for(object), Instant::now());
+            }
             Ok(pod) => self.outlook.bound(Arc::new(pod), node),
             Err(why) => {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                tracing::warn!(pod = name, "a bound pod cannot be read, and is not counted: {why}");
+                tracing::warn!(pod = name, "a pending pod cannot be read, and is not counted: {why}");
             }
         }
     }
 
-    fn has_left(&self, uid: &str) {
-        self.outlook.left(&PodUid::new(uid), Instant::now());
+    fn has_left(&mut self, uid: &str) {
+        let pod = PodUid::new(uid);
+        if self.bound.remove(uid) {
+            self.outlook.left(&pod, Instant::now());
+        } else {
+            self.outlook.withdrawn(&pod);
+        }
+    }
+}
+
+/// What a pod waits for that is not bound.
+fn waits_for(object: &Value) -> WaitsFor {
+    let has_gates = object["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+    if has_gates || !object["metadata"]["deletionTimestamp"].is_null() {
+        WaitsFor::Others
+    } else {
+        WaitsFor::Node
     }
 }

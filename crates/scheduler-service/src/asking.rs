@@ -1,0 +1,131 @@
+//! How kube-scheduler asks, and who else is kept from it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::ensure;
+use bounded_http::{
+    Line, LoopbackListener, Pace, Service, TlsFiles, TlsListener, TlsNews, serve_on_loopback, serve_with_tls,
+};
+use parking_lot::Mutex;
+
+use crate::metrics::Metrics;
+
+/// Connections of kube-scheduler, and of those that read metrics.
+const CONNECTIONS: usize = 128;
+
+/// How kube-scheduler asks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asking {
+    /// With a client certificate, over TLS.
+    Certified {
+        /// The files, which are read again when they change.
+        files: TlsFiles,
+        /// A client certificate is accepted if its common name, or one of its DNS names or URIs, is among these; none: any of
+        /// the authority is.
+        names: Vec<String>,
+    },
+    /// As anybody on this host may, over plain HTTP.
+    InsecureHttp {
+        /// Commands that change that, for the log.
+        instead: Vec<String>,
+    },
+}
+
+/// Where it asks.
+pub(crate) enum Listener {
+    Certified(TlsListener),
+    Insecure(LoopbackListener),
+}
+
+/// What is to be known of certificates and of who may ask, beside the log.
+#[derive(Clone, Default)]
+pub(crate) struct Notes(Arc<Mutex<Noted>>);
+
+#[derive(Default)]
+struct Noted {
+    insecure: Option<&'static str>,
+    files: Option<String>,
+}
+
+impl Notes {
+    pub(crate) fn all(&self) -> Vec<String> {
+        let noted = self.0.lock();
+        let files = noted.files.as_ref().map(|why| format!("new files of TLS are not used: {why}"));
+        noted.insecure.map(str::to_owned).into_iter().chain(files).collect()
+    }
+}
+
+/// What anybody who asks over plain HTTP can do.
+const INSECURE: &str =
+    "anybody on this host may ask over plain HTTP: a client certificate of kube-scheduler ends that";
+
+impl Asking {
+    /// Listens. To be called inside a tokio runtime.
+    pub(crate) fn listen(&self, address: SocketAddr) -> anyhow::Result<Listener> {
+        match self {
+            Self::Certified { files, names } => {
+                Ok(Listener::Certified(TlsListener::open(address, files.clone(), names.clone())?))
+            }
+            Self::InsecureHttp { .. } => {
+                ensure!(
+                    address.ip().is_loopback(),
+                    "{address} can be reached from elsewhere, where plain HTTP does not say who asks: listen at a loopback \
+                     address, or have clients show certificates"
+                );
+                Ok(Listener::Insecure(LoopbackListener::open(address, None)?))
+            }
+        }
+    }
+
+    /// Says how it is asked.
+    pub(crate) fn announce(&self, address: SocketAddr, notes: &Notes, metrics: &Metrics) {
+        match self {
+            Self::Certified { names, .. } if names.is_empty() => {
+                tracing::info!(%address, "kube-scheduler is answered; any client certificate of the authority is accepted");
+            }
+            Self::Certified { names, .. } => {
+                tracing::info!(%address, names = names.join(", "), "kube-scheduler is answered");
+            }
+            Self::InsecureHttp { instead } => {
+                notes.0.lock().insecure = Some(INSECURE);
+                metrics.is_insecure();
+                tracing::warn!(%address, "{INSECURE}");
+                for command in instead {
+                    tracing::warn!("run: {command}");
+                }
+            }
+        }
+    }
+}
+
+/// Serves for ever.
+pub(crate) async fn serve(listener: Listener, service: Service, notes: Notes, metrics: Arc<Metrics>) {
+    match listener {
+        Listener::Insecure(listener) => serve_on_loopback(listener, service, CONNECTIONS).await,
+        Listener::Certified(listener) => {
+            let pace = Pace::new();
+            let tell = move |news| match news {
+                TlsNews::Reloaded => {
+                    notes.0.lock().files = None;
+                    metrics.files_are_used();
+                    tracing::info!("the files of TLS have changed and are used");
+                }
+                TlsNews::NotReloaded(why) => {
+                    metrics.files_are_unusable();
+                    tracing::warn!("the files of TLS have changed, and the former ones are used: {why}");
+                    notes.0.lock().files = Some(why);
+                }
+                TlsNews::NoHandshake(why) => {
+                    metrics.failed_handshake();
+                    if let Line::Written { left_out } = pace.line(Instant::now()) {
+                        tracing::warn!(left_out, "a client was not connected: {why}");
+                    }
+                }
+                _ => {}
+            };
+            serve_with_tls(listener, service, CONNECTIONS, tell).await;
+        }
+    }
+}
