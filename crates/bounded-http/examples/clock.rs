@@ -13,7 +13,7 @@ async fn time(Extension(peer): Extension<Peer>) -> String {
     format!("{seconds} for {peer:?}\n")
 }
 
-fn refused(why: Refused) -> Response {
+fn refused(why: &Refused) -> Response {
     (why.status(), why.to_string()).into_response()
 }
 

@@ -9,8 +9,8 @@ use axum::body::{Bytes, HttpBody as _};
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::connection::Refused;
 use crate::places::{BODY, Full};
+use crate::refused::Refused;
 
 /// So many bytes of a refused body are read.
 const DRAINED: usize = 128 << 20;

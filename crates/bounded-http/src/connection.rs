@@ -6,20 +6,18 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
-use axum::http::{Request, StatusCode, header};
+use axum::http::{Request, header};
 use axum::response::Response;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::Busy;
 use crate::arrival::{arrived, drain};
 use crate::peer::Peer;
-use crate::places::{BODY, Who};
+use crate::refused::Refused;
 use crate::seats::{Seated, Turn};
 
 /// How long the head of a request may take, and how long a connection may be silent.
@@ -38,46 +36,7 @@ pub struct Service {
     /// The largest body that a path takes, in bytes.
     pub largest: fn(path: &str) -> usize,
     /// The answer to a request that does not come as far as the routes.
-    pub refused: fn(Refused) -> Response,
-}
-
-/// Why a request does not come as far as the routes.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum Refused {
-    /// It is meant for another host, or comes from a page in a browser.
-    #[error("{1}")]
-    NotForUs(StatusCode, &'static str),
-    /// Its user has too much in progress.
-    #[error(transparent)]
-    Busy(#[from] Busy),
-    /// Its body has more bytes than its path takes.
-    #[error("the body is larger than {0} bytes")]
-    TooLarge(usize),
-    /// Its body has not come within [`BODY`].
-    #[error("the body takes too long to come: more than {} s", BODY.as_secs())]
-    Late,
-    /// Its body broke off, or is no body of HTTP.
-    #[error("the body broke off")]
-    BrokeOff,
-}
-
-impl Refused {
-    /// The status of the answer.
-    #[must_use]
-    pub const fn status(&self) -> StatusCode {
-        match self {
-            Self::NotForUs(status, _) => *status,
-            Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Late => StatusCode::REQUEST_TIMEOUT,
-            Self::BrokeOff => StatusCode::BAD_REQUEST,
-        }
-    }
-
-    pub(crate) fn busy(who: Who) -> Self {
-        Self::Busy(Busy(format!("{who} has as many requests in progress as it may have: try again")))
-    }
+    pub refused: fn(&Refused) -> Response,
 }
 
 /// Serves a connection until it ends. When `outdated` is over, it ends after the request that is in progress.
@@ -95,7 +54,7 @@ pub(crate) async fn connection(
         async move {
             let (whole, turn) = match whole(request, &peer, &seated, (always, largest)).await {
                 Ok(whole) => whole,
-                Err(why) => return Ok::<_, Infallible>(refused(why)),
+                Err(why) => return Ok::<_, Infallible>(refused(&why)),
             };
             let mut request = whole;
             request.extensions_mut().insert(peer);

@@ -16,6 +16,7 @@ mod listen;
 mod tls;
 mod connection;
 mod arrival;
+mod refused;
 mod work;
 mod body;
 mod accept;
@@ -25,7 +26,7 @@ use thiserror::Error;
 
 pub use accept::{Offer, chosen};
 pub use body::{keep, text};
-pub use connection::{HEAD, Refused, Service};
+pub use connection::{HEAD, Service};
 pub use listen::{
     ListenError, Listeners, LoopbackListener, OpenListener, serve, serve_on_loopback, serve_openly,
 };
@@ -34,6 +35,7 @@ pub use listen::{TlsListener, serve_with_tls};
 pub use pace::{Line, Pace};
 pub use peer::{Certified, Forbidden, Peer, ShortToken, Token};
 pub use places::{BODY, READING, SILENT, Who};
+pub use refused::Refused;
 pub use seats::Seats;
 pub use socket::{GroupError, Open, OptionNames, SocketError, SocketGroup, UnixSocket};
 #[cfg(feature = "tls")]

@@ -80,8 +80,8 @@ fn write(folder: &Path, server: &Signed, client_ca: &Authority) {
     }
 }
 
-/// A server until the test ends; what it tells.
-async fn serve(folder: &Path, names: &[&str]) -> (SocketAddr, mpsc::UnboundedReceiver<TlsNews>) {
+/// A server until the test ends; what it tells. To be called inside a runtime.
+fn serve(folder: &Path, names: &[&str]) -> (SocketAddr, mpsc::UnboundedReceiver<TlsNews>) {
     let who = async |Extension(peer): Extension<Peer>| format!("{peer:?}");
     let service = Service {
         router: Router::new()
@@ -166,7 +166,7 @@ fn a_certificate_of_the_authority_with_an_accepted_name_is_known() {
         (tempfile::tempdir().unwrap(), Authority::new("one"), Authority::new("other"));
     write(folder.path(), &authority.sign("server", &["localhost"]), &authority);
     run(async {
-        let (address, mut news) = serve(folder.path(), &["system:kube-scheduler", "scheduler.example"]).await;
+        let (address, mut news) = serve(folder.path(), &["system:kube-scheduler", "scheduler.example"]);
         for (common_name, names, expected) in [
             ("system:kube-scheduler", &[][..], "Accepted(\"system:kube-scheduler\")"),
             ("", &["scheduler.example"], "Accepted(\"scheduler.example\")"),
@@ -196,7 +196,7 @@ fn without_names_every_certificate_of_the_authority_is_known() {
     let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("one"));
     write(folder.path(), &authority.sign("server", &["localhost"]), &authority);
     run(async {
-        let (address, _news) = serve(folder.path(), &[]).await;
+        let (address, _news) = serve(folder.path(), &[]);
         let client = Client::new(&authority, Some(&authority.sign("any", &[])));
         assert!(client.ask(address, "/who", "").await.unwrap().contains("Accepted(\"any\")"));
         let foreign = client.ask(address, "/who", "Origin: https://evil.example\r\n").await.unwrap();
@@ -209,7 +209,7 @@ fn strangers_take_no_places_of_who_shows_a_certificate() {
     let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("one"));
     write(folder.path(), &authority.sign("server", &["localhost"]), &authority);
     run(async {
-        let (address, _news) = serve(folder.path(), &[]).await;
+        let (address, _news) = serve(folder.path(), &[]);
         let known = Client::new(&authority, Some(&authority.sign("known", &[])));
         let mut kept = known.connect(address).await.unwrap();
         ask_again(&mut kept).await.unwrap();
@@ -239,7 +239,7 @@ fn a_rotation_under_load_fails_no_request() {
     let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("one"));
     write(folder.path(), &authority.sign("server", &["localhost"]), &authority);
     run(async {
-        let (address, mut news) = serve(folder.path(), &[]).await;
+        let (address, mut news) = serve(folder.path(), &[]);
         let known = Client::new(&authority, Some(&authority.sign("known", &[])));
         let (stop, is_over) = tokio::sync::watch::channel(false);
         let load: Vec<_> = (0..4)
@@ -289,7 +289,7 @@ fn clients_of_a_former_authority_are_not_known_any_more() {
         (tempfile::tempdir().unwrap(), Authority::new("former"), Authority::new("now"));
     write(folder.path(), &former.sign("server", &["localhost"]), &former);
     run(async {
-        let (address, mut news) = serve(folder.path(), &[]).await;
+        let (address, mut news) = serve(folder.path(), &[]);
         let old = Client::new(&former, Some(&former.sign("old", &[])));
         let new = Client::new(&former, Some(&now.sign("new", &[])));
         let mut kept = old.connect(address).await.unwrap();

@@ -67,9 +67,11 @@ impl Routes {
     }
 }
 
-fn not_taken(why: Refused) -> Response {
+fn not_taken(why: &Refused) -> Response {
     let hint = match why {
-        Refused::TooLarge(LARGEST) => ": kube-scheduler sends names alone with nodeCacheCapable: true",
+        Refused::TooLarge(most) if *most == LARGEST => {
+            ": kube-scheduler sends names alone with nodeCacheCapable: true"
+        }
         _ => "",
     };
     refused(why.status(), &format!("{why}{hint}"))
@@ -147,7 +149,7 @@ async fn answered(
     };
     let place = match routes.workshop.place(asks.who, Work::Look).await {
         Ok(place) => place,
-        Err(busy) => return not_taken(busy.into()),
+        Err(busy) => return not_taken(&busy.into()),
     };
     match place.work(move |_| answer(&read)).await {
         Ok((Ok(answer), place)) => {

@@ -49,10 +49,14 @@ mod tests {
     fn what_is_not_listed_again_has_gone() {
         let mut known = Known::default();
         known.list();
-        ["a", "b", "a"].into_iter().for_each(|name| known.is(name));
+        for name in ["a", "b", "a"] {
+            known.is(name);
+        }
         assert_eq!(known.complete(), [""; 0]);
         known.list();
-        ["b", "c"].into_iter().for_each(|name| known.is(name));
+        for name in ["b", "c"] {
+            known.is(name);
+        }
         assert_eq!(known.complete(), ["a"]);
         assert!(known.is_gone("b") && !known.is_gone("a") && known.len() == 1);
         assert_eq!(known.complete(), [""; 0], "no list has begun");

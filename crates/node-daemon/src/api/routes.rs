@@ -91,8 +91,8 @@ fn of_table(is_there: impl Fn(&Operation) -> bool) -> Router<Node> {
 /// The routes as they are served: `/healthz` and `/readyz` are answered whatever else is in progress.
 pub(crate) fn service(router: Router) -> Service {
     let largest = |path: &str| if path == FILES { MAX_FILE } else { MAX_BYTES };
-    let refused = |why| match why {
-        Refused::Busy(busy) => Failure::from(busy).into_response(),
+    let refused = |why: &Refused| match why {
+        Refused::Busy(busy) => Failure::from(busy.clone()).into_response(),
         why => Failure::new(why.status(), why.to_string()).into_response(),
     };
     Service { router, always: &["/healthz", "/readyz"], largest, refused }
