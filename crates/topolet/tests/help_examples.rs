@@ -250,7 +250,7 @@ fn examples_of_services_of_a_cluster_are_understood() {
     let services = ["fleet", "scheduler"];
     let lines = commands().into_iter().filter(|(name, _)| services.contains(&name.as_str()));
     let lines: Vec<String> = lines.flat_map(|(_, examples)| examples).collect();
-    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert_eq!(lines.len(), 5, "{lines:?}");
     for line in lines {
         // The way to the cluster is the last thing that they read, and is not there.
         let output = shell(&line, folder.path(), None).output().unwrap();

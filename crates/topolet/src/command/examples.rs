@@ -127,9 +127,9 @@ Examples:
   # Beside kube-scheduler, whose configuration has
   #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
   #     preemptVerb: preempt, weight: 10, nodeCacheCapable: true, ignorable: true, enableHTTPS: true,
-  #     tlsConfig: {caFile: ca.crt, certFile: client.crt, keyFile: client.key}}]
-  topolet scheduler --kubeconfig scheduler.conf --tls-cert tls.crt --tls-key tls.key --client-ca ca.crt \
-    --client-name system:kube-scheduler
+  #     tlsConfig: {caFile: a, certFile: client.crt, keyFile: client.key}}]
+  # and where a is an authority that signs nothing else (certificates.sh makes one)
+  topolet scheduler --kubeconfig k.conf --tls-cert c --tls-key k --client-ca a
   # The same for a trial on one host: anybody there may ask
   topolet scheduler --kubeconfig scheduler.conf --insecure-http";
 
