@@ -154,6 +154,19 @@ fn what_cannot_be_is_one_error() {
     // Whole bytes, as an API server hands them on.
     let half = daemon.ask("PATCH", path, &body(&[("memory", "1.5Gi")]));
     assert_eq!(half.status, 200, "{}", half.body);
+    let large = daemon.ask("PATCH", path, &body(&[("cpu", "10000")]));
+    assert!(
+        large.message().starts_with("Infeasible: Node didn't have enough capacity: cpu"),
+        "{}",
+        large.body
+    );
+}
+
+#[test]
+fn bodies_are_objects_with_each_key_once() {
+    let root = Folder::new();
+    let daemon = Daemon::start(root.path(), &[]);
+    assert_eq!(daemon.ask("POST", "/v1/pods", &pod("a", "cpu: 2, memory: 1Gi")).status, 200);
     for (verb, sent) in [("started", "[\"c1\"]"), ("exited", "[\"c1\", 0]")] {
         let reply = daemon.ask("POST", &format!("/v1/pods/default/a/containers/app/{verb}"), sent);
         let expected = (400, "body: expected an object, found an array at line 1 column 1");
@@ -166,12 +179,6 @@ fn what_cannot_be_is_one_error() {
             assert_eq!(reply.status, 400, "{path} of {sent}: {}", reply.body);
         }
     }
-    let large = daemon.ask("PATCH", path, &body(&[("cpu", "10000")]));
-    assert!(
-        large.message().starts_with("Infeasible: Node didn't have enough capacity: cpu"),
-        "{}",
-        large.body
-    );
 }
 
 #[test]
