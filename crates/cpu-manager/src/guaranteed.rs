@@ -162,9 +162,8 @@ pub(crate) fn whole_cpus(requests: &ResourceList) -> Result<usize, NotPinned> {
         return Err(NotPinned::FractionalCpu);
     }
     // What does not fit in 64 bits wraps, as in the kubelet: 2^63 is below zero.
-    let why = match asked {
+    usize::try_from(cpus).ok().filter(|cpus| *cpus > 0).ok_or_else(|| match asked {
         Some(asked) if *asked > Quantity::default() => NotPinned::TooManyCpus,
         _ => NotPinned::NoCpuRequest,
-    };
-    usize::try_from(cpus).ok().filter(|cpus| *cpus > 0).ok_or(why)
+    })
 }
