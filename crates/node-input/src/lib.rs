@@ -24,6 +24,7 @@ mod published;
 mod device_names;
 mod gather;
 mod recorder;
+mod allocated;
 mod this_node;
 mod running_kubelet;
 mod watched_kubelet;

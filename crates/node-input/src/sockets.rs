@@ -2,7 +2,7 @@
 //!
 //! Both are asked at the same time, each answer within [`WITHIN`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -29,6 +29,8 @@ pub(crate) struct Answers {
     pub(crate) devices: Option<Vec<u8>>,
     /// The pods.
     pub(crate) pods: Option<PodNames>,
+    /// The pods that are active, as `NAMESPACE/NAME`.
+    pub(crate) active: Option<BTreeSet<String>>,
     /// Sockets that gave no answer, as text to be shown.
     pub(crate) failures: Vec<String>,
 }
@@ -42,9 +44,11 @@ pub(crate) fn ask(root: &Path) -> Answers {
     let mut fail = |socket: PathBuf, error: &dyn std::fmt::Display| {
         answers.failures.push(format!("the kubelet gives no answer at {}: {error}", socket.display()));
     };
-    let devices = is_there(&resources).then(|| devices(&resources));
-    match devices {
-        Some(Ok(devices)) => answers.devices = Some(inventory_text(&devices).into_bytes()),
+    match is_there(&resources).then(|| resources_of(&resources)) {
+        Some(Ok((devices, active))) => {
+            answers.devices = Some(inventory_text(&devices).into_bytes());
+            answers.active = Some(active);
+        }
         Some(Err(error)) => fail(resources, &error),
         None => {}
     }
@@ -62,7 +66,8 @@ fn is_there(socket: &Path) -> bool {
     socket.try_exists().unwrap_or(true)
 }
 
-fn devices(socket: &Path) -> Result<Devices, ClientError> {
+/// The devices that there are, and the pods that are active.
+fn resources_of(socket: &Path) -> Result<(Devices, BTreeSet<String>), ClientError> {
     let mut client = PodResourcesClient::connect(socket, WITHIN)?;
     let mut devices: BTreeMap<ResourceName, BTreeMap<DeviceId, Vec<i64>>> = BTreeMap::new();
     for entry in client.allocatable()?.devices {
@@ -73,7 +78,9 @@ fn devices(socket: &Path) -> Result<Devices, ClientError> {
         let devices = devices.iter().map(|(id, nodes)| Device::new(id.as_str(), nodes));
         (resource, devices.collect())
     });
-    Ok(each.collect())
+    let devices = each.collect();
+    let active = client.list()?.into_iter().map(|pod| format!("{}/{}", pod.namespace, pod.name));
+    Ok((devices, active.collect()))
 }
 
 /// The pods that the kubelet has admitted, and those that have ended.

@@ -5,11 +5,14 @@
 //! keep them. What is not there is not part of the node; what cannot be read is reported, since a decision without it is
 //! about another node.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use kubelet_checkpoint::pods::PodFile;
 use node_config::DecidedBy;
 use node_state::{PodNames, StateFolder};
 
+use crate::allocated;
 use crate::folder::any_state_of;
 use crate::found_config::FoundConfig;
 use crate::inside::inside;
@@ -70,12 +73,22 @@ impl Packed {
             )));
         }
         let has_root = kubelet.is_some() && !is_relative;
-        let (devices, listed) = if has_root { asked(&folder, &mut gaps) } else { (None, None) };
-        let named = match &listed {
-            Some(_) => Some("the kubelet's pods socket".to_owned()),
-            None => pods.known().is_some().then(|| logs.display().to_string()),
+        let Answered { devices, listed, active } =
+            if has_root { asked(&folder, &mut gaps) } else { Answered::default() };
+        let release = kubelet.as_ref().and_then(RunningKubelet::release);
+        let admitted = || {
+            let folder = state.as_ref().filter(|_| has_root)?;
+            let names = allocated::names(folder, release?, &pods, active.as_ref())?;
+            Some((names, format!("{} and {}", PodFile::Allocated.path(), logs.display())))
         };
-        let pods = listed.unwrap_or(pods);
+        let listed = listed.map(|pods| (pods, "the kubelet's pods socket".to_owned()));
+        let (pods, named) = match listed.or_else(admitted) {
+            Some((pods, place)) => (pods, Some(place)),
+            None => {
+                let named = pods.known().is_some().then(|| logs.display().to_string());
+                (pods, named)
+            }
+        };
         gaps.extend(note.map(Gap::Config));
         gaps.extend(kubelet.as_ref().and_then(RunningKubelet::changed_since).map(Gap::Config));
         let source = Source::Kubelet { root: folder, pods: named };
@@ -84,7 +97,7 @@ impl Packed {
             own_config: None,
             decided_by: DecidedBy::Kubelet,
             running,
-            release: kubelet.as_ref().and_then(RunningKubelet::release),
+            release,
             state,
             pods,
             devices,
@@ -94,17 +107,27 @@ impl Packed {
     }
 }
 
-/// What the kubelet with this root folder answers at its sockets: the text of an inventory file, and its pods.
+/// What a kubelet answers at its sockets.
+#[derive(Default)]
+struct Answered {
+    /// The text of an inventory file.
+    devices: Option<Vec<u8>>,
+    listed: Option<PodNames>,
+    /// The pods that are active, as `NAMESPACE/NAME`.
+    active: Option<BTreeSet<String>>,
+}
+
+/// What the kubelet with this root folder answers.
 #[cfg(feature = "sockets")]
-fn asked(root: &Path, gaps: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
-    let answers = crate::sockets::ask(root);
-    gaps.extend(answers.failures.into_iter().map(Gap::Residents));
-    (answers.devices, answers.pods)
+fn asked(root: &Path, gaps: &mut Vec<Gap>) -> Answered {
+    let crate::sockets::Answers { devices, pods, active, failures } = crate::sockets::ask(root);
+    gaps.extend(failures.into_iter().map(Gap::Residents));
+    Answered { devices, listed: pods, active }
 }
 
 #[cfg(not(feature = "sockets"))]
-const fn asked(_: &Path, _: &mut Vec<Gap>) -> (Option<Vec<u8>>, Option<PodNames>) {
-    (None, None)
+const fn asked(_: &Path, _: &mut Vec<Gap>) -> Answered {
+    Answered { devices: None, listed: None, active: None }
 }
 
 /// The first configuration that is there.
