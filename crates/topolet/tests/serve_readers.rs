@@ -55,7 +55,9 @@ fn a_flood_over_tcp_delays_neither_the_socket_nor_health() {
     first.set_nonblocking(true).unwrap();
     let mut answer = [0; 1024];
     match first.read(&mut answer) {
-        Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        Err(error) => assert!(matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionReset)),
+        // It may be closed for one of the others, as the one that has been sending longest.
+        Ok(0) => {}
         Ok(length) => panic!("it was waited for: {}", String::from_utf8_lossy(&answer[..length])),
     }
 }
