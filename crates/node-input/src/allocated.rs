@@ -76,7 +76,6 @@ fn pod(uid: &PodUid, name: &str, of: &PodAllocation) -> Option<Pod> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 mod tests {
     use super::*;
 

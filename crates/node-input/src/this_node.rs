@@ -82,13 +82,10 @@ impl Packed {
             Some((names, format!("{} and {}", PodFile::Allocated.path(), logs.display())))
         };
         let listed = listed.map(|pods| (pods, "the kubelet's pods socket".to_owned()));
-        let (pods, named) = match listed.or_else(admitted) {
-            Some((pods, place)) => (pods, Some(place)),
-            None => {
-                let named = pods.known().is_some().then(|| logs.display().to_string());
-                (pods, named)
-            }
-        };
+        let by_logs = || pods.known().is_some().then(|| logs.display().to_string());
+        let (pods, named) = listed
+            .or_else(admitted)
+            .map_or_else(|| (pods.clone(), by_logs()), |(pods, place)| (pods, Some(place)));
         gaps.extend(note.map(Gap::Config));
         gaps.extend(kubelet.as_ref().and_then(RunningKubelet::changed_since).map(Gap::Config));
         let source = Source::Kubelet { root: folder, pods: named };
