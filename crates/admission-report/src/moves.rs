@@ -51,7 +51,7 @@ pub enum MovesVerdict {
         /// What its containers are given.
         containers: Vec<ContainerReport>,
     },
-    /// It waits for device plugins, and nobody has to move: it is decided on when they are back.
+    /// It waits for device plugins, and no pod has to move: it is decided on when they are back.
     Deferred {
         /// What it waits for.
         deferred: Deferred,

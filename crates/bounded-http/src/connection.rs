@@ -30,7 +30,7 @@ const LARGEST_HEAD: usize = 16 * 1024;
 pub struct Service {
     /// The routes. Each request has a [`Peer`] among its extensions, and its whole body.
     pub router: Router,
-    /// Paths that are answered in any case: they cost nothing, and whoever asks would take silence for death. They have no
+    /// Paths that are answered in any case: they cost nothing, and a probe takes silence for death. They have no
     /// body.
     pub always: &'static [&'static str],
     /// The largest body that a path takes, in bytes.

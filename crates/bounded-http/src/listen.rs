@@ -138,7 +138,7 @@ pub struct LoopbackListener {
 }
 
 impl LoopbackListener {
-    /// Listens at the address. Without a token nobody may change anything. To be called inside a tokio runtime.
+    /// Listens at the address. Without a token no client may change anything. To be called inside a tokio runtime.
     ///
     /// # Errors
     /// It is not a loopback address, or it cannot be had.

@@ -1,5 +1,5 @@
-//! Who may change something: on the unix socket whoever runs as root or as this program, by the kernel's word; on TCP
-//! whoever has the token, or shows a client certificate that is accepted.
+//! Who may change something: on the unix socket a process of root or of this program's user, by the kernel's word; on TCP
+//! a client that has the token, or shows a client certificate that is accepted.
 
 use std::fmt;
 use std::net::IpAddr;

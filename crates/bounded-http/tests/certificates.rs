@@ -1,4 +1,4 @@
-//! Clients with certificates on a real socket: who is accepted, whose places nobody takes, and files that change meanwhile.
+//! Clients with certificates on a real socket: which are accepted, places that others cannot take, and files that change meanwhile.
 #![cfg(feature = "tls")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 

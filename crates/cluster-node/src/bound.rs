@@ -85,7 +85,7 @@ impl Cluster {
         Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Bound, Freshness::Latest)?))
     }
 
-    /// The same of the pods that are bound to no node yet, and of those that are bound and of which their node has not said yet
+    /// The same of the pods that are bound to no node yet, and of those that are bound and of which their node does not report yet
     /// that they run, or that it refuses them: then they are gone here. A pod is unbound first and bound later in one order.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ pub(crate) enum Selected<'a> {
     BoundTo(&'a str),
     /// Pods that are bound to any node.
     Bound,
-    /// Pods that are bound to no node, or of which their node has not said yet that they run or are refused.
+    /// Pods that are bound to no node, or of which their node does not report yet that they run or are refused.
     Pending,
     /// Pods that are bound to any node and have not ended.
     BoundAndAlive,

@@ -32,7 +32,7 @@ pub enum Event {
     },
     /// Some time has passed: what was put off is tried again, and what has been gone for too long is forgotten.
     Timer,
-    /// Nobody asks for anything: a pod that waited for a device plugin has its turn ([`Owner::has_turn`]).
+    /// Nothing is asked: a pod that waited for a device plugin has its turn ([`Owner::has_turn`]).
     ///
     /// [`Owner::has_turn`]: crate::Owner::has_turn
     Turn,

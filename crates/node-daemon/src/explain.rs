@@ -18,7 +18,7 @@ pub(super) struct Before<'a> {
     pub(super) ledger: &'a Ledger,
     /// Which requests of the pods on it are known.
     pub(super) requests: Requests,
-    /// Who waits for plugins; `None`: on this node nobody does.
+    /// The pods that wait for plugins; `None`: on this node none does.
     pub(super) waiting: Option<Waiting>,
 }
 

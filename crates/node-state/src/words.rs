@@ -14,7 +14,7 @@ pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
     if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
 }
 
-/// More names are not shown: a folder can name one pod for every few bytes, and each of them can be told of all.
+/// More names are not shown: a folder can name one pod for every few bytes, and each of them can have a line with all.
 const NAMES: usize = 10;
 
 /// `a, b and c`, or the first ten and how many more there are.

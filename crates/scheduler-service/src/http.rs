@@ -136,7 +136,7 @@ fn written<R: Serialize>(answer: Result<R, String>) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
 }
 
-/// Answers a question on a thread of its own, under a place for work that the answer keeps until it is read.
+/// Answers a question on its thread for blocking work, under a place for work that the answer keeps until it is read.
 async fn answered(
     routes: &Routes,
     asks: Asks,
@@ -185,7 +185,7 @@ async fn readyz(State(routes): State<Routes>) -> Response {
     looked_at(move || ready(&routes)).await
 }
 
-/// Whether it can answer. That nobody asks, or that anybody may, is a note: a Service that leaves out what is not ready would
+/// Whether it can answer. That no question comes, or that any client may ask, is a note: a Service that leaves out what is not ready would
 /// keep kube-scheduler away for good.
 fn ready(routes: &Routes) -> Response {
     let mut wrong = routes.troubles.all();

@@ -42,7 +42,7 @@ pub(crate) struct Metrics {
 pub(crate) struct Asked {
     /// Pods that wait for a node.
     pub(crate) waiting: usize,
-    /// Pods that were bound of which nobody had asked here.
+    /// Pods that were bound without a question here.
     pub(crate) bound_unasked: u64,
     /// Whether kube-scheduler does not ask though it should.
     pub(crate) is_silent: bool,

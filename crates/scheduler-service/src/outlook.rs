@@ -311,7 +311,7 @@ impl Open {
         self.unbound.values().filter(|pod| pod.waits == WaitsFor::Node).count()
     }
 
-    /// How many pods were bound of which nobody had asked here.
+    /// How many pods were bound without a question here.
     pub(crate) const fn bound_unasked(&self) -> u64 {
         self.silence.all_bound_unasked()
     }

@@ -125,7 +125,7 @@ impl Owner {
         held.any(|(resource, _)| self.node.waits_for(&self.ledger, resource, self.now).is_some())
     }
 
-    /// Whether a pod has waited for long enough, or for what is there now, and nobody is in line before it: it is decided
+    /// Whether a pod has waited for long enough, or for what is there now, and no pod is in line before it: it is decided
     /// on at the next [`Event::Turn`](crate::Event::Turn).
     #[must_use]
     pub fn has_turn(&self, now: Moment) -> bool {

@@ -275,7 +275,7 @@ impl Client {
         }
     }
 
-    /// Waits until nobody waits for a plugin.
+    /// Waits until no pod waits for a plugin.
     pub(super) fn until_nobody_waits(&self) {
         while !self.look().deferred.is_empty() {
             thread::yield_now();
