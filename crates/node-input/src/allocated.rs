@@ -1,8 +1,9 @@
 //! The pods of a kubelet that lists none at a socket: those that it has admitted, by `allocated_pods_state`.
 //!
-//! Files of managers keep what a pod held until they are next looked at, and folders of logs outlive their pods; what the
-//! kubelet has admitted leaves `allocated_pods_state` with its pod. A pod that has ended stays in it until it is deleted,
-//! so that requests count only of pods that the pod resources service lists, which are those that are active.
+//! Files of managers keep what a pod held until they are next looked at, and folders of logs outlive their pods. A pod that is
+//! deleted leaves `allocated_pods_state` when the kubelet next writes it, which is when it admits another pod; its folder in
+//! `pods` is removed within seconds. A pod that has ended stays in both until it is deleted, so that requests count only of
+//! pods that the pod resources service lists, which are those that are active.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,29 +16,31 @@ use pod_spec::{Container, Origin, Pod, PodResources, PodUid, Role};
 
 use crate::kubelet_version::KubeletVersion;
 
-/// The pods that `allocated_pods_state` has, with the names of `logs`. `active` are the pods, as `NAMESPACE/NAME`, that the pod
+/// The pods that `allocated_pods_state` and `there` have, with the names of `logs`. `active` are the pods, as `NAMESPACE/NAME`, that the pod
 /// resources service lists; `None`: it was not asked. `None` where the file says nothing: there is none, it cannot be
 /// read, or it lacks a pod that runs, so that the kubelet does not write it.
 pub(crate) fn names(
     folder: &StateFolder,
     release: KubeletVersion,
     logs: &PodNames,
+    there: impl Fn(&PodUid) -> bool,
     active: Option<&BTreeSet<String>>,
 ) -> Option<PodNames> {
     let file = folder.allocated.as_deref()?;
-    let pods = PodsFile::read(file, release.rules().pod_allocations).ok()?.pods;
+    let mut pods = PodsFile::read(file, release.rules().pod_allocations).ok()?.pods;
     let holders = folder.cpu.as_deref().map_or_else(|| Some(BTreeSet::new()), cpu_holders)?;
     if holders.iter().any(|uid| !pods.contains_key(uid)) {
         return None;
     }
+    pods.retain(|uid, _| there(uid));
     let all: BTreeMap<PodUid, String> = pods.keys().map(|uid| (uid.clone(), logs.name(uid))).collect();
     let Some(active) = active else { return Some(PodNames::of(all)) };
-    let there: BTreeSet<&String> = all.values().collect();
+    let known: BTreeSet<&String> = all.values().collect();
     // Without the name of a pod it is not known whether it is listed.
     if all.keys().any(|uid| !logs.is_named(uid)) {
         return Some(PodNames::of(all));
     }
-    if !active.iter().all(|name| there.contains(name)) {
+    if !active.iter().all(|name| known.contains(name)) {
         return None;
     }
     let running = pods.iter().filter(|(uid, _)| all.get(*uid).is_some_and(|name| active.contains(name)));
@@ -83,6 +86,10 @@ mod tests {
     const ALLOCATED: &str = r#"{"checksum":1771782136,"data":"{\"entries\":{\"00000000-0000-4000-8000-000000000001\":{\"ContainerResources\":{\"c\":{\"limits\":{\"cpu\":\"2\",\"memory\":\"1Gi\"},\"requests\":{\"cpu\":\"2\",\"memory\":\"1Gi\"}}},\"PodLevelResources\":null}}}"}"#;
 
     fn of(cpu: Option<&str>, active: Option<&[&str]>) -> Option<PodNames> {
+        with_folders(cpu, active, &[UID])
+    }
+
+    fn with_folders(cpu: Option<&str>, active: Option<&[&str]>, folders: &[&str]) -> Option<PodNames> {
         let folder = StateFolder {
             allocated: Some(ALLOCATED.as_bytes().to_vec()),
             cpu: cpu.map(|text| text.as_bytes().to_vec()),
@@ -91,7 +98,8 @@ mod tests {
         let old = (PodUid::new("old"), "shop/old".to_owned());
         let logs = PodNames::of([(PodUid::new(UID), "shop/web".to_owned()), old]);
         let active = active.map(|pods| pods.iter().copied().map(str::to_owned).collect());
-        names(&folder, "1.36.3".parse().unwrap(), &logs, active.as_ref())
+        let there = |uid: &PodUid| folders.contains(&uid.as_str());
+        names(&folder, "1.36.3".parse().unwrap(), &logs, there, active.as_ref())
     }
 
     #[test]
@@ -110,6 +118,11 @@ mod tests {
         // Without the service it is there, and whether it has ended is not known.
         let there = of(None, None).unwrap();
         assert!(!there.knows_requests() && !there.is_gone(&uid) && there.is_gone(&old));
+    }
+
+    #[test]
+    fn a_deleted_pod_is_gone_with_its_folder() {
+        assert!(with_folders(None, None, &[]).unwrap().is_gone(&PodUid::new(UID)));
     }
 
     #[test]

@@ -6,11 +6,13 @@
 //! about another node.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::pods::PodFile;
 use node_config::DecidedBy;
 use node_state::{PodNames, StateFolder};
+use pod_spec::PodUid;
 
 use crate::allocated;
 use crate::folder::any_state_of;
@@ -77,8 +79,8 @@ impl Packed {
             if has_root { asked(&folder, &mut gaps) } else { Answered::default() };
         let release = kubelet.as_ref().and_then(RunningKubelet::release);
         let admitted = || {
-            let folder = state.as_ref().filter(|_| has_root)?;
-            let names = allocated::names(folder, release?, &pods, active.as_ref())?;
+            let state = state.as_ref().filter(|_| has_root)?;
+            let names = allocated::names(state, release?, &pods, has_folder(&folder), active.as_ref())?;
             Some((names, format!("{} and {}", PodFile::Allocated.path(), logs.display())))
         };
         let listed = listed.map(|pods| (pods, "the kubelet's pods socket".to_owned()));
@@ -102,6 +104,15 @@ impl Packed {
             gaps,
         }))
     }
+}
+
+/// Whether a pod has its folder below the kubelet's root folder; each has where the folder of all cannot be read.
+fn has_folder(root: &Path) -> impl Fn(&PodUid) -> bool {
+    let all = fs::read_dir(root.join("pods")).ok().map(|pods| {
+        let names = pods.filter_map(|pod| pod.ok()?.file_name().into_string().ok());
+        names.collect::<BTreeSet<String>>()
+    });
+    move |uid| all.as_ref().is_none_or(|all| all.contains(uid.as_str()))
 }
 
 /// What a kubelet answers at its sockets.
