@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use cpu_manager::Holdings as CpuHoldings;
 use device_manager::{Holdings as DeviceHoldings, Inventory};
-use memory_manager::Stored as StoredMemory;
+use memory_manager::{Stored as StoredMemory, UnevenPages};
 use node_config::Drift;
 use pod_spec::{ContainerKey, Pod};
 use thiserror::Error;
@@ -58,7 +58,19 @@ pub enum RestoreError {
     Cpus(#[from] cpu_manager::StateError),
     /// The memory manager rejects the stored memory.
     #[error("start memory manager error: {0}")]
-    Memory(#[from] memory_manager::StateError),
+    Memory(memory_manager::StateError),
+    /// The memory manager crashes on the stored memory, with no words but those of the runtime.
+    #[error("the memory manager crashes: {0}")]
+    Crash(UnevenPages),
+}
+
+impl From<memory_manager::StateError> for RestoreError {
+    fn from(error: memory_manager::StateError) -> Self {
+        match error {
+            memory_manager::StateError::UnevenPages(uneven) => Self::Crash(uneven),
+            error => Self::Memory(error),
+        }
+    }
 }
 
 impl Node {

@@ -17,7 +17,7 @@ use topology_model::{KubeletView, MachineInfo};
 /// Gives one field of a `Compat` the product's value.
 type Flip = fn(Compat) -> Compat;
 
-const FIELDS: [(&str, Flip); 9] = [
+const FIELDS: [(&str, Flip); 10] = [
     ("node_limit", |compat| Compat { node_limit: Compat::default().node_limit, ..compat }),
     ("refused_pod", |compat| Compat { refused_pod: Compat::default().refused_pod, ..compat }),
     ("busy_sibling", |compat| Compat { busy_sibling: Compat::default().busy_sibling, ..compat }),
@@ -26,6 +26,7 @@ const FIELDS: [(&str, Flip); 9] = [
     ("blocked_devices", |compat| Compat { blocked_devices: Compat::default().blocked_devices, ..compat }),
     ("wrapped_tables", |compat| Compat { wrapped_tables: Compat::default().wrapped_tables, ..compat }),
     ("readmission", |compat| Compat { readmission: Compat::default().readmission, ..compat }),
+    ("uneven_group", |compat| Compat { uneven_group: Compat::default().uneven_group, ..compat }),
     ("distance_index", |compat| Compat { distance_index: Compat::default().distance_index, ..compat }),
 ];
 

@@ -17,7 +17,7 @@ use crate::case::Runner;
 
 pub(crate) use config::names_all;
 pub(crate) use node::with_pages;
-pub(crate) use sequence::Kubelet;
+pub(crate) use sequence::{Kubelet, is_end};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {

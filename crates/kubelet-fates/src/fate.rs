@@ -8,6 +8,7 @@ use core::fmt;
 use cpuset::CpuSet;
 use kubelet_release::Fault;
 use pod_spec::{Pod, ResourceName};
+use topology_admission::RestoreError;
 use topology_model::NodeId;
 
 use crate::work::Work;
@@ -23,8 +24,8 @@ pub enum Fate {
     AnswersLate(Work),
     /// The pod is admitted, and these of its CPUs are reserved or another pod's as well.
     GivesTwice(CpuSet),
-    /// The pod is admitted, and the kubelet does not start again while it runs; its words.
-    CannotRestart(String),
+    /// The pod is admitted, and the kubelet does not start again while it runs.
+    CannotRestart(Box<RestoreError>),
     /// The pod is admitted with CPUs at pod level, which the kubelet does not find when it restarts.
     LosesCpus,
     /// The kubelet never gets to the pod: it never answers on one that comes before it, or crashes on it at each start.
@@ -67,7 +68,10 @@ impl Fate {
             Self::NeverAnswers => Fault::DistributeHang,
             Self::AnswersLate(_) => Fault::MergeProduct,
             Self::GivesTwice(_) => Fault::BusySibling,
-            Self::CannotRestart(_) => Fault::FullNode,
+            Self::CannotRestart(error) => match **error {
+                RestoreError::Crash(_) => Fault::UnevenGroup,
+                _ => Fault::FullNode,
+            },
             Self::LosesCpus => Fault::PodCpusLost,
             Self::NotReached(blocker) => blocker.fate.fault(),
         }

@@ -1,6 +1,6 @@
 //! What happens to a kubelet, known before it decides on a pod.
 
-use alloc::string::ToString as _;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use cpu_manager::{StateError, Walk, WalkEnd};
@@ -157,7 +157,7 @@ impl<'a> Kubelet<'a> {
                 None => {}
             }
         }
-        self.loses(ledger, pod, replies).or_else(|| self.fills(ledger, pod, replies))
+        self.loses(ledger, pod, replies).or_else(|| self.does_not_restart(ledger, pod, replies))
     }
 
     /// Whether the pod gets CPUs at pod level, which a restarted kubelet does not find.
@@ -172,21 +172,39 @@ impl<'a> Kubelet<'a> {
         (is_admitted && !own.is_empty()).then_some(Fate::LosesCpus)
     }
 
-    /// Whether the pod is the one with which the shared pool is empty and containers have CPUs, from which no kubelet starts.
-    fn fills(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
-        let policy = self.node.cpus()?;
-        if policy.reserved().is_subset(policy.initial().shared()) {
-            // They stay in the pool.
-            return None;
-        }
-        let stops =
-            |holds: &cpu_manager::Holdings| holds.shared().is_empty() && holds.iter().next().is_some();
-        if ledger.cpus().is_some_and(stops) {
+    /// Whether the pod is the one beside which no kubelet starts again.
+    fn does_not_restart(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
+        let (may_fill, may_bind) = (self.may_fill(ledger), self.may_bind_uneven(ledger));
+        if !may_fill && !may_bind {
             return None;
         }
         let attempt = self.node.admission(ledger, pod).with(replies).attempt();
-        let fills =
-            matches!(attempt.verdict, Verdict::Admitted(_)) && attempt.after.cpus().is_some_and(stops);
-        fills.then(|| Fate::CannotRestart(RestoreError::from(StateError::EmptySharedPool).to_string()))
+        if !matches!(attempt.verdict, Verdict::Admitted(_)) {
+            return None;
+        }
+        let fills = || (may_fill && is_full(attempt.after.cpus()?)).then_some(StateError::EmptySharedPool);
+        let binds = || self.node.memory()?.uneven_pages(attempt.after.memory()?).filter(|_| may_bind);
+        let error = fills().map(RestoreError::from).or_else(|| binds().map(RestoreError::Crash))?;
+        Some(Fate::CannotRestart(Box::new(error)))
     }
+
+    /// Whether a pod can empty the shared pool, from which no kubelet starts; with `false` it is empty, or keeps the reserved
+    /// CPUs.
+    fn may_fill(&self, ledger: &Ledger) -> bool {
+        let Some(policy) = self.node.cpus() else { return false };
+        let keeps_reserved = policy.reserved().is_subset(policy.initial().shared());
+        !keeps_reserved && !ledger.cpus().is_some_and(is_full)
+    }
+
+    /// Whether a pod can bind nodes together that do not list the same sizes of huge pages; with `false` some are bound so, or
+    /// all list the same.
+    fn may_bind_uneven(&self, ledger: &Ledger) -> bool {
+        let Some((policy, held)) = self.node.memory().zip(ledger.memory()) else { return false };
+        !policy.lists_same_pages() && policy.uneven_pages(held).is_none()
+    }
+}
+
+/// Whether the shared pool is empty beside CPUs of containers.
+fn is_full(held: &cpu_manager::Holdings) -> bool {
+    held.shared().is_empty() && held.iter().next().is_some()
 }

@@ -19,6 +19,8 @@ pub struct Config {
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod with pod-level bookings is admitted again.
     pub readmission: Readmission,
+    /// Whether a node can start again whose groups do not list the same sizes of huge pages.
+    pub uneven_group: UnevenGroup,
     /// What is done for a container that asks for neither memory nor huge pages.
     pub empty_request: EmptyMemoryRequest,
 }
@@ -32,6 +34,7 @@ impl Default for Config {
             pod_level: PodLevel::default(),
             wrapped_tables: WrappedTables::default(),
             readmission: Readmission::default(),
+            uneven_group: UnevenGroup::default(),
             empty_request: Rules::default().empty_memory_request,
         }
     }
@@ -56,4 +59,15 @@ pub enum Readmission {
     /// It keeps what it has.
     #[default]
     Keep,
+}
+
+/// Whether a node can start again where nodes are bound together of which one lists no pages of a size that another lists
+/// ([`UnevenPages`](crate::UnevenPages)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UnevenGroup {
+    /// It crashes, as the kubelet.
+    Crash,
+    /// It can: a node has nothing of what it does not list.
+    #[default]
+    Start,
 }

@@ -38,6 +38,7 @@ mod books;
 mod block;
 mod stored;
 mod restore;
+mod uneven;
 mod variation;
 mod drift;
 mod regroup;
@@ -48,7 +49,7 @@ pub use allocate_pod::{PodAllocation, PodGranted};
 pub use block::{Block, ListedNode, NodeList};
 pub use books::Amounts;
 pub use bound::{Bound, Enough, HeldBack};
-pub use config::{Config, Readmission, WrappedTables};
+pub use config::{Config, Readmission, UnevenGroup, WrappedTables};
 pub use counted::{Counted, Source};
 pub use decision::Decision;
 pub use drift::{Drifted, Restored};
@@ -63,6 +64,7 @@ pub use resize::ResizeError;
 pub use restore::StateError;
 pub use shared_pool::{EmptySharedPool, UsedUp};
 pub use stored::{Stored, StoredBlock, StoredContainers, StoredNode, StoredTable};
+pub use uneven::UnevenPages;
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -14,7 +14,7 @@ use thiserror::Error;
 use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
 
 use crate::books::Books;
-use crate::{Amounts, Config, Holdings, PodLevel, Readmission, WrappedTables};
+use crate::{Amounts, Config, Holdings, PodLevel, Readmission, UnevenGroup, WrappedTables};
 
 /// The static policy of one machine: immutable, to be asked again and again.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub struct Static {
     pub(crate) supplies: Vec<Supply>,
     pub(crate) pod_level: PodLevel,
     pub(crate) readmission: Readmission,
+    pub(crate) uneven_group: UnevenGroup,
     pub(crate) empty_request: EmptyMemoryRequest,
 }
 
@@ -150,6 +151,7 @@ impl Static {
             supplies: Vec::new(),
             pod_level: config.pod_level,
             readmission: config.readmission,
+            uneven_group: config.uneven_group,
             empty_request: config.empty_request,
         };
         policy.count_supplies();

@@ -11,6 +11,7 @@ use topology_model::NodeId;
 use crate::books::Books;
 use crate::{
     Amounts, Block, Holdings, ListedNode, NodeList, PodLevel, Static, Stored, StoredBlock, StoredNode,
+    UnevenGroup, UnevenPages,
 };
 
 /// Why stored holdings do not fit. The texts are the kubelet's.
@@ -46,6 +47,9 @@ pub enum StateError {
         /// What the machine and the blocks would give.
         expected: Stored,
     },
+    /// Everything is as it should be, and the kubelet crashes while it compares; see [`UnevenGroup`].
+    #[error(transparent)]
+    UnevenPages(UnevenPages),
 }
 
 /// Stored blocks that are booked together.
@@ -97,7 +101,10 @@ impl Static {
         let mut held = self.initial();
         self.put_nodes(held.books_mut(), stored);
         self.put_blocks(&mut held, &sorted_by_comparison(stored, &bookings));
-        Ok(held)
+        match (self.uneven_group, self.uneven_pages(&held)) {
+            (UnevenGroup::Crash, Some(uneven)) => Err(StateError::UnevenPages(uneven)),
+            (UnevenGroup::Crash, None) | (UnevenGroup::Start, _) => Ok(held),
+        }
     }
 
     /// What is booked anew to check a state: whole pods where these are managed, else containers, by name.

@@ -7,7 +7,7 @@ mod pods;
 use kubelet_release::EmptyMemoryRequest;
 use memory_manager::{
     AllocateError, Counted, Drifted, Granted, Holdings, NotPinned, Opinion, PodGranted, PodLevel,
-    Readmission, Silent, StateError, Static, StoredBlock, WrappedTables,
+    Readmission, Silent, StateError, Static, StoredBlock, UnevenGroup, WrappedTables,
 };
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodResources, PodUid, ResourceList, Role, Unit};
@@ -324,6 +324,29 @@ fn states_of_other_machines_are_refused() {
     assert_eq!(refused(&|stored| block(stored, &|block| block.size -= 1)), other);
     assert_eq!(refused(&|stored| stored.entries.clear()), other);
     assert_eq!(nodes(&[10, 11]).restore(&good).map(|_| ()).unwrap_err().to_string(), other);
+}
+
+/// A group of nodes of which only the first lists huge pages.
+#[test]
+fn groups_of_uneven_nodes_start_again_or_crash() {
+    let mut memory = memory(&[(10 * GI, 4), (10 * GI, 0), (10 * GI, 0)]);
+    memory[1].hugepages.clear();
+    let ids = Nodes::new(memory.iter().map(|node| node.id)).unwrap();
+    let with_rule = |uneven_group| {
+        let config = memory_manager::Config { uneven_group, ..config(1 << 30) };
+        Static::new(&ids, &memory, &config).unwrap()
+    };
+    let (kubelet, own) = (with_rule(UnevenGroup::Crash), with_rule(UnevenGroup::Start));
+    assert!(!own.lists_same_pages());
+    let restarted = |policy: &Static, mask| {
+        let held = with(policy, &policy.initial(), "a", 12, mask);
+        policy.restore(&policy.stored(&held)).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let crash = "NUMA nodes 0 and 1 are bound together, and node 1 lists no pages of hugepages-2Mi";
+    assert_eq!(restarted(&kubelet, 0b011), Err(crash.to_owned()));
+    assert_eq!(restarted(&own, 0b011), Ok(()));
+    // Node 2 lists pages and has none.
+    assert_eq!(restarted(&kubelet, 0b101), Ok(()));
 }
 
 /// A pod on a node that was grouped before it: whose block comes last says what the node is bound to.

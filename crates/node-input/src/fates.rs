@@ -75,7 +75,7 @@ impl LoadedNode {
             }
             Fault::FullNode => vec![cpu_option("strict-cpu-reservation")],
             Fault::DistanceIndex => vec![topology_option("prefer-closest-numa-nodes")],
-            Fault::MissingPageSize => vec![no_memory_policy()],
+            Fault::MissingPageSize | Fault::UnevenGroup => vec![no_memory_policy()],
             Fault::MergeProduct => vec![policy("single-numa-node"), no_memory_policy(), policy("none")],
             Fault::NodeIds => vec![policy("none"), no_memory_policy()],
             Fault::BusySibling => {

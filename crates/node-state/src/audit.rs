@@ -47,6 +47,7 @@ const fn weight(fault: &Fault) -> Weight {
         | Fault::OtherGate(_)
         | Fault::NullBooks(_)
         | Fault::FullNode
+        | Fault::UnevenPages(_)
         | Fault::Rejected(_) => Weight::WholeFile,
         Fault::OtherPolicy { .. }
         | Fault::CpusOwnedTwice { .. }
@@ -135,7 +136,11 @@ impl StateFolder {
         }
         for (file, error) in audit.refusals.clone() {
             if !audit.is_explained(file) {
-                let fault = if error.is_full_node() { Fault::FullNode } else { Fault::Rejected(error) };
+                let fault = match error.uneven_pages() {
+                    Some(uneven) => Fault::UnevenPages(uneven.clone()),
+                    None if error.is_full_node() => Fault::FullNode,
+                    None => Fault::Rejected(error),
+                };
                 audit.findings.push(Finding { file: PathBuf::from(file), fault });
             }
         }

@@ -15,7 +15,7 @@ use kubelet_checkpoint::pods::PodsError;
 use kubelet_checkpoint::store::{NotRegular, StateFile};
 use kubelet_checkpoint::{EmbeddedFault, FileError, JsonError, JsonFault, Oddity, PodLevel, UnknownFormat};
 use kubelet_release::Release;
-use memory_manager::StoredBlock;
+use memory_manager::{StoredBlock, UnevenPages};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use topology_model::NodeId;
 
@@ -179,6 +179,8 @@ pub enum Fault {
         /// What it holds.
         held: Holding,
     },
+    /// Memory is bound over NUMA nodes that do not list the same sizes of huge pages; the kubelet crashes on it.
+    UnevenPages(UnevenPages),
     /// A kubelet would not start from the file for another reason than those above.
     Rejected(Arc<StartError>),
     /// A kubelet accepts the file and did not write it so; nothing is wrong.
@@ -460,6 +462,7 @@ impl fmt::Display for Fault {
                 write!(f, "it lists {stored} for {pod}, and the pod's own file lists {own}")
             }
             Self::PodGone { pod, held } => write!(f, "pod {pod} is gone and still holds {held}"),
+            Self::UnevenPages(uneven) => uneven.fmt(f),
             Self::Rejected(error) => error.fmt(f),
             Self::Odd(oddities) => {
                 f.write_str("not as a kubelet writes it: ")?;

@@ -68,6 +68,7 @@ impl StateFolder {
             Fault::UnownedCpus(_) if self.has_whole_pods(node) => Upstream::PodCpusLost,
             Fault::UnownedCpus(_) => Upstream::KilledBetweenWrites,
             Fault::FullNode => Upstream::FullNode,
+            Fault::UnevenPages(_) => Upstream::UnevenGroup,
             Fault::CpusReserved { given: ReservedGiven::WithCores(_), .. } => Upstream::BusySibling,
             _ => return None,
         };
@@ -232,6 +233,7 @@ const fn problem(fault: &Fault) -> Problem {
         | Fault::Unproven(_)
         | Fault::Disagreement { .. }
         | Fault::FullNode
+        | Fault::UnevenPages(_)
         | Fault::Rejected(_) => Problem::Sums,
         Fault::PodGone { .. } => Problem::Gone,
         Fault::Odd(_) => Problem::Odd,
@@ -246,7 +248,7 @@ fn kubelet(finding: &Finding, audit: &Audit) -> String {
         Fault::PodGone { .. } => "releases them when it next admits a pod",
         Fault::CpusOwnedTwice { .. } => "does not look for this: both run on them",
         Fault::DevicesOwnedTwice { .. } => "does not look for this: both use them",
-        Fault::NullBooks(_) => "crashes when it starts",
+        Fault::NullBooks(_) | Fault::UnevenPages(_) => "crashes when it starts",
         Fault::Damaged(_) | Fault::UnknownFormat(_) if is_of_devices => STARTS_EMPTY,
         fault => match (audit.refusal(&finding.file), fault) {
             (Some(refusal @ StartError::Pods(..)), _) => return format!("panics when it starts: {refusal}"),
@@ -290,6 +292,12 @@ fn help(finding: &Finding) -> String {
             return format!(
                 "while the kubelet runs, delete a pod that holds exclusive CPUs before you restart it; where it does not run, \
                  {DELETE}. Without strict-cpu-reservation the pool keeps the reserved CPUs"
+            );
+        }
+        Fault::UnevenPages(_) => {
+            return format!(
+                "while the kubelet runs, delete the pods whose memory is bound over both NUMA nodes before you restart it; \
+                 where it does not run, {DELETE}"
             );
         }
         Fault::OtherGate(PodLevel::Off) => "turn the gate on again".to_owned(),

@@ -12,6 +12,7 @@ use kubelet_checkpoint::memory::{MemoryError, MemoryFile};
 use kubelet_checkpoint::pods::{PodFile, PodsError, PodsFile};
 use kubelet_checkpoint::store::StateFile;
 use kubelet_release::PodAllocationsForm;
+use memory_manager::UnevenPages;
 use pod_spec::{ContainerKey, PodUid, ResourceName};
 use thiserror::Error;
 use topology_admission::{Ledger, Node, PodAllocations, RestoreError, RunningPods, StoredHoldings};
@@ -70,6 +71,16 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// The NUMA nodes that memory is bound over and that do not list the same sizes of huge pages, on which the kubelet
+    /// crashes.
+    #[must_use]
+    pub const fn uneven_pages(&self) -> Option<&UnevenPages> {
+        match self {
+            Self::Restore(RestoreError::Crash(uneven)) => Some(uneven),
+            _ => None,
+        }
+    }
+
     /// Whether the kubelet does not start since pods hold every CPU of the shared pool.
     #[must_use]
     pub const fn is_full_node(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use cpu_manager::{BusySibling, FullNode, PodBubble};
 use device_manager::{BlockedDevices, PluginMessages, PluginTime, ReplacedPlugins};
-use memory_manager::{Readmission, WrappedTables};
+use memory_manager::{Readmission, UnevenGroup, WrappedTables};
 use node_config::{DecidedBy, NodeCountCheck};
 use topology_policy::DistanceIndex;
 
@@ -61,6 +61,8 @@ pub struct Compat {
     pub wrapped_tables: WrappedTables,
     /// What is done when a pod that is booked as a whole is admitted again.
     pub readmission: Readmission,
+    /// Whether a node can start again whose memory is bound over NUMA nodes that do not list the same sizes of huge pages.
+    pub uneven_group: UnevenGroup,
     /// How a distance is found in its row.
     pub distance_index: DistanceIndex,
     /// What becomes of searches that the kubelet never ends, ends after hours, or dies of.
@@ -81,17 +83,20 @@ impl Compat {
         replaced_plugins: ReplacedPlugins::KeepOpen,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
+        uneven_group: UnevenGroup::Crash,
         distance_index: DistanceIndex::ByNodeId,
         searches: Searches::AsTheKubelet,
     };
 }
 
 impl From<DecidedBy> for Compat {
-    /// As a program decides that runs. A kubelet that runs has started: that it would not start again where pods hold every
-    /// CPU is no matter of what it decides until then.
+    /// As a program decides that runs. A kubelet that runs has started: that it would not start again with what its pods hold
+    /// is no matter of what it decides until then.
     fn from(program: DecidedBy) -> Self {
         match program {
-            DecidedBy::Kubelet => Self { full_node: FullNode::Start, ..Self::KUBELET },
+            DecidedBy::Kubelet => {
+                Self { full_node: FullNode::Start, uneven_group: UnevenGroup::Start, ..Self::KUBELET }
+            }
             DecidedBy::Topolet => Self::default(),
         }
     }

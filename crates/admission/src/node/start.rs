@@ -309,6 +309,7 @@ impl Starting<'_> {
             pod_level: pod_level(&self.gates, &self.config.rules),
             wrapped_tables: self.compat.wrapped_tables,
             readmission: self.compat.readmission,
+            uneven_group: self.compat.uneven_group,
             empty_request: self.config.rules.empty_memory_request,
         };
         let policy = memory_manager::Static::new(self.view.nodes(), self.view.node_memory(), &config)

@@ -58,7 +58,7 @@ fn played(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
             Ok(entry) => steps.push(entry),
             Err(what) => return Err(Outcome::Failed { got: json!({ "unreadable": what, "step": at }) }),
         }
-        if steps.last().is_some_and(|entry| !entry["error"].is_null()) {
+        if steps.last().is_some_and(is_end) {
             break;
         }
     }
@@ -66,6 +66,11 @@ fn played(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
         got["steps"] = json!(steps);
     }
     Ok(got)
+}
+
+/// Whether the kubelet does not start again, or crashes.
+pub(crate) fn is_end(entry: &Value) -> bool {
+    !entry["error"].is_null() || !entry["panic"].is_null()
 }
 
 /// The node of all cases.
@@ -366,7 +371,10 @@ impl<'a> Kubelet<'a> {
         let pods = RunningPods { admitted: Vec::new(), running, sources: SourcesReady::No };
         self.ledger = match self.restarted(&node, pods) {
             Ok(ledger) => ledger,
-            Err(error) => return Ok(json!({ "error": error.to_string() })),
+            Err(error) => {
+                let end = if error.uneven_pages().is_some() { "panic" } else { "error" };
+                return Ok(json!({ end: error.to_string() }));
+            }
         };
         self.node = node;
         let plugins = text(&step["plugins"]);

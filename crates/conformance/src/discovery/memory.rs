@@ -2,7 +2,7 @@
 
 use k8s_quantity::ParseError;
 use memory_manager::{
-    Config, PodLevel, Readmission, Reservation, Reservations, Static, StoredTable, WrappedTables,
+    Config, PodLevel, Readmission, Reservation, Reservations, Static, StoredTable, UnevenGroup, WrappedTables,
 };
 use pod_spec::{ResourceList, ResourceName};
 use serde_json::{Value, json};
@@ -38,6 +38,7 @@ pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
         pod_level: PodLevel::Ignored,
         wrapped_tables: WrappedTables::Wrap,
         readmission: Readmission::BookAgain,
+        uneven_group: UnevenGroup::Crash,
         empty_request: kubelet_release::Rules::of(case.release).empty_memory_request,
     };
     let policy = match Static::new(&nodes, &memory, &config) {

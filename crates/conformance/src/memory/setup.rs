@@ -4,7 +4,7 @@ use k8s_quantity::{Format, Quantity};
 use kubelet_checkpoint::Forms;
 use kubelet_release::Rules;
 use memory_manager::{
-    Config, ConfigError, PodLevel, Readmission, Reservation, Reservations, Static, WrappedTables,
+    Config, ConfigError, PodLevel, Readmission, Reservation, Reservations, Static, UnevenGroup, WrappedTables,
 };
 use node_config::{MemoryPolicyName, ReservedMemory};
 use pod_spec::{ResourceList, ResourceName};
@@ -94,6 +94,7 @@ impl Setup<'_> {
             pod_level: self.pod_level(),
             wrapped_tables: WrappedTables::Wrap,
             readmission: Readmission::BookAgain,
+            uneven_group: UnevenGroup::Crash,
             empty_request: self.rules.empty_memory_request,
         };
         let policy =

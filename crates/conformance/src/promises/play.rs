@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::draw::Described;
 use super::tally::{Exception, Said, Tally, What};
 use super::worker::{self, Program, Reply, Worker};
-use crate::admission::{Kubelet, names_all};
+use crate::admission::{Kubelet, is_end, names_all};
 use crate::case::Case;
 use crate::compare::{Unstable, accepts};
 use kubelet_fates::{Fate, Fates};
@@ -93,7 +93,7 @@ impl Player<'_> {
             if let Next::Stop = self.compare(filling, &asked, what, &foretold, tally)? {
                 return Ok(());
             }
-            if foretold.value.get("error").is_some() || foretold.value.get("invalid").is_some() {
+            if is_end(&foretold.value) || foretold.value.get("invalid").is_some() {
                 return Ok(());
             }
         }
@@ -176,9 +176,8 @@ impl Player<'_> {
         for line in asked {
             last = self.ask(line, patience)?;
             // On another way the kubelet may be dead earlier.
-            let is_dead = |value: &Value| value.get("panic").is_some() || value.get("error").is_some();
             match &last {
-                Reply::Answer { value, .. } if !is_dead(value) => {}
+                Reply::Answer { value, .. } if !is_end(value) => {}
                 _ => break,
             }
         }
@@ -223,6 +222,7 @@ fn said(what: What, foretold: &Foretold) -> Said {
     match fate {
         _ if seconds >= SOON => Said::Fate(SLOW),
         Some(Fate::Crashes(_)) => Said::Fate(CRASHES),
+        _ if value.get("panic").is_some() => Said::Fate(CRASHES),
         Some(Fate::NeverAnswers | Fate::NotReached(_)) => Said::Fate(NEVER),
         Some(Fate::GivesTwice(_)) => Said::Fate(TWICE),
         Some(Fate::AnswersLate(_)) => Said::Fate(SLOW),

@@ -121,7 +121,7 @@ impl Fault {
             Self::OwnedAndShared { .. } | Self::FullNode => FaultKind::SharedPool,
             Self::CpusOwnedTwice { .. } | Self::DevicesOwnedTwice { .. } => FaultKind::TwoOwners,
             Self::MemoryDrifted(_) => FaultKind::MemoryDrifted,
-            Self::Books(_) | Self::NullBooks(_) => FaultKind::Books,
+            Self::Books(_) | Self::NullBooks(_) | Self::UnevenPages(_) => FaultKind::Books,
             Self::MemoryGone { .. } => FaultKind::MemoryGone,
             Self::Overbooked { .. } => FaultKind::Overbooked,
             Self::Unproven(_) => FaultKind::Unproven,

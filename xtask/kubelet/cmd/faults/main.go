@@ -27,6 +27,7 @@ var reproductions = []reproduction{
 	{"busy-sibling", answers, busySibling},
 	{"node-ids", crashes, nodeIDs},
 	{"missing-page-size", crashes, missingPageSize},
+	{"uneven-group", crashes, unevenGroup},
 	{"wrapped-memory", answers, wrappedMemory},
 	{"distance-index", crashes, distanceIndex},
 	{"refused-hints", answers, refusedHints},

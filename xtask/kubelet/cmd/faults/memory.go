@@ -51,6 +51,20 @@ func missingPageSize() verdict {
 	return sound("%d hints for huge pages that NUMA node 1 lacks", len(hints["hugepages-1Gi"]))
 }
 
+// unevenGroup restarts beside a pod whose memory lies on two NUMA nodes, of which one has huge pages.
+func unevenGroup() verdict {
+	dir, remove := folder()
+	defer remove()
+	info := machine(pairs(0, 4), pairs(8, 4))
+	info.Topology[0].HugePages = []release.HugePagesInfo{{PageSize: 1 << 20, NumPages: 4}}
+	m := startMemory(info, "1Gi", dir)
+	amounts := pods.Amounts{"cpu": "1", "memory": "100Gi"}
+	pod := (&pods.Pod{UID: "pod", App: []pods.Container{{Name: "app", Both: amounts}}}).Named()
+	must(allocate(m, pod))
+	startMemory(info, "1Gi", dir)
+	return sound("a pod holds memory of both NUMA nodes; the kubelet restarts")
+}
+
 // wrappedMemory reserves more memory on a NUMA node than it has, and asks for a tebibyte.
 func wrappedMemory() verdict {
 	dir, remove := folder()
