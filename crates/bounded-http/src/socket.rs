@@ -16,7 +16,7 @@ use thiserror::Error;
 /// Longer paths do not fit a socket's address.
 const LONGEST: usize = 107;
 /// Connections that the kernel keeps until they are accepted.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
 
 /// Where a unix socket is, and who may connect.
 #[derive(Clone, PartialEq, Eq, Debug)]

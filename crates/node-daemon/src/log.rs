@@ -12,6 +12,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use prometheus_client::metrics::counter::Counter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use self::lines::Lines;
 use self::one_line::OneLine;
@@ -75,9 +78,10 @@ impl Log {
             // It would write to standard error by itself, and panic if it cannot.
             .log_internal_errors(false);
         // A second daemon in one process would keep the first one's log.
+        let filter = filter(level);
         let _ = match format {
-            LoggingFormat::Text => events.try_init(),
-            LoggingFormat::Json => events.json().flatten_event(true).try_init(),
+            LoggingFormat::Text => events.finish().with(filter).try_init(),
+            LoggingFormat::Json => events.json().flatten_event(true).finish().with(filter).try_init(),
         };
         // The usual hook waits for standard error, and the thread would never end.
         std::panic::set_hook(Box::new(panicked));
@@ -115,9 +119,35 @@ impl Drop for Log {
     }
 }
 
+/// Everything of that level. A request that fails is logged with its server and node where it is sent; kube's client says it once
+/// more without them.
+fn filter(level: LogLevel) -> Targets {
+    let client = match level {
+        LogLevel::Debug => LevelFilter::DEBUG,
+        LogLevel::Error | LogLevel::Warn | LogLevel::Info => LevelFilter::OFF,
+    };
+    Targets::new().with_default(tracing::Level::from(level)).with_target("kube_client", client)
+}
+
 fn panicked(panic: &PanicHookInfo<'_>) {
     let thread = thread::current();
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let what = panic.payload_as_str().unwrap_or("no text");
     tracing::error!(thread = thread.name().unwrap_or("?"), place, "panicked: {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn libraries_are_heard_at_debug() {
+        let client = "kube_client::client::builder";
+        assert!(!filter(LogLevel::Info).would_enable(client, &Level::ERROR));
+        assert!(filter(LogLevel::Debug).would_enable(client, &Level::ERROR));
+        assert!(filter(LogLevel::Info).would_enable("node_daemon::owner", &Level::INFO));
+        assert!(!filter(LogLevel::Warn).would_enable("node_daemon::owner", &Level::INFO));
+    }
 }

@@ -417,7 +417,8 @@ impl Listener {
                     }
                     (Event::Is(pod), None) => self.pods.is(&pod, rules),
                     (Event::Complete, told) => {
-                        let pods = told.take().unwrap_or_default();
+                        // A kubelet says it once.
+                        let Some(pods) = told.take() else { continue };
                         tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
                         *said = None;
                         self.pods.are(pods);
