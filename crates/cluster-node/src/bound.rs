@@ -82,7 +82,7 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn bound_pods(self) -> Result<BoundPods, ClusterError> {
-        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Bound, Freshness::Latest)?))
+        Ok(BoundPods(ObjectWatch::of(self, &pod_kind(), Selected::Bound, Freshness::LatestByPages)?))
     }
 
     /// The same of the pods that are bound to no node yet, and of those that are bound and of which their node does not report yet

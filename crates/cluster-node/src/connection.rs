@@ -4,12 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use crate::bounded::BoundedAnswers;
 use crate::error::ClusterError;
 use crate::topology::Woken;
 
@@ -68,9 +70,14 @@ impl Cluster {
 
     pub(crate) fn with(runtime: Runtime, config: Config) -> Result<Self, ClusterError> {
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        if !matches!(config.cluster_url.scheme_str(), Some("http" | "https")) {
+            let reason = "its address begins with neither https:// nor http://".to_owned();
+            return Err(ClusterError::Unreachable { server, reason });
+        }
         let client = {
             let _inside = runtime.enter();
-            Client::try_from(config).map_err(|error| ClusterError::of(&server, error))?
+            let client = ClientBuilder::try_from(config).map_err(|error| ClusterError::of(&server, error))?;
+            client.with_layer(&BoundedAnswers).build()
         };
         Ok(Self { runtime, client, server })
     }

@@ -7,6 +7,8 @@ use kube::config::{InClusterError, KubeconfigError};
 use pods_api::NotAPod;
 use thiserror::Error;
 
+use crate::bounded::TooLarge;
+
 /// Why an API server, or what is behind it, did not answer as asked.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -71,6 +73,14 @@ pub enum ClusterError {
         /// How long it was waited for.
         within: Duration,
     },
+    /// What it sends is larger than anything that an API server sends.
+    #[error("{server} does not answer as an API server: {what}")]
+    TooLarge {
+        /// Its address.
+        server: String,
+        /// What, and the limit.
+        what: String,
+    },
     /// The connection was closed.
     #[error("the connection to {0} is closed")]
     Ended(String),
@@ -121,10 +131,17 @@ impl ClusterError {
                 410 => Self::Expired(status.message),
                 code => Self::Refused { code, message: status.message },
             },
+            error if let Some(what) = too_large(&error) => Self::TooLarge { server, what },
             kube::Error::ReadEvents(_) => Self::Ended(server),
             error => Self::Unreachable { server, reason: innermost(&error) },
         }
     }
+}
+
+/// What is too large, if that is the cause.
+fn too_large(error: &kube::Error) -> Option<String> {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |cause| cause.source());
+    causes.filter_map(|cause| cause.downcast_ref::<TooLarge>()).map(ToString::to_string).next()
 }
 
 /// The text of the last cause: those before it say the same in general.

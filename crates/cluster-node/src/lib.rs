@@ -17,6 +17,7 @@
 //! [`Cluster::pod_ends`].
 
 mod connection;
+mod bounded;
 mod error;
 mod watch;
 mod pods;

@@ -144,6 +144,10 @@ impl ObjectWatch {
         if let Some(object) = self.first.pop() {
             return Ok(Some(ObjectEvent::Is(object)));
         }
+        if self.listed.continue_token.is_some() {
+            // A page may be empty.
+            return Ok(None);
+        }
         if !self.is_complete {
             self.is_complete = true;
             return Ok(Some(ObjectEvent::Complete));
