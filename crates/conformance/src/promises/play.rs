@@ -112,7 +112,9 @@ impl Player<'_> {
         let said = said(what, foretold);
         tally.count(said.clone());
         let patience = match said {
-            Said::Fate(TWICE) | Said::Promise(_) | Said::Refusal(_) | Said::NotDecided => self.patience.hang,
+            Said::Fate(TWICE | CRASHES) | Said::Promise(_) | Said::Refusal(_) | Said::NotDecided => {
+                self.patience.hang
+            }
             Said::Fate(_) if self.waits < WAITS => self.patience.fate,
             Said::Fate(_) => self.patience.fate.min(AT_ONCE),
         };
