@@ -94,7 +94,8 @@ impl Setup<'_> {
             pod_level: self.pod_level(),
             wrapped_tables: WrappedTables::Wrap,
             readmission: Readmission::BookAgain,
-            uneven_group: UnevenGroup::Crash,
+            // Where the kubelet crashes when it starts, the recorded steps are answered beside the crash.
+            uneven_group: UnevenGroup::Start,
             empty_request: self.rules.empty_memory_request,
         };
         let policy =
