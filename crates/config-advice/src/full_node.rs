@@ -22,10 +22,10 @@ use topology_model::KubeletView;
 use crate::trial::pod;
 
 /// Why a full node does not come up again as it was.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) enum NotAgain {
-    /// The kubelet does not start; its words.
-    NoStart(String),
+    /// The kubelet does not start.
+    NoStart(RestoreError),
     /// It starts and refuses a pod that runs, with this reason.
     Refused(String),
 }
@@ -35,7 +35,7 @@ pub(crate) fn not_again(config: &KubeletConfiguration, view: &KubeletView) -> Op
     let node = Node::start(view, config, None, Compat::KUBELET).ok()?;
     let policy = node.cpus()?;
     if !policy.reserved().is_subset(policy.initial().shared()) {
-        return Some(NotAgain::NoStart(RestoreError::from(StateError::EmptySharedPool).to_string()));
+        return Some(NotAgain::NoStart(StateError::EmptySharedPool.into()));
     }
     let cpus = i64::try_from(policy.allocatable().len()).ok()?;
     // So many pods of equal size fill it.
@@ -81,7 +81,7 @@ fn start_again(node: &Node, ledger: &Ledger, pods: &[Pod]) -> Result<(), NotAgai
     let running: BTreeSet<ContainerKey> = pods.iter().flat_map(containers).collect();
     let running = RunningPods { admitted: Vec::new(), running, sources: SourcesReady::No };
     let restored = node.restore(node.stored(ledger), running);
-    let mut again = restored.map_err(|error| NotAgain::NoStart(error.to_string()))?;
+    let mut again = restored.map_err(NotAgain::NoStart)?;
     for pod in pods {
         let attempt = node.admission(&again, pod).attempt();
         if let Verdict::Refused(refused) = &attempt.verdict {

@@ -7,6 +7,7 @@ use core::fmt;
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use kubelet_release::Fault;
+use topology_admission::memory_manager::UnevenPages;
 use topology_model::NodeId;
 
 use crate::DecidedBy;
@@ -113,6 +114,9 @@ pub enum Hazard {
         /// The field that has to change.
         field: &'static str,
     },
+    /// Where pods fill the node, their memory is bound over NUMA nodes that do not list the same sizes of huge pages, and the kubelet
+    /// crashes when it starts again.
+    UnevenGroup(UnevenPages),
     /// Where pods hold all CPUs that are not reserved, the kubelet starts again and refuses pods that run.
     RefusedAtRestart {
         /// Its reason.
@@ -146,6 +150,7 @@ impl Hazard {
             Self::ReservedGivenOut { .. } => Some(Fault::BusySibling),
             Self::LosesCpusOfPods => Some(Fault::PodCpusLost),
             Self::NoRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::FullNode),
+            Self::UnevenGroup(_) => Some(Fault::UnevenGroup),
             Self::RefusedAtRestart { field, .. } if *field == CPU_OPTIONS => Some(Fault::SmtAfterRestart),
             Self::MemoryNotAllThere(_)
             | Self::AdmitsNothing { .. }
@@ -161,6 +166,7 @@ impl Hazard {
             | Self::SlowMerge { .. }
             | Self::SlowMergeOfHugePages { .. }
             | Self::MemoryNotAllThere(_)
+            | Self::UnevenGroup(_)
             | Self::NodeIdOutOfRange { user: HintUser::Memory, .. } => MEMORY,
             Self::SlowCpuHints { .. } | Self::NodeIdOutOfRange { user: HintUser::Topology(_), .. } => POLICY,
             Self::AdmitsNothing { field, .. }
@@ -266,6 +272,9 @@ impl Hazard {
                     )?;
                 }
                 Ok(())
+            }
+            Self::UnevenGroup(uneven) => {
+                write!(f, "where Guaranteed pods fill the node, the kubelet crashes when it starts again: {uneven}")
             }
             Self::RefusedAtRestart { reason, field } => {
                 write!(

@@ -9,18 +9,19 @@
 //! - Rules under which no ordinary pod is ever admitted (see `trial.rs`).
 //! - A full node on which the kubelet does not start again, or refuses pods that run (see `full_node.rs`).
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use kubelet_release::Fault;
 use node_config::{FeatureGates, Gate, KubeletConfiguration};
+use topology_admission::RestoreError;
 use topology_model::{KubeletView, NodeMemory};
 
 use crate::DecidedBy;
 use crate::cost::{Cost, Walked, cost};
 use crate::full_node::{NotAgain, not_again};
 use crate::given_out::{TakenWhole, reserved_by, taken_whole};
-use crate::hazard::{CLOSEST, CPU_OPTIONS, Hazard, HintUser, POLICY, STRICT, WHOLE_CORES};
+use crate::hazard::{CLOSEST, CPU_OPTIONS, Hazard, HintUser, MEMORY, POLICY, STRICT, WHOLE_CORES};
 use crate::memory_gap::MemoryGap;
 use crate::trial::{self, NothingAdmitted};
 
@@ -52,7 +53,7 @@ pub(crate) fn hazards_in(
     view: &KubeletView,
     target: DecidedBy,
 ) -> Vec<Hazard> {
-    const TRIED: [&str; 5] = [POLICY, CPU_OPTIONS, "reservedSystemCPUs", "systemReserved", "maxPods"];
+    const TRIED: [&str; 6] = [POLICY, CPU_OPTIONS, MEMORY, "reservedSystemCPUs", "systemReserved", "maxPods"];
     if TRIED.contains(&field) { hazards(config, view, target) } else { untried_hazards(config, view, target) }
 }
 
@@ -74,9 +75,10 @@ pub(crate) fn full_node(config: &KubeletConfiguration, view: &KubeletView) -> Op
         value.and_then(|value| node_config::parse_bool(value)).unwrap_or(false)
     };
     Some(match not_again(config, view)? {
+        NotAgain::NoStart(RestoreError::Crash(uneven)) => Hazard::UnevenGroup(uneven),
         NotAgain::NoStart(error) => {
             let field = if is_on(STRICT) { CPU_OPTIONS } else { "reservedSystemCPUs" };
-            Hazard::NoRestart { error, field }
+            Hazard::NoRestart { error: error.to_string(), field }
         }
         NotAgain::Refused(reason) => {
             let field =
@@ -223,15 +225,13 @@ fn available(node: &NodeMemory, resource: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use alloc::format;
-    use alloc::string::ToString;
     use alloc::vec;
 
     use topology_discovery::{SysfsTree, read};
     use topology_manifest::{Source, read_kubelet_config};
-    use topology_model::{MachineCore, MachineInfo, MachineNode};
+    use topology_model::{HugePages, MachineCore, MachineInfo, MachineNode};
 
     use super::*;
-    use crate::hazard::MEMORY;
     use crate::{changes, propose};
 
     fn configuration(fields: &str) -> KubeletConfiguration {
@@ -364,6 +364,33 @@ mod tests {
             DecidedBy::Kubelet,
         );
         assert_eq!(found.first().map(Hazard::field), Some("topologyManagerPolicyOptions"), "{found:?}");
+    }
+
+    #[test]
+    fn a_kubelet_that_crashes_beside_a_full_node_is_not_called_good() {
+        let node = |id: i64, hugepages| {
+            let core = |at| MachineCore { thread_ids: Some(vec![4 * id + at]), ..MachineCore::default() };
+            let cores = Some((0..4).map(core).collect());
+            MachineNode { id, memory: 64 << 30, cores, hugepages: Some(hugepages), ..MachineNode::default() }
+        };
+        let pages = HugePages { page_size_kib: 1 << 20, num_pages: 4 };
+        let view = |of_node_1| {
+            let info = MachineInfo {
+                num_cpus: 8,
+                num_sockets: 1,
+                memory_capacity: 128 << 30,
+                topology: Some(vec![node(0, vec![pages]), node(1, of_node_1)]),
+                ..MachineInfo::default()
+            };
+            KubeletView::new(&info).unwrap()
+        };
+        let config = configuration(&format!("{STATIC}{ON_0}topologyManagerPolicy: best-effort\n"));
+        let found = hazards(&config, &view(Vec::new()), DecidedBy::Kubelet);
+        let [hazard] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((hazard.field(), hazard.fault()), (MEMORY, Some(Fault::UnevenGroup)));
+        let crashes = "the kubelet crashes when it starts again: NUMA nodes 0 and 1 are bound together";
+        assert!(hazard.to_string().contains(crashes), "{hazard}");
+        assert_eq!(hazards(&config, &view(vec![pages]), DecidedBy::Kubelet), []);
     }
 
     #[test]
