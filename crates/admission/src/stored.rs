@@ -49,7 +49,8 @@ impl RunningPods {
     }
 }
 
-/// The stored state does not fit the node, and the kubelet would not start. The texts are the kubelet's.
+/// The stored state does not fit the node, and the kubelet would not start. The texts are the kubelet's, where it has
+/// one.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum RestoreError {
@@ -59,7 +60,7 @@ pub enum RestoreError {
     /// The memory manager rejects the stored memory.
     #[error("start memory manager error: {0}")]
     Memory(memory_manager::StateError),
-    /// The memory manager crashes on the stored memory, with no words but those of the runtime.
+    /// The memory manager crashes on the stored memory. The kubelet prints no more than that a pointer was nil.
     #[error("the memory manager crashes: {0}")]
     Crash(UnevenPages),
 }

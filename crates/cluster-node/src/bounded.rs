@@ -1,5 +1,4 @@
-//! Answers of an API server, no larger and no faster than one gives: kube's client reads an answer as a whole, and each line of
-//! a watch, however long it is.
+//! Limits on what an API server sends: kube's client reads an answer as a whole, and each line of a watch, however long they are.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,14 +10,14 @@ use hyper::{Request, Response, Uri};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::{BoxError, Layer, Service};
 
-/// The largest answer: 200 objects of the size that etcd takes, or the names of 100,000 pods.
-const ANSWER: usize = 256 << 20;
-/// The longest line of a watch: an object of the size that etcd takes is 1.5 MiB in protobuf, and several times that in JSON.
-const LINE: usize = 16 << 20;
-/// Of a watch so much is read in a second; the rest waits at the API server.
-const SECOND: usize = 16 << 20;
+/// The largest answer: a page of 200 objects of more than 1 MiB each, or the metadata of 100,000 pods.
+const LARGEST_ANSWER: usize = 256 << 20;
+/// The longest line of a watch, which is an object in JSON. etcd takes 1.5 MiB of it in protobuf.
+const LONGEST_LINE: usize = 16 << 20;
+/// So much of a watch is read in a second; the rest waits at the API server.
+const WATCH_RATE: usize = 16 << 20;
 
-/// An answer, or a line of a watch, is larger than any of an API server.
+/// An answer, or a line of a watch, is larger than any that an API server sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TooLarge {
     is_line: bool,
@@ -34,21 +33,24 @@ impl fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// What may come.
+/// The limits of one answer.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     is_watch: bool,
-    /// Of the answer, or of a line of a watch.
+    /// Bytes of the answer, or of a line of a watch.
     size: usize,
-    second: usize,
+    /// Bytes in a second.
+    rate: usize,
 }
 
 impl Bounds {
     fn of(asked: &Uri) -> Self {
-        let parameters = asked.query().unwrap_or_default().split('&');
-        let is_watch = parameters.into_iter().any(|parameter| parameter == "watch=true");
-        let size = if is_watch { LINE } else { ANSWER };
-        Self { is_watch, size, second: if is_watch { SECOND } else { usize::MAX } }
+        let mut parameters = asked.query().unwrap_or_default().split('&');
+        if parameters.any(|parameter| parameter == "watch=true") {
+            Self { is_watch: true, size: LONGEST_LINE, rate: WATCH_RATE }
+        } else {
+            Self { is_watch: false, size: LARGEST_ANSWER, rate: usize::MAX }
+        }
     }
 }
 
@@ -92,21 +94,21 @@ where
 pub(crate) struct BoundedBody<B> {
     body: B,
     bounds: Bounds,
-    /// Of the answer, or since the last line of a watch began.
+    /// Bytes of the answer, or of the line of a watch, until now.
     read: usize,
-    /// Since when, and how much.
+    /// When the current second began, and the bytes read since.
     second: (Instant, usize),
-    /// Until the second is over.
-    rest: Option<Pin<Box<Sleep>>>,
+    /// The rest of that second, if nothing more is read in it.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<B> BoundedBody<B> {
     fn new(body: B, bounds: Bounds) -> Self {
-        Self { body, bounds, read: 0, second: (Instant::now(), 0), rest: None }
+        Self { body, bounds, read: 0, second: (Instant::now(), 0), pause: None }
     }
 
     fn count(&mut self, data: &[u8]) -> Result<(), TooLarge> {
-        let Bounds { is_watch, size, second } = self.bounds;
+        let Bounds { is_watch, size, rate } = self.bounds;
         let mut lines = data.split(|byte| is_watch && *byte == b'\n');
         let first = lines.next().map_or(0, <[u8]>::len);
         let longest = lines.clone().map(<[u8]>::len).max().unwrap_or(0);
@@ -120,8 +122,8 @@ impl<B> BoundedBody<B> {
             self.second = (Instant::now(), 0);
         }
         self.second.1 = self.second.1.saturating_add(data.len());
-        if self.second.1 >= second {
-            self.rest = Some(Box::pin(sleep_until(self.second.0 + Duration::from_secs(1))));
+        if self.second.1 >= rate {
+            self.pause = Some(Box::pin(sleep_until(self.second.0 + Duration::from_secs(1))));
         }
         Ok(())
     }
@@ -139,9 +141,9 @@ where
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some(rest) = &mut self.rest {
-            ready!(rest.as_mut().poll(context));
-            self.rest = None;
+        if let Some(pause) = &mut self.pause {
+            ready!(pause.as_mut().poll(context));
+            self.pause = None;
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| {
@@ -160,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    const SMALL: Bounds = Bounds { is_watch: false, size: 8, second: usize::MAX };
-    const WATCH: Bounds = Bounds { is_watch: true, size: 8, second: 20 };
+    const SMALL: Bounds = Bounds { is_watch: false, size: 8, rate: usize::MAX };
+    const WATCH: Bounds = Bounds { is_watch: true, size: 8, rate: 20 };
 
     fn body(
         bounds: Bounds,

@@ -145,7 +145,7 @@ impl ObjectWatch {
             return Ok(Some(ObjectEvent::Is(object)));
         }
         if self.listed.continue_token.is_some() {
-            // A page may be empty.
+            // The page was empty, and is not the last.
             return Ok(None);
         }
         if !self.is_complete {

@@ -182,9 +182,12 @@ impl<'a> Kubelet<'a> {
         if !matches!(attempt.verdict, Verdict::Admitted(_)) {
             return None;
         }
-        let fills = || (may_fill && is_full(attempt.after.cpus()?)).then_some(StateError::EmptySharedPool);
-        let binds = || self.node.memory()?.uneven_pages(attempt.after.memory()?).filter(|_| may_bind);
-        let error = fills().map(RestoreError::from).or_else(|| binds().map(RestoreError::Crash))?;
+        let error = if may_fill && attempt.after.cpus().is_some_and(is_full) {
+            RestoreError::from(StateError::EmptySharedPool)
+        } else {
+            let (policy, held) = self.node.memory().zip(attempt.after.memory()).filter(|_| may_bind)?;
+            RestoreError::Crash(policy.uneven_pages(held)?)
+        };
         Some(Fate::CannotRestart(Box::new(error)))
     }
 

@@ -105,7 +105,7 @@ table! {
     MissingPageSize "missing-page-size" "A huge page size that one NUMA node lacks crashes the kubelet" = [Has, Has, Has, Has],
         "the kubelet crashes when it admits the pod, and again after each restart",
         "let every NUMA node have pages of each size that one has, or set memoryManagerPolicy None";
-    UnevenGroup "uneven-group" "Memory over NUMA nodes that list other huge page sizes crashes the next start" = [Has, Has, Has, Has],
+    UnevenGroup "uneven-group" "Memory bound over NUMA nodes with different huge page sizes crashes the next start" = [Has, Has, Has, Has],
         "the kubelet crashes whenever it starts beside the pod",
         "let every NUMA node have pages of each size that one has, or set memoryManagerPolicy None";
     WrappedMemory "wrapped-memory" "More reserved memory than a NUMA node has becomes 16 EiB of free memory" = [Has, Has, Has, Has],

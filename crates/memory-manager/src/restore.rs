@@ -14,7 +14,7 @@ use crate::{
     UnevenGroup, UnevenPages,
 };
 
-/// Why stored holdings do not fit. The texts are the kubelet's.
+/// Why stored holdings do not fit. The texts are the kubelet's, where it has one.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum StateError {

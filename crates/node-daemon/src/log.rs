@@ -77,8 +77,8 @@ impl Log {
             .with_max_level(tracing::Level::from(level))
             // It would write to standard error by itself, and panic if it cannot.
             .log_internal_errors(false);
-        // A second daemon in one process would keep the first one's log.
         let filter = filter(level);
+        // A second daemon in one process would keep the first one's log.
         let _ = match format {
             LoggingFormat::Text => events.finish().with(filter).try_init(),
             LoggingFormat::Json => events.json().flatten_event(true).finish().with(filter).try_init(),
@@ -119,8 +119,8 @@ impl Drop for Log {
     }
 }
 
-/// Everything of that level. A request that fails is logged with its server and node where it is sent; kube's client says it once
-/// more without them.
+/// Everything of that level, but for kube's client, which is heard at debug only: of a request that fails it says neither server nor
+/// node, which the code that sends the request logs.
 fn filter(level: LogLevel) -> Targets {
     let client = match level {
         LogLevel::Debug => LevelFilter::DEBUG,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_heard_at_debug() {
+    fn kubes_client_is_heard_at_debug() {
         let client = "kube_client::client::builder";
         assert!(!filter(LogLevel::Info).would_enable(client, &Level::ERROR));
         assert!(filter(LogLevel::Debug).would_enable(client, &Level::ERROR));

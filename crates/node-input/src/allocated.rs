@@ -16,14 +16,14 @@ use pod_spec::{Container, Origin, Pod, PodResources, PodUid, Role};
 
 use crate::kubelet_version::KubeletVersion;
 
-/// The pods that `allocated_pods_state` and `there` have, with the names of `logs`. `active` are the pods, as `NAMESPACE/NAME`, that the pod
-/// resources service lists; `None`: it was not asked. `None` where the file says nothing: there is none, it cannot be
+/// The pods of `allocated_pods_state` that have a folder, with the names of `logs`. `active` are the pods, as `NAMESPACE/NAME`, that
+/// the pod resources service lists; `None`: it was not asked. `None` where the file says nothing: there is none, it cannot be
 /// read, or it lacks a pod that runs, so that the kubelet does not write it.
 pub(crate) fn names(
     folder: &StateFolder,
     release: KubeletVersion,
     logs: &PodNames,
-    there: impl Fn(&PodUid) -> bool,
+    has_folder: impl Fn(&PodUid) -> bool,
     active: Option<&BTreeSet<String>>,
 ) -> Option<PodNames> {
     let file = folder.allocated.as_deref()?;
@@ -32,7 +32,7 @@ pub(crate) fn names(
     if holders.iter().any(|uid| !pods.contains_key(uid)) {
         return None;
     }
-    pods.retain(|uid, _| there(uid));
+    pods.retain(|uid, _| has_folder(uid));
     let all: BTreeMap<PodUid, String> = pods.keys().map(|uid| (uid.clone(), logs.name(uid))).collect();
     let Some(active) = active else { return Some(PodNames::of(all)) };
     let known: BTreeSet<&String> = all.values().collect();
@@ -98,8 +98,8 @@ mod tests {
         let old = (PodUid::new("old"), "shop/old".to_owned());
         let logs = PodNames::of([(PodUid::new(UID), "shop/web".to_owned()), old]);
         let active = active.map(|pods| pods.iter().copied().map(str::to_owned).collect());
-        let there = |uid: &PodUid| folders.contains(&uid.as_str());
-        names(&folder, "1.36.3".parse().unwrap(), &logs, there, active.as_ref())
+        let has_folder = |uid: &PodUid| folders.contains(&uid.as_str());
+        names(&folder, "1.36.3".parse().unwrap(), &logs, has_folder, active.as_ref())
     }
 
     #[test]

@@ -417,7 +417,7 @@ impl Listener {
                     }
                     (Event::Is(pod), None) => self.pods.is(&pod, rules),
                     (Event::Complete, told) => {
-                        // A kubelet says it once.
+                        // Only the first one ends a list.
                         let Some(pods) = told.take() else { continue };
                         tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
                         *said = None;
