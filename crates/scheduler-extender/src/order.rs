@@ -35,8 +35,11 @@ pub(crate) struct Orders<'a> {
 enum Next {
     /// The order of that number, of so many.
     Each(usize, usize),
-    /// There are too many: all that may have gone have gone at once, at that moment.
-    AllAt(Option<usize>),
+    /// There are too many. First the one in which those that are ending have not gone.
+    First,
+    /// Then those in which all that may have gone have gone at once, at that moment.
+    AllAt(usize),
+    Over,
 }
 
 impl<'a> Orders<'a> {
@@ -47,7 +50,7 @@ impl<'a> Orders<'a> {
         let all = going.iter().try_fold(1_usize, |all, (_, moments)| all.checked_mul(*moments));
         let next = match all {
             Some(all @ ..=MOST) => Next::Each(0, all),
-            _ => Next::AllAt(None),
+            _ => Next::First,
         };
         Self { going, bound, next }
     }
@@ -76,15 +79,15 @@ impl<'a> Iterator for Orders<'a> {
                 self.next = Next::Each(number + 1, all);
                 (number < all).then(|| self.numbered(number))
             }
-            Next::AllAt(None) => {
-                self.next = Next::AllAt(Some(0));
+            Next::First => {
+                self.next = Next::AllAt(0);
                 Some(self.numbered(0))
             }
-            Next::AllAt(Some(moment)) => {
-                self.next = Next::AllAt(Some(if moment == 0 { self.bound } else { usize::MAX }));
-                let at = self.going.iter().map(|(pod, _)| (*pod, moment)).collect();
-                (moment != usize::MAX).then_some(Order(at))
+            Next::AllAt(moment) => {
+                self.next = if moment < self.bound { Next::AllAt(self.bound) } else { Next::Over };
+                Some(Order(self.going.iter().map(|(pod, _)| (*pod, moment)).collect()))
             }
+            Next::Over => None,
         }
     }
 }
@@ -119,5 +122,15 @@ mod tests {
     fn of_very_many_orders_three_are_looked_at() {
         let orders = moments(3, &["a", "b"], &["c", "d"]);
         assert_eq!(orders, [[0, 0, 4, 4], [0, 0, 0, 0], [3, 3, 3, 3]]);
+        for (bound, going) in (0..5).flat_map(|bound| (0..9).map(move |going| (bound, going))) {
+            let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
+            for (ended, ending) in
+                [(&names[..going], &[][..]), (&[], &names[..going]), (&names[..1], &names[1..])]
+            {
+                assert!(moments(bound, ended, ending).len() <= MOST, "{bound} {ended:?} {ending:?}");
+            }
+        }
+        let six = ["a", "b", "c", "d", "e", "f"];
+        assert_eq!(moments(0, &[], &six), [[1; 6], [0; 6]], "nobody comes: all have gone, or none");
     }
 }
