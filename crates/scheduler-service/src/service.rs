@@ -102,9 +102,14 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         let mut is_silent = false;
         loop {
             tokio::time::sleep(TIDY).await;
-            let now = Instant::now();
-            outlook.tidy(now);
-            let unasked = outlook.lock().why_unasked(now);
+            // On another thread: this one accepts connections, and the outlook may be locked for a while.
+            let outlook = outlook.clone();
+            let looked = tokio::task::spawn_blocking(move || {
+                let now = Instant::now();
+                outlook.tidy(now);
+                outlook.lock().why_unasked(now)
+            });
+            let Ok(unasked) = looked.await else { continue };
             match &unasked {
                 Some(why) if !is_silent => tracing::warn!("{why}"),
                 None if is_silent => tracing::info!("kube-scheduler asks again"),
