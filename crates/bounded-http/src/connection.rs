@@ -2,7 +2,7 @@
 //! share. Routes get requests that are whole.
 
 use std::convert::Infallible;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
@@ -28,7 +28,7 @@ const LARGEST_HEAD: usize = 16 * 1024;
 /// What is served.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// The routes. Each request has a [`Peer`] among its extensions, and its whole body.
+    /// The routes. Each request has a [`Peer`] and an [`Arrival`] among its extensions, and its whole body.
     pub router: Router,
     /// Paths that are answered in any case: they cost nothing, and a probe takes silence for death. They have no
     /// body.
@@ -38,6 +38,10 @@ pub struct Service {
     /// The answer to a request that does not come as far as the routes.
     pub refused: fn(&Refused) -> Response,
 }
+
+/// When the head of a request was there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival(pub Instant);
 
 /// Serves a connection until it ends. When `outdated` is over, it ends after the request that is in progress.
 pub(crate) async fn connection(
@@ -52,12 +56,14 @@ pub(crate) async fn connection(
     let service = service_fn(move |request: Request<Incoming>| {
         let (seated, peer, router) = (seated.clone(), peer.clone(), router.clone());
         async move {
+            let arrival = Arrival(Instant::now());
             let (whole, turn) = match whole(request, &peer, &seated, (always, largest)).await {
                 Ok(whole) => whole,
                 Err(why) => return Ok::<_, Infallible>(refused(&why)),
             };
             let mut request = whole;
             request.extensions_mut().insert(peer);
+            request.extensions_mut().insert(arrival);
             let Ok(response) = router.call(request).await;
             // The answer keeps its turn until it is read.
             Ok(match turn {

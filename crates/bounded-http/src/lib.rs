@@ -26,7 +26,7 @@ use thiserror::Error;
 
 pub use accept::{Offer, chosen};
 pub use body::{keep, text};
-pub use connection::{HEAD, Service};
+pub use connection::{Arrival, HEAD, Service};
 pub use listen::{
     ListenError, Listeners, LoopbackListener, OpenListener, serve, serve_on_loopback, serve_openly,
 };

@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use bounded_http::{Certified, Line, Pace, Peer, Refused, Service, Who, Work, Workshop, keep, text};
+use bounded_http::{Arrival, Certified, Line, Pace, Peer, Refused, Service, Who, Work, Workshop, keep, text};
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -42,11 +42,12 @@ pub(crate) struct Routes {
     pub(crate) forbidden: Arc<Pace>,
 }
 
-/// Who asks, and for whom the work is counted.
+/// Who asks, for whom the work is counted, and since when.
 #[derive(Clone, Copy)]
 struct Asks {
     asker: Asker,
     who: Who,
+    since: Instant,
 }
 
 impl Routes {
@@ -81,6 +82,7 @@ fn not_taken(why: &Refused) -> Response {
 async fn only_kube_scheduler(
     State(routes): State<Routes>,
     Extension(peer): Extension<Peer>,
+    Extension(Arrival(since)): Extension<Arrival>,
     mut request: Request,
     next: Next,
 ) -> Response {
@@ -95,7 +97,7 @@ async fn only_kube_scheduler(
     match asker {
         Ok(asker) => {
             let who = peer.who(request.headers());
-            request.extensions_mut().insert(Asks { asker, who });
+            request.extensions_mut().insert(Asks { asker, who, since });
             next.run(request).await
         }
         Err(why) => {
@@ -151,7 +153,12 @@ async fn answered(
         Ok(place) => place,
         Err(busy) => return not_taken(&busy.into()),
     };
-    match place.work(move |_| answer(&read)).await {
+    let metrics = routes.answers.metrics.clone();
+    let work = move |_: &_| {
+        metrics.waited(asks.since.elapsed());
+        answer(&read)
+    };
+    match place.work(work).await {
         Ok((Ok(answer), place)) => {
             keep(place, ([(header::CONTENT_TYPE, "application/json")], answer).into_response())
         }

@@ -21,6 +21,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     mispredictions: Family<ReasonLabel, Counter>,
     filters: Histogram,
+    waits: Histogram,
     judged: Family<BasisLabel, Counter>,
     failed: Family<BasisLabel, Counter>,
     late: Counter,
@@ -69,6 +70,7 @@ impl Metrics {
             registry: Registry::default(),
             mispredictions: Family::default(),
             filters: Histogram::new(SECONDS),
+            waits: Histogram::new(SECONDS),
             judged: Family::default(),
             failed: Family::default(),
             late: Counter::default(),
@@ -96,6 +98,11 @@ impl Metrics {
             "topolet_scheduler_filter_seconds",
             "Time to answer which nodes a pod fits, waiting for other pods' bindings included.",
             metrics.filters.clone(),
+        );
+        registry.register(
+            "topolet_scheduler_wait_seconds",
+            "Time from the head of a question until a thread works on it: for its body, and for other questions.",
+            metrics.waits.clone(),
         );
         registry.register(
             "topolet_scheduler_nodes_judged",
@@ -209,6 +216,10 @@ impl Metrics {
 
     pub(crate) fn filtered(&self, took: Duration) {
         self.filters.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn waited(&self, time: Duration) {
+        self.waits.observe(time.as_secs_f64());
     }
 
     pub(crate) fn judged(&self, basis: Knowledge, fits: bool) {
