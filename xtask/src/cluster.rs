@@ -88,7 +88,12 @@ impl Cluster {
             println!("{}: TOPOLET_SOCKET={}", node.name(), node.socket().display());
         }
         if let Some(extender) = &extender {
-            println!("topolet scheduler: curl http://{}/metrics", extender.address());
+            let authority = extender.certificates().join("ca.crt");
+            println!(
+                "topolet scheduler: curl --cacert {} https://{}/metrics",
+                authority.display(),
+                extender.address()
+            );
         }
         println!("Enter ends it.");
         // Whatever comes, or the end of it.

@@ -1,5 +1,6 @@
 //! Certificates of the cluster: one authority, which signs those of servers and users.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
@@ -35,24 +36,39 @@ impl Authority {
         let mut parameters = CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()])?;
         parameters.distinguished_name.push(DnType::CommonName, "server");
         parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        self.signed(parameters, valid)
+        self.signed(parameters, from_now(valid))
     }
 
     /// Of a user of the cluster.
     pub(crate) fn client(&self, name: &str, groups: &[&str], valid: Duration) -> anyhow::Result<Signed> {
-        let mut parameters = named(name, groups);
-        parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        self.signed(parameters, valid)
+        self.signed(of_client(name, groups), from_now(valid))
     }
 
-    fn signed(&self, mut parameters: CertificateParams, valid: Duration) -> anyhow::Result<Signed> {
+    /// Of a client, and expired a minute ago.
+    pub(crate) fn expired_client(&self, name: &str) -> anyhow::Result<Signed> {
         let now = SystemTime::now();
-        parameters.not_before = (now - Duration::from_mins(1)).into();
-        parameters.not_after = (now + valid).into();
+        self.signed(of_client(name, &[]), now - Duration::from_hours(1)..now - Duration::from_mins(1))
+    }
+
+    fn signed(&self, mut parameters: CertificateParams, valid: Range<SystemTime>) -> anyhow::Result<Signed> {
+        parameters.not_before = valid.start.into();
+        parameters.not_after = valid.end.into();
         let key = KeyPair::generate()?;
         let certificate = parameters.signed_by(&key, &self.0)?;
         Ok(Signed { certificate: certificate.pem(), key: key.serialize_pem() })
     }
+}
+
+/// Clocks may differ by a minute.
+fn from_now(valid: Duration) -> Range<SystemTime> {
+    let now = SystemTime::now();
+    now - Duration::from_mins(1)..now + valid
+}
+
+fn of_client(name: &str, groups: &[&str]) -> CertificateParams {
+    let mut parameters = named(name, groups);
+    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    parameters
 }
 
 /// A key pair that signs tokens: the public key as `certificate`.

@@ -10,6 +10,7 @@ mod rights;
 mod tls;
 mod nodes;
 mod fleet;
+mod extender_client;
 mod extender;
 mod kinds;
 mod workload;
@@ -28,6 +29,7 @@ use tempfile::TempDir;
 
 use self::certificates::{Authority, Signed};
 pub use self::extender::{EXTENDER_RIGHTS, Extender};
+pub use self::extender_client::{ExtenderClient, Shown};
 pub use self::fleet::Fleet;
 pub use self::kinds::Kind;
 pub use self::kubelet::ForwardingKubelet;

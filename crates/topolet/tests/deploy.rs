@@ -6,7 +6,7 @@ mod daemon;
 use std::path::{Path, PathBuf};
 
 use daemon::{Daemon, Folder, pod, until};
-use local_cluster::{Cluster, EXTENDER_RIGHTS, Extender, Parts, Workload};
+use local_cluster::{Cluster, EXTENDER_RIGHTS, Extender, Parts, Shown, Workload};
 use serde_json::{Value, json};
 
 const NODE: &str = "worker-1";
@@ -158,7 +158,10 @@ fn the_extender_has_the_rights_that_it_needs_and_no_other() {
         if let Some(call) = call {
             until(call, || missing(&extender.log()).iter().any(|line| line.contains(call)).then_some(()));
         } else {
-            until("it is ready", || is_ready(extender.address()).then_some(()));
+            let client = extender.client(Shown::Nothing).unwrap();
+            until("it is ready", || {
+                client.ask("GET /readyz", "").is_ok_and(|(status, _)| status == 200).then_some(())
+            });
             assert_eq!(missing(&extender.log()), Vec::<String>::new());
         }
     }
@@ -175,16 +178,6 @@ fn observer<'a>(host: &'a [(&'a str, &'a Path)]) -> Workload<'a> {
         host,
         instead: &["--machine=xeon-2s-96cpu-sriov", "--cgroup-root=off"],
     }
-}
-
-/// Whether what listens there answers that it is ready.
-fn is_ready(address: std::net::SocketAddr) -> bool {
-    use std::io::{Read as _, Write as _};
-    let Ok(mut stream) = std::net::TcpStream::connect(address) else { return false };
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer.starts_with("HTTP/1.1 200 ")
 }
 
 /// The calls that its rights did not allow.

@@ -12,14 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use local_cluster::{
     Cluster, EXTENDER_RIGHTS, Extender, KUBELET_RIGHTS, KUBELETS, Kind, OBSERVER_RIGHTS, Parts, Program,
-    Programs, User,
+    Programs, Shown, User,
 };
 use serde_json::{Value, json};
 
 use super::compare::Difference;
 use super::configuration::Configuration;
 use super::did::{self, Did, ROOT};
-use super::http::http;
 use super::print_row;
 use super::processes::{self, Running, last_lines};
 use super::wish::{Class, PodWish};
@@ -103,8 +102,10 @@ impl Member {
             Ok(())
         })?;
         member.until("the extender knows the node", LOOK, |member| {
-            http(member.extender.address().port(), "/readyz")?;
-            let metrics = http(member.extender.address().port(), "/metrics")?;
+            let extender = member.extender.client(Shown::KubeScheduler)?;
+            let (ready, why) = extender.ask("GET /readyz", "")?;
+            ensure!(ready == 200, "{why}");
+            let (_, metrics) = extender.ask("GET /metrics", "")?;
             let nodes = counted(&metrics, "topolet_scheduler_node_states");
             ensure!(nodes > 0.0, "it knows the state of no node");
             Ok(())

@@ -1,0 +1,89 @@
+//! Clients of `topolet scheduler`: one with kube-scheduler's certificate, and those that it turns away.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio_rustls::rustls::crypto::ring::default_provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use crate::certificates::{Authority, Signed};
+
+/// How long a client waits for the next bytes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a client shows of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shown {
+    /// The certificate of kube-scheduler.
+    KubeScheduler,
+    /// No certificate.
+    Nothing,
+    /// A certificate of the same name and authority that has expired.
+    Expired,
+    /// A valid certificate of the same authority with a name that may not ask.
+    OtherName,
+}
+
+/// A client, each of whose requests has a connection of its own.
+#[derive(Clone, Debug)]
+pub struct ExtenderClient {
+    address: SocketAddr,
+    config: Arc<ClientConfig>,
+}
+
+impl ExtenderClient {
+    pub(crate) fn new(
+        address: SocketAddr,
+        authority: &Authority,
+        shown: Option<&Signed>,
+    ) -> anyhow::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.certificate().as_bytes())?)?;
+        let builder = ClientConfig::builder_with_provider(default_provider().into())
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        let config = match shown {
+            None => builder.with_no_client_auth(),
+            Some(Signed { certificate, key }) => builder.with_client_auth_cert(
+                vec![CertificateDer::from_pem_slice(certificate.as_bytes())?],
+                PrivateKeyDer::from_pem_slice(key.as_bytes())?,
+            )?,
+        };
+        Ok(Self { address, config: Arc::new(config) })
+    }
+
+    /// A connection, on which the handshake takes place with the first bytes. Reads wait for 30 s at most.
+    ///
+    /// # Errors
+    /// The extender does not listen.
+    pub fn connect(&self) -> anyhow::Result<impl Read + Write + use<>> {
+        let stream = TcpStream::connect(self.address).context("the extender does not listen")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let name = ServerName::IpAddress(self.address.ip().into());
+        Ok(StreamOwned::new(ClientConnection::new(self.config.clone(), name)?, stream))
+    }
+
+    /// Sends a request, such as `POST /filter`, with its body. Gives the answer's status and body.
+    ///
+    /// # Errors
+    /// The connection is refused or closed, or what comes is no answer.
+    pub fn ask(&self, request: &str, body: &str) -> anyhow::Result<(u16, String)> {
+        let mut stream = self.connect()?;
+        let (address, length) = (self.address, body.len());
+        let head = format!(
+            "{request} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes())?;
+        stream.write_all(body.as_bytes())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("no answer: {answer:?}"))?;
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Ok((status.with_context(|| format!("no status: {head:?}"))?, body.to_owned()))
+    }
+}
