@@ -65,7 +65,9 @@ fn rules_and_dashboards_name_metrics_that_there_are() {
     let sources =
         ["metrics.rs", "metrics/free.rs", "metrics/partitions.rs", "nrt/counted.rs", "api/audit.rs"];
     let sources = sources.map(|path| format!("../crates/node-daemon/src/{path}"));
-    let sources = sources.into_iter().chain(["../crates/device-plugin/src/metrics.rs".to_owned()]);
+    let others =
+        ["device-plugin", "scheduler-service"].map(|name| format!("../crates/{name}/src/metrics.rs"));
+    let sources = sources.into_iter().chain(others);
     let code: String = sources.map(|path| file(&path)).collect();
     let asked = file("prometheus/topolet.rules.yaml") + &file("grafana/topolet-nodes.json");
     let names: Vec<String> =
