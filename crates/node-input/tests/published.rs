@@ -200,3 +200,116 @@ fn a_state_that_cannot_be_read_says_where() {
         println!("{path}: {why}");
     }
 }
+
+/// The places of all values below this one.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_owned());
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")), found);
+            }
+        }
+        Value::Array(values) => {
+            for (number, value) in values.iter().enumerate() {
+                places(value, &format!("{at}/{number}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What stands in the place of a value; `None` if nothing does.
+fn damages() -> impl Strategy<Value = Option<Value>> {
+    let values = [
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(1),
+        json!(u64::MAX),
+        json!(i64::MAX),
+        json!(1e300),
+        json!(""),
+        json!("x"),
+        json!("0-4294967295"),
+        json!("0-1023"),
+        json!("-1"),
+        json!("9223372036854775807"),
+        json!("1e18"),
+        json!([]),
+        json!({}),
+        json!([[[[]]]]),
+        json!(vec![0; 5000]),
+        json!(["0", "0"]),
+    ];
+    prop_oneof![1 => Just(None), 12 => prop::sample::select(values.to_vec()).prop_map(Some)]
+}
+
+/// Puts something else in a place of a document, or takes away what is there.
+fn damage(document: &mut Value, place: &str, instead: Option<&Value>) {
+    let Some((above, name)) = place.rsplit_once('/') else { return };
+    let name = name.replace("~1", "/").replace("~0", "~");
+    match document.pointer_mut(above) {
+        Some(Value::Object(fields)) => match instead {
+            Some(value) => drop(fields.insert(name, value.clone())),
+            None => drop(fields.remove(&name)),
+        },
+        Some(Value::Array(values)) => match (name.parse::<usize>(), instead) {
+            (Ok(at), Some(value)) if at < values.len() => values[at] = value.clone(),
+            (Ok(at), None) if at < values.len() => drop(values.remove(at)),
+            _ => {}
+        },
+        _ => {}
+    }
+}
+
+/// State files are texts in a state.
+const TEXTS: [&str; 3] = ["cpu", "memory", "device"];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// What somebody writes into an object of the API server is an error, or a node on which every pod has a verdict.
+    #[test]
+    fn a_damaged_state_is_an_error_or_decides(
+        which in 1..NODES.len(),
+        before in prop::collection::vec(wishes(), 0..6),
+        damaged in prop::collection::vec((any::<prop::sample::Index>(), damages(), 0..4_usize), 1..4),
+        after in wishes(),
+    ) {
+        let (machine, policy, scope) = NODES[which];
+        let own = load(machine, policy, scope, None);
+        let mut ledger = own.empty_ledger();
+        let device = ledger.inventory().registered().next().cloned();
+        for (number, wish) in before.iter().enumerate() {
+            ledger = decide(&own.node, &ledger, &pod(number, *wish, device.as_ref())).1;
+        }
+        let holdings = NodeHoldings::of(&own.node, &ledger, Vec::new());
+        let state = NodeState::new("worker-1", NodeDescription::of(&own), holdings);
+        let mut document = serde_json::to_value(&state).unwrap();
+        for (place, instead, part) in &damaged {
+            // As often in the holdings as in the node, and in each of the texts.
+            let text = TEXTS.get(*part).map(|name| format!("/holdings/{name}"));
+            let of_text = text.as_ref().and_then(|at| document.pointer(at)?.as_str());
+            let mut target = match of_text {
+                Some(text) => serde_json::from_str(text).unwrap_or_default(),
+                None => document.clone(),
+            };
+            let mut all = Vec::new();
+            places(&target, "", &mut all);
+            let place: &String = place.get(&all);
+            damage(&mut target, place, instead.as_ref());
+            match text.filter(|at| document.pointer(at).is_some_and(Value::is_string)) {
+                Some(at) => *document.pointer_mut(&at).unwrap() = target.to_string().into(),
+                None => document = target,
+            }
+        }
+        let Ok(state) = serde_json::from_value::<NodeState>(document) else { return Ok(()) };
+        let Ok(started) = state.node.start() else { return Ok(()) };
+        let Ok(ledger) = state.holdings.ledger(&started.node, &mut PodShapes::default()) else { return Ok(()) };
+        let pod = pod(100, after, device.as_ref());
+        let _ = started.node.admission(&ledger, &pod).attempt();
+        let _ = state.node.decided_by();
+    }
+}
