@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
@@ -151,6 +152,12 @@ impl Node {
         moved
             .filter(|_| reply.status == 200)
             .with_context(|| format!("{wish:?} is not admitted: {}", reply.body))
+    }
+
+    /// Has others moved for a pod, by a thread of its own that says the status of the answer; `None`: there was none.
+    pub(crate) fn asks_to_repack(&self, wish: &Wish) -> JoinHandle<Option<u16>> {
+        let (client, manifest) = (self.client.clone(), wish.manifest().to_string());
+        std::thread::spawn(move || client.ask("POST", "/v1/repack", &manifest).ok().map(|reply| reply.status))
     }
 
     /// What a pod holds.

@@ -40,6 +40,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("interrupts_leave_isolated_cpus_and_come_back", Phase::First, interrupts::leave_and_come_back),
     test("interrupts_on_isolated_cpus_are_counted", Phase::First, interrupts::counted),
     test("partitions_outlive_the_daemon_and_end", Phase::First, isolation::outlives),
+    test("kills_amid_live_moves_lose_nothing", Phase::First, moving::killed),
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
     // Last: it does not end.

@@ -27,7 +27,7 @@ use translate::Scale;
 const OF_CI: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
 
 /// A guest of tests that runs longer is ended.
-const LIMIT: Duration = Duration::from_mins(4);
+const LIMIT: Duration = Duration::from_mins(6);
 
 /// Boots a guest with the topology of a fixture machine under QEMU, and runs tests in it.
 ///
@@ -99,6 +99,10 @@ pub(crate) struct Vm {
     /// Makes topolet's answers wrong, so that the comparison has to fail.
     #[arg(long, requires = "kubelet")]
     wrong_answers: bool,
+    /// How often topolet is killed amid moves of pods that run in partitions of their own, instead of once. A kill takes twenty
+    /// seconds: `--test kills_amid_live_moves --kills 200 --limit 7200`.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "kubelet")]
+    kills: Option<u32>,
     /// Writes wrong cpusets behind topolet's back, so that tests have to fail.
     #[arg(long)]
     wrong_cpusets: bool,
@@ -123,6 +127,7 @@ impl Vm {
             shape: self.shape(&programs)?,
             programs,
             test: self.test,
+            kills: self.kills,
             limit: self.limit.map_or(LIMIT, Duration::from_secs),
             wrong_cpusets: self.wrong_cpusets,
         };

@@ -24,6 +24,8 @@ pub(crate) struct Run {
     pub(crate) programs: Programs,
     pub(crate) shape: Shape,
     pub(crate) test: Option<String>,
+    /// How often topolet is killed amid moves of running pods; a few times.
+    pub(crate) kills: Option<u32>,
     pub(crate) limit: Duration,
     pub(crate) wrong_cpusets: bool,
 }
@@ -102,6 +104,9 @@ impl Run {
         let mut line = format!("{} guest.phase={phase:?}", kernel_line(&shape));
         if let Some(test) = &self.test {
             line += &format!(" guest.test={test}");
+        }
+        if let Some(kills) = self.kills {
+            line += &format!(" guest.kills={kills}");
         }
         if self.wrong_cpusets {
             line += " guest.wrong=cpusets";
