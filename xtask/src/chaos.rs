@@ -179,6 +179,7 @@ impl Chaos {
             "seconds": took.as_secs(), "counts": outcome.counts,
             "applied": outcome.figures.applied, "withDevices": outcome.figures.with_devices,
             "refused": outcome.figures.refused, "deleted": outcome.figures.deleted,
+            "deferred": outcome.figures.deferred, "resized": outcome.figures.resized, "moved": outcome.figures.moved,
             "explained": outcome.figures.explained, "noSpace": outcome.figures.no_space,
             "violations": outcome.violations.len(), "violationsShown": shown,
             "startMilliseconds": { "p50": u64::try_from(median)?, "p99": u64::try_from(late)?, "max": u64::try_from(longest)? },

@@ -199,6 +199,7 @@ impl Soak {
             "minutes": self.minutes, "events": figures.events(), "eventsPerSecond": rate,
             "duePerSecond": self.rate, "unsent": figures.unsent,
             "applied": figures.applied, "withDevices": figures.with_devices, "refused": figures.refused, "deleted": figures.deleted,
+            "deferred": figures.deferred, "resized": figures.resized, "moved": figures.moved,
             "explained": figures.explained, "readersOfOtherUsers": other_users, "starts": starts.len(),
             "longestStartMilliseconds": u64::try_from(percentile(starts, 100))?,
             "applyMilliseconds": { "p50": median, "p99": late, "max": longest },

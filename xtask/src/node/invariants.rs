@@ -143,10 +143,12 @@ fn acknowledged(
     quarantined: &BTreeSet<String>,
 ) -> Vec<String> {
     let lost =
-        load.live.iter().filter(|(name, _)| !quarantined.contains(*name)).filter_map(|(name, cpus)| {
+        load.live.iter().filter(|(name, _)| !quarantined.contains(*name)).filter_map(|(name, granted)| {
             match admitted.get(name) {
                 None => Some(format!("{name} was admitted and is lost")),
-                Some(now) if now != cpus => Some(format!("{name} was given CPUs {cpus} and has {now}")),
+                Some(now) if !granted.allows(name, &set(now)) => {
+                    Some(format!("{name} was given CPUs {} and has {now}", granted.cpus))
+                }
                 Some(_) => None,
             }
         });
@@ -154,6 +156,7 @@ fn acknowledged(
     let others = admitted.keys().filter(|name| {
         load.is_own(name)
             && !load.live.contains_key(*name)
+            && !load.deferred.contains(*name)
             && !load.unknown.contains(*name)
             && !load.deleted.contains(*name)
     });
@@ -354,6 +357,7 @@ fn list(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
+    use super::super::load::Granted;
     use super::*;
 
     /// A node on which pod `a` has two CPUs, memory and a device, and pod `b` two CPUs.
@@ -436,14 +440,28 @@ mod tests {
     #[test]
     fn what_was_acknowledged_is_missed_and_what_was_deleted_is_noticed() {
         let mut load = Load::new(0, 1, 1);
-        load.live = [("kept", "1"), ("moved", "2"), ("lost", "3"), ("hurt", "4")]
-            .map(|(name, cpus)| (name.to_owned(), cpus.to_owned()))
-            .into();
+        load.live = [
+            ("kept-3", "1"),
+            ("moved-3", "2"),
+            ("moved-2", "8-9"),
+            ("shrunk-2", "10-11"),
+            ("cut-3", "12"),
+            ("lost-3", "3"),
+            ("hurt-3", "4"),
+        ]
+        .map(|(name, cpus)| (name.to_owned(), Granted::from(cpus)))
+        .into();
+        load.live.entry("cut-3".to_owned()).and_modify(|granted| granted.or_count = Some(3));
+        load.deferred.insert("client-0-late".to_owned());
         load.deleted.insert("back".to_owned());
         load.unknown.insert("client-0-cut".to_owned());
         let admitted = [
-            ("kept", "1"),
-            ("moved", "7"),
+            ("kept-3", "1"),
+            ("moved-3", "7"),
+            ("moved-2", "5-6"),
+            ("shrunk-2", "10"),
+            ("cut-3", "12-14"),
+            ("client-0-late", "15"),
             ("back", ""),
             ("client-0-cut", ""),
             ("client-0-explained", "5"),
@@ -451,10 +469,11 @@ mod tests {
         ]
         .map(|(name, cpus)| (name.to_owned(), cpus.to_owned()))
         .into();
-        let found = acknowledged(&load, &admitted, &["hurt".to_owned()].into());
+        let found = acknowledged(&load, &admitted, &["hurt-3".to_owned()].into());
         let expected = [
-            "lost was admitted and is lost",
-            "moved was given CPUs 2 and has 7",
+            "lost-3 was admitted and is lost",
+            "moved-3 was given CPUs 2 and has 7",
+            "shrunk-2 was given CPUs 10-11 and has 10",
             "back was deleted and is back",
             "client-0-explained is admitted, and its client did not ask for it",
         ];

@@ -1,4 +1,5 @@
-//! Clients that apply and delete pods, each its own, and know what was acknowledged.
+//! Clients that apply, resize and delete pods, each its own, and know what was acknowledged. One of them has others' pods
+//! moved, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,10 +21,16 @@ const POD_LIMIT: usize = 8;
 
 /// Exclusive CPUs of all clients' pods together. The manifests' pods, which are critical, always fit beside them: else
 /// they would preempt pods, which nobody acknowledges.
-const CPUS: usize = 72;
+const CPUS: usize = 32;
 
-/// CPUs of the largest pod that fits.
+/// CPUs of the largest pod for which nobody has to move.
 const LARGEST: u32 = 4;
+
+/// CPUs of a pod beside which others do not all fit on the first NUMA node.
+const IN_THE_WAY: u32 = 36;
+
+/// CPUs of a pod for which others move when that one has gone. It fits beside all of them, but not on one NUMA node.
+const WIDE: u32 = 44;
 
 /// How fast requests come.
 #[derive(Clone, Copy, Debug)]
@@ -44,13 +51,67 @@ pub(crate) struct Load {
     count: u64,
     /// Exclusive CPUs that its pods have at most.
     cpus: usize,
-    /// Acknowledged and not deleted, with the exclusive CPUs that the answer named.
-    pub(crate) live: BTreeMap<String, String>,
+    /// Whether it has others' pods moved.
+    moves: bool,
+    /// Its pod that spreads others, or for which they have moved: beside its [`CPUS`].
+    wide: Option<(String, Wide)>,
+    /// Acknowledged and not deleted.
+    pub(crate) live: BTreeMap<String, Granted>,
+    /// Acknowledged as waiting for a device plugin, and not deleted: it may be admitted by now. One at most.
+    pub(crate) deferred: BTreeSet<String>,
     /// Neither acknowledged nor refused, because the connection ended before the answer, and not admitted so far.
     pub(crate) unknown: BTreeSet<String>,
-    /// Whose deletion was acknowledged.
+    /// Whose deletion was acknowledged, or which was refused for good.
     pub(crate) deleted: BTreeSet<String>,
     pub(crate) figures: Figures,
+}
+
+/// The exclusive CPUs of a pod, by what its client has been answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Granted {
+    /// As the last answer named them.
+    pub(crate) cpus: CpuSet,
+    /// How many they may be besides: a resize was not answered, or an answer named none.
+    pub(crate) or_count: Option<usize>,
+}
+
+impl Granted {
+    /// Whether the pod of this name may have these CPUs.
+    pub(crate) fn allows(&self, name: &str, cpus: &CpuSet) -> bool {
+        let is_as_named = if stays(name) { *cpus == self.cpus } else { cpus.len() == self.cpus.len() };
+        is_as_named || self.or_count == Some(cpus.len())
+    }
+
+    /// The most CPUs that it may have.
+    fn most(&self) -> usize {
+        self.cpus.len().max(self.or_count.unwrap_or_default())
+    }
+}
+
+impl From<&str> for Granted {
+    /// A list as answers have it.
+    fn from(cpus: &str) -> Self {
+        Self { cpus: cpus.parse().unwrap_or_default(), or_count: None }
+    }
+}
+
+/// What a wide pod is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wide {
+    Spreads,
+    HasMoved,
+}
+
+/// Whether a pod that is deleted has to be there: no pod waits any longer than its daemon runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expected {
+    There,
+    PerhapsGone,
+}
+
+/// Whether no request of others moves the pod: one of five.
+fn stays(name: &str) -> bool {
+    name.ends_with(['3', '8'])
 }
 
 /// What a client did.
@@ -60,6 +121,11 @@ pub(crate) struct Figures {
     /// Those of them that were granted a device.
     pub(crate) with_devices: u64,
     pub(crate) refused: u64,
+    /// Pods that have to wait for a device plugin.
+    pub(crate) deferred: u64,
+    pub(crate) resized: u64,
+    /// Pods that were moved, so that another one fits.
+    pub(crate) moved: u64,
     pub(crate) deleted: u64,
     pub(crate) explained: u64,
     /// Pods that could not be decided on since the disk is full.
@@ -75,7 +141,13 @@ pub(crate) struct Figures {
 impl Figures {
     /// Requests that were answered.
     pub(crate) const fn events(&self) -> u64 {
-        self.applied + self.refused + self.deleted + self.explained + self.no_space
+        self.applied
+            + self.refused
+            + self.deferred
+            + self.resized
+            + self.deleted
+            + self.explained
+            + self.no_space
     }
 
     /// What did not happen that a run is about: a daemon that admits nothing breaks nothing. Device plugins need a
@@ -84,14 +156,23 @@ impl Figures {
         const FEW: u64 = 10_000;
         let of = |count, what| (count == 0).then_some(what);
         let pods = of(self.applied, "no pod was admitted");
-        let devices = of(self.with_devices, "no pod was granted a device").filter(|_| self.applied >= FEW);
-        pods.into_iter().chain(devices).chain(of(self.deleted, "no pod was deleted"))
+        let rare = [
+            of(self.with_devices, "no pod was granted a device"),
+            of(self.deferred, "no pod waited for a device plugin"),
+            of(self.resized, "no pod was resized"),
+            of(self.moved, "no pod was moved"),
+        ];
+        let rare = rare.into_iter().flatten().filter(|_| self.applied >= FEW);
+        pods.into_iter().chain(rare).chain(of(self.deleted, "no pod was deleted"))
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.applied += other.applied;
         self.with_devices += other.with_devices;
         self.refused += other.refused;
+        self.deferred += other.deferred;
+        self.resized += other.resized;
+        self.moved += other.moved;
         self.deleted += other.deleted;
         self.explained += other.explained;
         self.no_space += other.no_space;
@@ -111,7 +192,10 @@ impl Load {
             random: fastrand::Rng::with_seed(seed ^ ((number as u64 + 1) << 32)),
             count: 0,
             cpus: CPUS / clients,
+            moves: number == 0,
+            wide: None,
             live: BTreeMap::new(),
+            deferred: BTreeSet::new(),
             unknown: BTreeSet::new(),
             deleted: BTreeSet::new(),
             figures: Figures::default(),
@@ -145,23 +229,45 @@ impl Load {
 
     /// One request, which was due at a moment.
     fn step(&mut self, client: &Client, due: Instant) -> io::Result<()> {
-        let draw = self.random.u8(0..100);
-        if draw < 20 {
-            self.explain(client)
-        } else if self.is_full() || (draw < 60 && !self.live.is_empty()) {
-            let at = self.random.usize(0..self.live.len());
-            let Some(name) = self.live.keys().nth(at).cloned() else { return Ok(()) };
-            self.delete(client, &name)
-        } else {
-            self.apply(client, due)
+        if let Some(name) = self.deferred.first().cloned()
+            && self.random.u8(0..8) == 0
+        {
+            self.deferred.remove(&name);
+            return self.delete(client, &name, Expected::PerhapsGone);
         }
+        match self.random.u8(0..100) {
+            0..20 => self.explain(client),
+            20..60 if !self.live.is_empty() => self.delete_one(client),
+            _ if self.is_full() => self.delete_one(client),
+            60..70 => self.resize(client),
+            70..78 if self.moves => self.move_others(client, due),
+            _ => {
+                let name = self.next_name();
+                let pod = self.pod(&name);
+                self.apply(client, due, name, &pod)
+            }
+        }
+    }
+
+    fn is_wide(&self, name: &str) -> bool {
+        self.wide.as_ref().is_some_and(|(wide, _)| wide == name)
+    }
+
+    fn delete_one(&mut self, client: &Client) -> io::Result<()> {
+        let all: Vec<String> = self.live.keys().filter(|name| !self.is_wide(name)).cloned().collect();
+        let Some(name) = self.random.choice(all) else { return Ok(()) };
+        self.live.remove(&name);
+        self.delete(client, &name, Expected::There)
     }
 
     /// Whether the largest of its pods could be too much.
     fn is_full(&self) -> bool {
-        let held = self.live.values().map(|cpus| cpus.parse().map_or(0, |cpus: CpuSet| cpus.len()));
         let largest = usize::try_from(LARGEST).unwrap_or_default();
-        !self.live.is_empty() && (self.live.len() >= POD_LIMIT || held.sum::<usize>() + largest > self.cpus)
+        let small = self.live.iter().filter(|(name, _)| !self.is_wide(name));
+        let held: Vec<usize> = small.map(|(_, granted)| granted.most()).collect();
+        let waiting = self.deferred.len() * largest;
+        !held.is_empty()
+            && (held.len() >= POD_LIMIT || held.iter().sum::<usize>() + waiting + largest > self.cpus)
     }
 
     fn explain(&mut self, client: &Client) -> io::Result<()> {
@@ -176,11 +282,8 @@ impl Load {
         Ok(())
     }
 
-    fn apply(&mut self, client: &Client, due: Instant) -> io::Result<()> {
-        let name = format!("{}-{}", self.name, self.count);
-        self.count += 1;
-        let body = self.pod(&name).to_string();
-        let Ok(reply) = client.ask("POST", "/v1/pods", &body) else {
+    fn apply(&mut self, client: &Client, due: Instant, name: String, pod: &Value) -> io::Result<()> {
+        let Ok(reply) = client.ask("POST", "/v1/pods", &pod.to_string()) else {
             self.unknown.insert(name);
             return Err(io::ErrorKind::UnexpectedEof.into());
         };
@@ -189,11 +292,12 @@ impl Load {
         match reply.status {
             200 => {
                 let container = &reply.json()["decisions"][0]["containers"][0];
-                self.live.insert(name, container["exclusiveCpus"].as_str().unwrap_or_default().to_owned());
+                self.live.insert(name, container["exclusiveCpus"].as_str().unwrap_or_default().into());
                 self.figures.applied += 1;
                 self.figures.with_devices +=
                     u64::from(container["devices"].as_array().is_some_and(|of| !of.is_empty()));
             }
+            202 => self.wait(client, name)?,
             422 => {
                 self.figures.refused += 1;
                 // A refused pod is listed until it is deleted.
@@ -212,8 +316,106 @@ impl Load {
         Ok(())
     }
 
-    fn delete(&mut self, client: &Client, name: &str) -> io::Result<()> {
-        self.live.remove(name);
+    /// A pod waits for its device plugin, in the place of the one that has waited so far.
+    fn wait(&mut self, client: &Client, name: String) -> io::Result<()> {
+        self.figures.deferred += 1;
+        let former = self.deferred.pop_first();
+        self.deferred.insert(name);
+        former.map_or(Ok(()), |former| self.delete(client, &former, Expected::PerhapsGone))
+    }
+
+    /// Another number of CPUs for one of its pods that has some to itself.
+    fn resize(&mut self, client: &Client) -> io::Result<()> {
+        let largest = usize::try_from(LARGEST).unwrap_or_default();
+        let sized = self.live.iter().filter(|(_, granted)| (1..=largest).contains(&granted.cpus.len()));
+        let sized: Vec<String> = sized.map(|(name, _)| name.clone()).collect();
+        let Some(name) = self.random.choice(sized) else { return Ok(()) };
+        let cpus = self.random.u32(1..=LARGEST);
+        let amounts = json!({ "cpu": cpus.to_string() });
+        let container = json!({ "name": "main", "resources": { "requests": amounts, "limits": amounts } });
+        let body = json!({ "spec": { "containers": [container] } }).to_string();
+        let reply = client.ask("PATCH", &format!("{}/resize", path(&name)), &body);
+        // It may be done for all that its client knows.
+        if reply.as_ref().map_or(true, |reply| [503, 507].contains(&reply.status))
+            && let Some(granted) = self.live.get_mut(&name)
+        {
+            granted.or_count = usize::try_from(cpus).ok();
+        }
+        let reply = reply?;
+        match reply.status {
+            200 => {
+                let document = reply.json();
+                let named = document["containers"][0]["exclusiveCpus"].as_str().unwrap_or_default();
+                self.live.insert(name, named.into());
+                self.figures.resized += 1;
+            }
+            // Fewer CPUs than the pod came with, or more than there are.
+            409 | 503 | 507 => {}
+            status => self.odd("resize", &name, status, &reply.body),
+        }
+        Ok(())
+    }
+
+    /// One step of three: a wide pod comes, so that later ones are on two NUMA nodes; it goes, and a wider one comes, for which
+    /// pods of every client have to move; that one goes.
+    fn move_others(&mut self, client: &Client, due: Instant) -> io::Result<()> {
+        let wide = |name: &str, cpus: u32| {
+            pod(name, &json!({ "limits": { "cpu": cpus.to_string(), "memory": "256Mi" } }))
+        };
+        // It may have been lost to a full disk, or never have come.
+        let before = self.wide.take().filter(|(name, _)| self.live.remove(name).is_some());
+        if let Some((name, _)) = &before {
+            self.delete(client, name, Expected::There)?;
+        }
+        let name = self.next_name();
+        match before {
+            None => {
+                self.wide = Some((name.clone(), Wide::Spreads));
+                let pod = wide(&name, IN_THE_WAY);
+                self.apply(client, due, name, &pod)
+            }
+            Some((_, Wide::Spreads)) => {
+                self.wide = Some((name.clone(), Wide::HasMoved));
+                let pod = wide(&name, WIDE);
+                self.repack(client, name, &pod)
+            }
+            Some((_, Wide::HasMoved)) => Ok(()),
+        }
+    }
+
+    fn repack(&mut self, client: &Client, name: String, pod: &Value) -> io::Result<()> {
+        let Ok(reply) = client.ask("POST", "/v1/repack", &pod.to_string()) else {
+            self.unknown.insert(name);
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        match reply.status {
+            200 => {
+                let granted = Granted { cpus: CpuSet::default(), or_count: usize::try_from(WIDE).ok() };
+                self.live.insert(name, granted);
+                self.figures.applied += 1;
+                self.figures.moved += reply.json()["applied"]["moved"].as_array().map_or(0, Vec::len) as u64;
+            }
+            // It does not come back by itself.
+            409 | 422 => {
+                self.figures.refused += 1;
+                self.deleted.insert(name);
+            }
+            503 | 507 => {
+                self.unknown.insert(name);
+            }
+            status => self.odd("repack", &name, status, &reply.body),
+        }
+        Ok(())
+    }
+
+    fn next_name(&mut self) -> String {
+        let name = format!("{}-{}", self.name, self.count);
+        self.count += 1;
+        name
+    }
+
+    /// Deletes one that its client does not count among its pods any more.
+    fn delete(&mut self, client: &Client, name: &str, expected: Expected) -> io::Result<()> {
         let Ok(reply) = client.ask("DELETE", &path(name), "") else {
             self.unknown.insert(name.to_owned());
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -222,6 +424,9 @@ impl Load {
             200 => {
                 self.deleted.insert(name.to_owned());
                 self.figures.deleted += 1;
+            }
+            404 if expected == Expected::PerhapsGone => {
+                self.deleted.insert(name.to_owned());
             }
             503 | 507 => {
                 self.unknown.insert(name.to_owned());
@@ -259,14 +464,20 @@ impl Load {
 
     /// Takes over what the daemon says of the pods whose fate is not known. Those that wait may be admitted later.
     pub(crate) fn settle(&mut self, admitted: &BTreeMap<String, String>) {
-        for name in std::mem::take(&mut self.unknown) {
-            match admitted.get(&name) {
-                Some(cpus) => drop(self.live.insert(name, cpus.clone())),
-                None => drop(self.unknown.insert(name)),
+        for uncertain in [&mut self.unknown, &mut self.deferred] {
+            for name in uncertain.extract_if(.., |name| admitted.contains_key(name)) {
+                let cpus = admitted.get(&name).map(String::as_str).unwrap_or_default();
+                self.live.insert(name, cpus.into());
             }
         }
         // What was lost has been reported; it is not reported twice.
-        self.live.retain(|name, _| admitted.contains_key(name));
+        self.live.retain(|name, granted| {
+            let now = admitted.get(name);
+            if let Some(now) = now {
+                *granted = now.as_str().into();
+            }
+            now.is_some()
+        });
     }
 }
 
@@ -275,8 +486,9 @@ pub(crate) fn path(name: &str) -> String {
 }
 
 fn pod(name: &str, resources: &Value) -> Value {
+    let moves = if stays(name) { "never" } else { "restart" };
     json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name, "annotations": { "topolet.dev/move": moves } },
         "spec": { "containers": [{ "name": "main", "image": "x", "resources": resources }] },
     })
 }

@@ -17,6 +17,14 @@ const START: Duration = Duration::from_mins(1);
 /// The machine that is decided on: two NUMA nodes and 96 CPUs.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
+/// Its options: all that can happen to a pod does.
+const OPTIONS: &str = "apiVersion: topolet.dev/v1alpha1
+kind: TopoletConfiguration
+cpu: {resize: allow}
+memory: {resize: allow}
+devices: {deferSeconds: 30}
+";
+
 /// What is run.
 #[derive(Debug)]
 pub(crate) struct Programs {
@@ -138,10 +146,13 @@ impl Daemon {
         let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
         command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"]);
         command.arg(root).arg("--manifests").arg(manifests(root));
+        command.arg("--topolet-config").arg(options(root));
         if programs.access == Access::Everybody {
             command.arg("--socket-for-all");
         }
         fs::create_dir_all(manifests(root)).context("failed to make a folder for manifests")?;
+        let written = fs::write(options(root), OPTIONS);
+        written.with_context(|| format!("failed to write {}", options(root).display()))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
         Ok(Self { child: child.context("failed to start the daemon")?, start: Duration::ZERO })
     }
@@ -209,6 +220,11 @@ fn end(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = text.lines().rev().take(3).collect();
     lines.into_iter().rev().collect::<Vec<_>>().join(" / ")
+}
+
+/// Where the options of a node are: no disk that is filled up has them.
+fn options(root: &Path) -> PathBuf {
+    root.with_extension("yaml")
 }
 
 /// Where the manifests folder of a node is.

@@ -115,18 +115,24 @@ fn chaos(run: &Value) -> String {
     let starts = &run["startMilliseconds"];
     let mut text = format!(
         "## Kills under load\n\n{}: {} s.\n\n\
-        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. After each\n\
+        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. Pods are\n\
+        resized, have to wait for the plugin, and are moved so that a wide one fits. After each\n\
         start: no CPU and no device has two owners, exclusive CPUs and shared pool are all CPUs, memory adds up, the\n\
-        answers are what is on disk, no acknowledged pod is lost or moved, no acknowledged deletion is undone, and\n\
+        answers are what is on disk, no acknowledged pod is lost, has another size, or was moved though it may not be, no\n\
+        acknowledged deletion is undone, no pod that was refused is admitted, and\n\
         `/readyz` is 200. A pod whose file was damaged may be in quarantine, by its name.\n\n\
         | what | how often |\n|---|---|\n{counts}\
-        | pods admitted | {} |\n| pods refused | {} |\n| pods deleted | {} |\n| refused for want of disk | {} |\n\
+        | pods admitted | {} |\n| pods refused | {} |\n| pods that had to wait | {} |\n| pods resized | {} |\n\
+        | pods moved | {} |\n| pods deleted | {} |\n| refused for want of disk | {} |\n\
         | **violations** | **{}** |\n\n\
         From the start of the process to ready: median {} ms, 99 % within {} ms, at most {} ms.\n\n",
         ran(run),
         run["seconds"],
         number(&run["applied"]),
         number(&run["refused"]),
+        number(&run["deferred"]),
+        number(&run["resized"]),
+        number(&run["moved"]),
         number(&run["deleted"]),
         number(&run["noSpace"]),
         number(&run["violations"]),
@@ -146,7 +152,8 @@ fn soak(run: &Value) -> String {
     };
     format!(
         "## A long run\n\n{}.\n\n\
-        {} requests, {} a second of {} that were due: {} pods admitted, {} refused, {} deleted, {} explained; {} starts of the daemon, the\n\
+        {} requests, {} a second of {} that were due: {} pods admitted, {} refused, {} that had\n\
+        to wait, {} resized, {} moved, {} deleted, {} explained; {} starts of the daemon, the\n\
         longest {} ms; a device plugin that dies every 20 s, and readers that say nothing, ask byte by byte, scrape and\n\
         explain. Violations: {}. Apply, from when\n\
         it was due: median {} ms, 99 % within {} ms, at most {} ms.\n\n\
@@ -158,6 +165,9 @@ fn soak(run: &Value) -> String {
         run["duePerSecond"],
         number(&run["applied"]),
         number(&run["refused"]),
+        number(&run["deferred"]),
+        number(&run["resized"]),
+        number(&run["moved"]),
         number(&run["deleted"]),
         number(&run["explained"]),
         run["starts"],
