@@ -21,7 +21,7 @@ mod backup;
 mod folder;
 
 pub use agent::Agent;
-pub use aside::read_anything;
+pub use aside::{FoundFolder, read_anything};
 pub use backup::{KeptBackups, ReplacedFile, mend, prune};
 pub use effect::{
     Answer, Effect, EndReason, Enforcement, FileName, Limits, Pinning, PodDecision, RequestError, Write,
@@ -33,4 +33,4 @@ pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan, in_order};
 pub use pod_move::{Manner, PodMove, WhyRestart};
 pub use snapshot::{DeferredPod, RefusedPod, Snapshot};
-pub use unfinished::{Unfinished, complete_moves};
+pub use unfinished::{NotWritten, Unfinished, complete_moves};

@@ -45,6 +45,7 @@ use std::time::Duration;
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment, Question, Replies};
 use kubelet_checkpoint::store::StateFile;
+use node_state::moves::ChangedFile;
 use node_state::{Record, Source};
 use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, Plan as MovePlan, SourcesReady};
@@ -52,7 +53,8 @@ use topology_admission::{Ledger, Node, Plan as MovePlan, SourcesReady};
 use crate::effect::{Effect, FileName, Pinning};
 use crate::event::{Event, PluginEvent, Request, Ticket};
 use crate::snapshot::{DeferredPod, Snapshot};
-use backlog::Backlog;
+use crate::unfinished::NotWritten;
+use backlog::{Backlog, LeftMoves};
 use changes::{Change, Records};
 use deferred::{Deferred, Turn};
 pub use order::in_order;
@@ -139,6 +141,19 @@ impl Owner {
     #[must_use]
     pub const fn dated(mut self, epoch: Duration) -> Self {
         self.epoch = Some(epoch);
+        self
+    }
+
+    /// The owner that starts after a change of several pods that is not in all its files: these are written before any
+    /// other, as soon as the disk takes them.
+    #[must_use]
+    pub fn behind(mut self, left: &NotWritten) -> Self {
+        let files = left.change.iter().map(|new| match &new.file {
+            ChangedFile::State(file) => FileName::State(*file),
+            ChangedFile::Pod(uid) => FileName::Pod(uid.clone()),
+        });
+        self.backlog.add_files(files, &left.why.to_string());
+        self.backlog.leave_moves(Some(LeftMoves::Made));
         self
     }
 

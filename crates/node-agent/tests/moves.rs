@@ -15,8 +15,8 @@ use device_manager::{
 };
 use kubelet_checkpoint::store::{Fault, SimulatedDisk, Store};
 use node_agent::{
-    Agent, Answer, Effect, Event, Manner, Owner, PluginEvent, PodDecision, Request, RequestError, Ticket,
-    Unfinished, WhyRestart, complete_moves, read_anything,
+    Agent, Answer, Effect, Event, FoundFolder, Manner, Owner, PluginEvent, PodDecision, Request,
+    RequestError, Ticket, Unfinished, WhyRestart, complete_moves, read_anything,
 };
 use node_state::moves::MOVES;
 use node_state::{PodList, StateFolder};
@@ -62,8 +62,8 @@ fn start(disk: &SimulatedDisk) -> TestAgent {
 /// What a repair would find.
 fn findings(disk: &SimulatedDisk) -> Vec<String> {
     let store = Store::on(disk.clone(), Path::new(ROOT)).unwrap();
-    let (found, repairs) = read_anything(&store).unwrap();
-    let plan = found.plan_repair(&strict_node(), &PodList::Recorded).unwrap();
+    let FoundFolder { folder, repairs, .. } = read_anything(&store).unwrap();
+    let plan = folder.plan_repair(&strict_node(), &PodList::Recorded).unwrap();
     repairs.iter().chain(&plan.findings).map(|repair| repair.finding.fault.to_string()).collect()
 }
 
@@ -416,6 +416,46 @@ fn killed_at_every_file_operation_of_the_start_after() {
             assert_eq!(state(&start(&disk)), after, "stopped at operation {stops_at}");
         }
     }
+}
+
+/// On a disk that takes nothing, or not all, a start has the moves and is behind; later they are on disk before anything else.
+#[test]
+fn a_start_that_cannot_write_has_the_moves_and_writes_them_later() {
+    let (disk, mut agent) = populated();
+    disk.fails(Fault::Stop(disk.operations() + 5));
+    let event = repack(&agent);
+    let _ = handle(&mut agent, event);
+    let moved = state(&agent);
+    let left = disk.after_stop().remove(0);
+    let whole = left.after_stop().remove(0);
+    let begins = whole.operations();
+    drop(start(&whole));
+    let mut behind = 0;
+    for fails in begins..whole.operations() {
+        for event in later() {
+            let disk = left.after_stop().remove(0);
+            let Ok(store) = Store::on(disk.clone(), Path::new(ROOT)) else { panic!("it can be opened") };
+            disk.fails(Fault::Once(disk.operations() + fails - begins));
+            let Ok(FoundFolder { folder, repairs, behind: Some(not_written) }) = read_anything(&store) else {
+                continue;
+            };
+            behind += 1;
+            assert_eq!(repairs.len(), 0, "operation {fails} fails");
+            let node = strict_node();
+            let start_of = folder.strict(&node).unwrap();
+            let inventory = Inventory::new(node.nodes().clone());
+            let ledger = start_of.ledger(&node, inventory, Moment::default()).unwrap();
+            let owner = Owner::new(node, &ledger, start_of.records).behind(&not_written);
+            let (mut agent, _) = Agent::new(owner, store, &Moment::default);
+            assert_eq!(state(&agent).pods, moved.pods, "operation {fails} fails");
+            assert!(disk.after_stop().iter().all(|disk| state(&start(disk)) == moved), "{fails}");
+            let _ = handle(&mut agent, event);
+            let (after, snapshot) = (state(&agent), agent.snapshot());
+            assert_eq!(snapshot.behind, None, "operation {fails} fails");
+            assert!(disk.after_stop().iter().all(|disk| state(&start(disk)) == after), "{fails}");
+        }
+    }
+    assert!(behind > 20, "{behind}");
 }
 
 /// What may come first after moves of which an operation has failed.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{KeptBackups, Owner, Unfinished, complete_moves, mend, prune};
+use node_agent::{FoundFolder, KeptBackups, Owner, Unfinished, complete_moves, mend, prune};
 use node_input::LoadedNode;
 use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
@@ -34,17 +34,19 @@ pub(super) fn owner(
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
     if damaged == Damaged::Refuse {
-        if let Unfinished::Damaged(error) = complete_moves(store).with_context(cannot)? {
-            return Err(error).with_context(|| MOVES).with_context(cannot);
+        match complete_moves(store).with_context(cannot)? {
+            Unfinished::Damaged(error) => return Err(error).with_context(|| MOVES).with_context(cannot),
+            Unfinished::NotWritten(left) => return Err(left.why).with_context(cannot),
+            Unfinished::Nothing | Unfinished::Completed(_) => {}
         }
         let start = StateFolder::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);
         return Ok((Owner::new(node.node.clone(), &ledger, start.records).dated(epoch(now)), Vec::new()));
     }
-    let (found, mut findings) = node_agent::read_anything(store)?;
+    let FoundFolder { folder, repairs: mut findings, behind } = node_agent::read_anything(store)?;
     let runs = root::pod_list(root).with_context(cannot)?;
-    let mut repaired = found.plan_repair(&node.node, &runs).with_context(cannot)?;
+    let mut repaired = folder.plan_repair(&node.node, &runs).with_context(cannot)?;
     let ledger = repaired.start.ledger(&node.node, inventory, now).with_context(cannot)?;
     let mended = repaired.settle(&node.node, &ledger);
     findings.append(&mut repaired.findings);
@@ -71,6 +73,13 @@ pub(super) fn owner(
             "a change of a pod was cut short; it is completed from pods' own files"
         );
     }
+    // Nothing is written before the rest of a change that had been decided.
+    if let Some(left) = behind.as_ref().filter(|_| !mended.is_empty()) {
+        anyhow::bail!(
+            "the state has to be repaired, after moves of pods that cannot be written: {}",
+            left.why
+        );
+    }
     for kept in mend(store, &mended).context("failed to repair the state")? {
         if let Some(backup) = kept.backup {
             tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
@@ -82,7 +91,8 @@ pub(super) fn owner(
         tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }
     quarantined(root, store);
-    Ok((Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch(now)), findings))
+    let owner = Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch(now));
+    Ok((behind.iter().fold(owner, Owner::behind), findings))
 }
 
 /// Tells who is quarantined since a repair by hand. Pods of this node have it in their own files too; those of a

@@ -112,9 +112,19 @@ impl StateFolder {
 
     /// The folder as it will be when a change that has been decided is in all files. One that cannot be read is left for
     /// who may write.
-    fn with_moves(mut self, root: &Path, pods: Pods) -> Result<Self, StoreError> {
+    fn with_moves(self, root: &Path, pods: Pods) -> Result<Self, StoreError> {
         let Some(found) = store::read(&root.join(MOVES))? else { return Ok(self) };
-        for NewText { file, text } in moves::read(&found).unwrap_or_default() {
+        Ok(self.after(moves::read(&found).unwrap_or_default(), pods))
+    }
+
+    /// The folder as it will be when a change that has been decided is in all files.
+    #[must_use]
+    pub fn changed(self, change: Vec<NewText>) -> Self {
+        self.after(change, Pods::LookedAt)
+    }
+
+    fn after(mut self, change: Vec<NewText>, pods: Pods) -> Self {
+        for NewText { file, text } in change {
             let text = text.map(String::into_bytes);
             match file {
                 ChangedFile::State(StateFile::Cpu) => self.cpu = text,
@@ -129,7 +139,7 @@ impl StateFolder {
             }
         }
         self.pods.sort();
-        Ok(self)
+        self
     }
 
     /// Whether there is no file at all.

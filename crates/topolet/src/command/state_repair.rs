@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::Store;
-use node_agent::{ReplacedFile, complete_moves, mend, prune};
+use node_agent::{ReplacedFile, Unfinished, complete_moves, mend, prune};
 use node_input::{
     IdentitySource, LoadedMachine, LoadedNode, MachineSource, NO_CONFIGURATION, ResidentsSource, RulesSource,
 };
@@ -65,7 +65,10 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let store = if arguments.apply { Some(Store::open(root)?) } else { None };
     if let Some(store) = &store {
         // Else the next start would put its texts over those that are written here.
-        complete_moves(store).context("failed to complete moves of pods that had been decided")?;
+        let cannot = "failed to complete moves of pods that had been decided";
+        if let Unfinished::NotWritten(left) = complete_moves(store).context(cannot)? {
+            return Err(left.why).context(cannot);
+        }
     }
     let found =
         StateFolder::look(root).with_context(|| format!("failed to read the state in {}", root.display()))?;
