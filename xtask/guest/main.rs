@@ -28,7 +28,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 
 use machine::{Guest, WrongWrites};
-use tests::TESTS;
+use tests::{Runs, TESTS};
 
 /// Set for the first process once it runs from a disk.
 const ON_DISK: &str = "GUEST_ON_DISK";
@@ -69,7 +69,11 @@ fn first_process() -> anyhow::Result<()> {
     state_disk()?;
     let _wrong = guest.wrong_cpusets.then(WrongWrites::start);
     let wanted = |test: &&tests::Test| {
-        test.phase == guest.phase && guest.test.as_ref().is_none_or(|part| test.name.contains(part.as_str()))
+        test.phase == guest.phase
+            && match &guest.test {
+                Some(part) => test.name.contains(part.as_str()),
+                None => test.runs == Runs::WithAll,
+            }
     };
     for test in TESTS.iter().filter(wanted) {
         run(test, &guest);

@@ -15,7 +15,7 @@ use crate::worker::Seen;
 /// Memory of the pod that moves, which it writes all the time, in MiB.
 const WATCHED: u64 = 16;
 /// How often the daemon is killed if nobody says it.
-const KILLS: usize = 1;
+const KILLS: usize = 3;
 
 /// Pods on a machine on which a large one fits as soon as another one moves.
 struct Scene {

@@ -7,6 +7,7 @@ use crate::{crash, discovery, interrupts, isolation, moving, pinning, resize};
 pub(crate) struct Test {
     pub(crate) name: &'static str,
     pub(crate) phase: Phase,
+    pub(crate) runs: Runs,
     pub(crate) run: fn(&Guest) -> anyhow::Result<()>,
 }
 
@@ -20,8 +21,16 @@ pub(crate) enum Phase {
     LessMemory,
 }
 
+/// Whether a test is one of all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Runs {
+    WithAll,
+    /// Only where it is asked for by its name, since it takes long.
+    IfNamed,
+}
+
 const fn test(name: &'static str, phase: Phase, run: fn(&Guest) -> anyhow::Result<()>) -> Test {
-    Test { name, phase, run }
+    Test { name, phase, runs: Runs::WithAll, run }
 }
 
 /// In the order in which they run.
@@ -40,7 +49,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("interrupts_leave_isolated_cpus_and_come_back", Phase::First, interrupts::leave_and_come_back),
     test("interrupts_on_isolated_cpus_are_counted", Phase::First, interrupts::counted),
     test("partitions_outlive_the_daemon_and_end", Phase::First, isolation::outlives),
-    test("kills_amid_live_moves_lose_nothing", Phase::First, moving::killed),
+    Test { runs: Runs::IfNamed, ..test("kills_amid_live_moves_lose_nothing", Phase::First, moving::killed) },
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
     // Last: it does not end.

@@ -27,7 +27,7 @@ use translate::Scale;
 const OF_CI: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
 
 /// A guest of tests that runs longer is ended.
-const LIMIT: Duration = Duration::from_mins(6);
+const LIMIT: Duration = Duration::from_mins(10);
 
 /// Boots a guest with the topology of a fixture machine under QEMU, and runs tests in it.
 ///
@@ -99,9 +99,9 @@ pub(crate) struct Vm {
     /// Makes topolet's answers wrong, so that the comparison has to fail.
     #[arg(long, requires = "kubelet")]
     wrong_answers: bool,
-    /// How often topolet is killed amid moves of pods that run in partitions of their own, instead of once. A kill takes twenty
-    /// seconds: `--test kills_amid_live_moves --kills 200 --limit 7200`.
-    #[arg(long, value_name = "NUMBER", conflicts_with = "kubelet")]
+    /// How often topolet is killed amid moves of pods that run in partitions of their own, which is tested only if it is named.
+    /// A kill takes twenty seconds: `--test kills_amid_live_moves --kills 200 --limit 7200`.
+    #[arg(long, value_name = "NUMBER", requires = "test")]
     kills: Option<u32>,
     /// Writes wrong cpusets behind topolet's back, so that tests have to fail.
     #[arg(long)]
