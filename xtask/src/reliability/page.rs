@@ -109,30 +109,41 @@ fn conformance(runs: &[&Value]) -> String {
     text + "\n"
 }
 
+/// What else happens to pods, with how often. Earlier runs have none of it.
+fn mixed(run: &Value) -> Option<[(&'static str, String); 3]> {
+    let of = |field: &str| number(&run[field]);
+    let all = [("that had to wait", of("deferred")), ("resized", of("resized")), ("moved", of("moved"))];
+    (!run["resized"].is_null()).then_some(all)
+}
+
 fn chaos(run: &Value) -> String {
+    let mixed = mixed(run);
+    let rows: String =
+        mixed.iter().flatten().map(|(what, count)| format!("| pods {what} | {count} |\n")).collect();
+    let mixed = if mixed.is_some() {
+        "Pods are\nresized, wait for the plugin, and are moved so that a wide one fits, unless their annotation forbids it. "
+    } else {
+        ""
+    };
     let counts = run["counts"].as_object().into_iter().flatten();
     let counts: String = counts.map(|(what, count)| format!("| {what} | {} |\n", number(count))).collect();
     let starts = &run["startMilliseconds"];
     let mut text = format!(
         "## Kills under load\n\n{}: {} s.\n\n\
-        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. Pods are\n\
-        resized, have to wait for the plugin, and are moved so that a wide one fits. After each\n\
+        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. {}After each\n\
         start: no CPU and no device has two owners, exclusive CPUs and shared pool are all CPUs, memory adds up, the\n\
-        answers are what is on disk, no acknowledged pod is lost, has another size, or was moved though it may not be, no\n\
-        acknowledged deletion is undone, no pod that was refused is admitted, and\n\
+        answers are what is on disk, no acknowledged pod is lost or moved, no acknowledged deletion is undone, and\n\
         `/readyz` is 200. A pod whose file was damaged may be in quarantine, by its name.\n\n\
         | what | how often |\n|---|---|\n{counts}\
-        | pods admitted | {} |\n| pods refused | {} |\n| pods that had to wait | {} |\n| pods resized | {} |\n\
-        | pods moved | {} |\n| pods deleted | {} |\n| refused for want of disk | {} |\n\
+        | pods admitted | {} |\n| pods refused | {} |\n{}| pods deleted | {} |\n| refused for want of disk | {} |\n\
         | **violations** | **{}** |\n\n\
         From the start of the process to ready: median {} ms, 99 % within {} ms, at most {} ms.\n\n",
         ran(run),
         run["seconds"],
+        mixed,
         number(&run["applied"]),
         number(&run["refused"]),
-        number(&run["deferred"]),
-        number(&run["resized"]),
-        number(&run["moved"]),
+        rows,
         number(&run["deleted"]),
         number(&run["noSpace"]),
         number(&run["violations"]),
@@ -146,14 +157,15 @@ fn chaos(run: &Value) -> String {
 }
 
 fn soak(run: &Value) -> String {
+    let mixed = mixed(run).into_iter().flatten();
+    let mixed: String = mixed.map(|(what, count)| format!("{count} {what}, ")).collect();
     let (apply, life) = (&run["applyMilliseconds"], &run["lastLife"]);
     let row = |name: &str, of: &Value| {
         format!("| {name} | {} | {} |\n", number(&of["before"]), number(&of["after"]))
     };
     format!(
         "## A long run\n\n{}.\n\n\
-        {} requests, {} a second of {} that were due: {} pods admitted, {} refused, {} that had\n\
-        to wait, {} resized, {} moved, {} deleted, {} explained; {} starts of the daemon, the\n\
+        {} requests, {} a second of {} that were due: {} pods admitted, {} refused, {}{} deleted, {} explained; {} starts of the daemon, the\n\
         longest {} ms; a device plugin that dies every 20 s, and readers that say nothing, ask byte by byte, scrape and\n\
         explain. Violations: {}. Apply, from when\n\
         it was due: median {} ms, 99 % within {} ms, at most {} ms.\n\n\
@@ -165,9 +177,7 @@ fn soak(run: &Value) -> String {
         run["duePerSecond"],
         number(&run["applied"]),
         number(&run["refused"]),
-        number(&run["deferred"]),
-        number(&run["resized"]),
-        number(&run["moved"]),
+        mixed,
         number(&run["deleted"]),
         number(&run["explained"]),
         run["starts"],
