@@ -109,30 +109,25 @@ fn conformance(runs: &[&Value]) -> String {
     text + "\n"
 }
 
-/// What else happens to pods, with how often. Earlier runs have none of it.
-fn mixed(run: &Value) -> Option<[(&'static str, String); 3]> {
+/// What else happens to pods, with how often.
+fn mixed(run: &Value) -> [(&'static str, String); 3] {
     let of = |field: &str| number(&run[field]);
-    let all = [("that had to wait", of("deferred")), ("resized", of("resized")), ("moved", of("moved"))];
-    (!run["resized"].is_null()).then_some(all)
+    [("that had to wait", of("deferred")), ("resized", of("resized")), ("moved", of("moved"))]
 }
 
 fn chaos(run: &Value) -> String {
-    let mixed = mixed(run);
-    let rows: String =
-        mixed.iter().flatten().map(|(what, count)| format!("| pods {what} | {count} |\n")).collect();
-    let mixed = if mixed.is_some() {
-        "Pods are\nresized, wait for the plugin, and are moved so that a wide one fits, unless their annotation forbids it. "
-    } else {
-        ""
-    };
+    let mixed: String =
+        mixed(run).iter().map(|(what, count)| format!("| pods {what} | {count} |\n")).collect();
     let counts = run["counts"].as_object().into_iter().flatten();
     let counts: String = counts.map(|(what, count)| format!("| {what} | {} |\n", number(count))).collect();
     let starts = &run["startMilliseconds"];
     let mut text = format!(
         "## Kills under load\n\n{}: {} s.\n\n\
-        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. {}After each\n\
+        Four clients over the socket, a folder of manifests and a device plugin; `kill -9` at random moments. Pods are\n\
+        resized, wait for the plugin, and are moved so that a wide one fits, unless their annotation forbids it. After each\n\
         start: no CPU and no device has two owners, exclusive CPUs and shared pool are all CPUs, memory adds up, the\n\
-        answers are what is on disk, no acknowledged pod is lost or moved, no acknowledged deletion is undone, and\n\
+        answers are what is on disk, no acknowledged pod is lost, has another size, or has moved against its annotation, no\n\
+        acknowledged deletion is undone, no pod that was refused for good is admitted, and\n\
         `/readyz` is 200. A pod whose file was damaged may be in quarantine, by its name.\n\n\
         | what | how often |\n|---|---|\n{counts}\
         | pods admitted | {} |\n| pods refused | {} |\n{}| pods deleted | {} |\n| refused for want of disk | {} |\n\
@@ -140,10 +135,9 @@ fn chaos(run: &Value) -> String {
         From the start of the process to ready: median {} ms, 99 % within {} ms, at most {} ms.\n\n",
         ran(run),
         run["seconds"],
-        mixed,
         number(&run["applied"]),
         number(&run["refused"]),
-        rows,
+        mixed,
         number(&run["deleted"]),
         number(&run["noSpace"]),
         number(&run["violations"]),
@@ -157,7 +151,8 @@ fn chaos(run: &Value) -> String {
 }
 
 fn soak(run: &Value) -> String {
-    let mixed = mixed(run).into_iter().flatten();
+    // An earlier run has none of it.
+    let mixed = mixed(run).into_iter().filter(|_| !run["resized"].is_null());
     let mixed: String = mixed.map(|(what, count)| format!("{count} {what}, ")).collect();
     let (apply, life) = (&run["applyMilliseconds"], &run["lastLife"]);
     let row = |name: &str, of: &Value| {
