@@ -14,7 +14,7 @@ use crate::worker::Seen;
 
 /// Memory of the pod that moves, which it writes all the time, in MiB.
 const WATCHED: u64 = 16;
-/// How often the daemon is killed if nobody says it.
+/// How often the daemon is killed without `--kills`.
 const KILLS: usize = 3;
 
 /// Pods on a machine on which a large one fits as soon as another one moves.
@@ -91,7 +91,7 @@ pub(crate) fn live(guest: &Guest) -> anyhow::Result<()> {
     running.ends_moved(&node)
 }
 
-/// The daemon is killed amid such moves of pods with partitions of their own. Each time all have moved or none, nobody runs on
+/// The daemon is killed amid such moves of pods with partitions of their own. Each time all have moved or none, no process runs on
 /// CPUs of others, and the move is possible afterwards if it was not done.
 #[expect(clippy::print_stdout, reason = "its figures")]
 pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {

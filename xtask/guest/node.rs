@@ -154,7 +154,7 @@ impl Node {
             .with_context(|| format!("{wish:?} is not admitted: {}", reply.body))
     }
 
-    /// Has others moved for a pod, by a thread of its own that says the status of the answer; `None`: there was none.
+    /// The same in a thread, which gives the status of the answer; `None`: the connection ended without one.
     pub(crate) fn asks_to_repack(&self, wish: &Wish) -> JoinHandle<Option<u16>> {
         let (client, manifest) = (self.client.clone(), wish.manifest().to_string());
         std::thread::spawn(move || client.ask("POST", "/v1/repack", &manifest).ok().map(|reply| reply.status))

@@ -1,6 +1,6 @@
 //! `cargo xtask chaos`: a daemon under load that is killed at random moments, and what it then still knows.
 //!
-//! Four clients apply and delete pods over the socket, manifests come and go, and a device plugin serves. After each
+//! Four clients apply, resize, move and delete pods over the socket, manifests come and go, and a device plugin serves. After each
 //! `kill -9` the daemon starts again and everything in [`crate::node::invariants`] has to hold. Some kills hit a start;
 //! before some the daemon stands still for a while; after some a state file is cut or changed; some starts have another
 //! monotonic clock. Then the same on disks that are full.

@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: a daemon that works for a long time, and whether what it uses stays the same.
 //!
-//! Clients apply, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers connect and say
+//! Clients apply, resize, move, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers connect and say
 //! nothing, ask byte by byte, scrape metrics and explain large Deployments. Where this runs as root, the same readers run
 //! as two other users as well. In the first half the daemon is restarted
 //! every few minutes; in the second half it runs through, and its memory and descriptors are judged: the median of the

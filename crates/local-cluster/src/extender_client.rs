@@ -29,7 +29,7 @@ pub enum Shown {
     OtherName,
 }
 
-/// A client, each of whose requests has a connection of its own.
+/// A client that makes a new connection for each request.
 #[derive(Clone, Debug)]
 pub struct ExtenderClient {
     address: SocketAddr,

@@ -270,7 +270,7 @@ const TEXTS: [&str; 3] = ["cpu", "memory", "device"];
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// What somebody writes into an object of the API server is an error, or a node on which every pod has a verdict.
+    /// Whatever is written into a NodeState is an error, or a node on which every pod has a verdict.
     #[test]
     fn a_damaged_state_is_an_error_or_decides(
         which in 1..NODES.len(),

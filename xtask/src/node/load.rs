@@ -23,7 +23,7 @@ const POD_LIMIT: usize = 8;
 /// they would preempt pods, which nobody acknowledges.
 const CPUS: usize = 32;
 
-/// CPUs of the largest pod for which nobody has to move.
+/// CPUs of the largest pod that fits without moves.
 const LARGEST: u32 = 4;
 
 /// CPUs of a pod beside which others do not all fit on the first NUMA node.

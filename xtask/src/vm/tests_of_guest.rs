@@ -24,7 +24,7 @@ pub(crate) struct Run {
     pub(crate) programs: Programs,
     pub(crate) shape: Shape,
     pub(crate) test: Option<String>,
-    /// How often topolet is killed amid moves of running pods; a few times.
+    /// How often topolet is killed amid moves of running pods; `None`: a few times.
     pub(crate) kills: Option<u32>,
     pub(crate) limit: Duration,
     pub(crate) wrong_cpusets: bool,
