@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use crate::package::{is_published, own_packages};
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// The version that is installed where none is there.
 const PUBLIC_API: &str = "0.52.0";

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::bench::kubelet::Answer;
 use crate::bench::ours::Ours;
 use crate::instructions::Counter;
-use crate::root;
+use crate::workspace::root;
 
 /// Measures what must be reached and the curves of growth: time, allocations, memory, instructions.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::{cargo, root, run};
+use crate::workspace::{cargo, root, run};
 
 /// Gives all crates the next version, and what has changed a heading in CHANGELOG.md.
 #[derive(Debug, clap::Args)]

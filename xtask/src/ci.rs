@@ -15,7 +15,8 @@ use crate::package::Package;
 use crate::page::Page;
 use crate::recorded::Recorded;
 use crate::tidy::Tidy;
-use crate::{cargo, fuzz, run, test, vm};
+use crate::workspace::{cargo, run};
+use crate::{fuzz, test, vm};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]

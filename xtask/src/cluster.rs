@@ -9,7 +9,7 @@ use local_cluster::{
 
 use crate::kubernetes::Release;
 use crate::schedulers::{self, Scheduler};
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends them with Enter or Ctrl-C.
 ///

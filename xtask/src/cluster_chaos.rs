@@ -2,7 +2,8 @@
 
 use local_cluster::{Outages, Parts, Programs, RELEASE};
 
-use crate::{cluster, target};
+use crate::cluster;
+use crate::workspace::target;
 
 /// Kills the API server and nodes while kube-scheduler places pods, and fails if a pod is lost or admitted twice.
 ///

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use anyhow::Context as _;
 
 use crate::reliability::Reliability;
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 
 /// Plays every case below the folders and prints, for each kind, how many pass; `--help` says what else.
 #[derive(Debug, clap::Args)]

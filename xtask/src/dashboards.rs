@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
-use crate::{cargo, debian, root, run, target};
+use crate::debian;
+use crate::workspace::{cargo, root, run, target};
 use programs::{Plugin, Topolet};
 use prometheus::Prometheus;
 

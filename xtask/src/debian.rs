@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run;
+use crate::workspace::run;
 
 /// Installs packages by apt-get.
 ///

@@ -15,7 +15,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::document::write_figures;
 use crate::static_build::Static;
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// The version that is installed where none is there.
 const CARGO_DEB: &str = "3.8.0";
@@ -154,7 +154,7 @@ fn make() -> anyhow::Result<Made> {
 /// # Errors
 /// It cannot be started, or fails; what it says then is in the error.
 fn said(command: &mut Command) -> anyhow::Result<String> {
-    let shown = crate::shown(command);
+    let shown = crate::workspace::shown(command);
     let output = command.output().with_context(|| format!("failed to start `{shown}`"))?;
     let (text, fault) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "`{shown}` failed: {}\n{text}{fault}", output.status);

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 
-use crate::root;
+use crate::workspace::root;
 
 /// The last of both lines.
 const END: &str = "<!-- end -->\n";

@@ -18,7 +18,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
 use crate::document::write_figures;
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 const DOCUMENT: &str = "docs/first-minutes.md";
 /// In the document, in front of the ratio that CI compares with.

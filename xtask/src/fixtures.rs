@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::root;
+use crate::workspace::root;
 use description::Description;
 use layout::Layout;
 

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::document::write_figures;
 use crate::soak::minutes;
 use crate::usage::Usage;
-use crate::{cargo, cluster, run, schedulers, target};
+use crate::workspace::{cargo, run, target};
+use crate::{cluster, schedulers};
 
 /// Runs `topolet fleet` with pods that come to each node by themselves, and measures its share of a core and its memory.
 #[derive(Debug, clap::Args)]

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
+use crate::reliability;
 use crate::soak::minutes;
-use crate::{cargo, reliability, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install cargo-fuzz`.
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use crate::tool::Tool;
-use crate::{root, run, target};
+use crate::workspace::{root, run, target};
 
 /// Without its server and its watcher, which take most of a build.
 const MDBOOK: Tool = Tool {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::kubelet::go_build;
-use crate::target;
+use crate::workspace::target;
 
 /// Measures what a kubelet's hints cost for each set of NUMA nodes and each combination. Needs Go.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::bail;
 
-use crate::{cargo, debian, run};
+use crate::debian;
+use crate::workspace::{cargo, run};
 
 /// What Debian and Ubuntu call the libraries, and the program by which the build finds them.
 const PACKAGES: &[&str] = &["libhwloc-dev", "libudev-dev", "pkg-config"];

@@ -12,7 +12,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 
 use crate::bench::ours;
-use crate::{debian, root};
+use crate::debian;
+use crate::workspace::root;
 
 /// Counts the instructions of the hot paths with valgrind; against the committed counts none may be 5 % off.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 
 use crate::promises::Played;
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// The release that xtask/kubelet/go.mod requires.
 pub(crate) const RELEASE: &str = "1.36.3";

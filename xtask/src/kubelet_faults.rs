@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::document::write_figures;
 use crate::kubelet;
-use crate::root;
+use crate::workspace::root;
 
 const DOCUMENT: &str = "docs/upstream/README.md";
 

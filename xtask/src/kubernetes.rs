@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-use crate::{run, target};
+use crate::workspace::{run, target};
 
 /// A release of Kubernetes.
 pub(crate) struct Release<'a>(pub(crate) &'a str);

@@ -14,7 +14,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use self::texts::Texts;
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 
 /// What the program includes.
 const FILE: &str = "crates/topolet/licences.txt";

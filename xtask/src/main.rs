@@ -51,6 +51,7 @@ mod tidy;
 mod tool;
 mod usage;
 mod vm;
+mod workspace;
 
 use clap::{Parser, Subcommand};
 
@@ -171,51 +172,4 @@ impl Command {
             Self::Vm(vm) => vm.run(),
         }
     }
-}
-
-/// The root of the workspace, wherever the command is started.
-fn root() -> std::path::PathBuf {
-    let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_path_buf()
-}
-
-/// Where cargo builds.
-fn target() -> std::path::PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
-}
-
-/// A command of cargo's, started in the root of the workspace.
-fn cargo(arguments: &[&str]) -> std::process::Command {
-    let mut command = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    outside_package(&mut command).args(arguments);
-    command
-}
-
-/// Starts a command in the root of the workspace, without what cargo says of this package to its program. Build scripts look
-/// at it (that of ring does), so that all that is above them would be built anew in each cargo that is started here, and
-/// again in the next that is not.
-fn outside_package(command: &mut std::process::Command) -> &mut std::process::Command {
-    let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
-    for name in std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
-        if of_package(&name) {
-            command.env_remove(name);
-        }
-    }
-    command.current_dir(root())
-}
-
-/// Runs a command to its end; an error if it fails.
-fn run(command: &mut std::process::Command) -> anyhow::Result<()> {
-    use anyhow::Context as _;
-    eprintln!("\n$ {}", shown(command));
-    let status = command.status().with_context(|| format!("failed to start `{}`", shown(command)))?;
-    anyhow::ensure!(status.success(), "`{}` failed: {status}", shown(command));
-    Ok(())
-}
-
-fn shown(command: &std::process::Command) -> String {
-    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
-    let program = std::path::Path::new(command.get_program());
-    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    std::iter::once(name).chain(arguments).collect::<Vec<_>>().join(" ")
 }

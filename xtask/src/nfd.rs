@@ -20,7 +20,7 @@ use self::latency::Latency;
 use self::node::Node;
 use self::updater::Updater;
 use crate::document::write_figures;
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// Compares what is published of a node with what Node Feature Discovery's topology updater publishes, and measures how
 /// long an admission takes to get there. Needs Go; the first build takes some minutes.

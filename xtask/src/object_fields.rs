@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use crate::root;
+use crate::workspace::root;
 
 /// Writes the table of fields that strict reading of manifests compares with (needs Go).
 #[derive(Debug, clap::Args)]

@@ -25,11 +25,12 @@ use pods_api::{KubeletPod, PodsServer, SOCKET};
 use serde_json::{Value, json};
 
 use self::trace::Trace;
+use crate::debian;
 use crate::node::Client;
 use crate::reliability::{self, percentile};
 use crate::soak::minutes;
 use crate::usage::Usage;
-use crate::{cargo, debian, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// Measures `topolet serve --observe` beside 500 pods and a steady stream of refusals.
 #[derive(Debug, clap::Args)]

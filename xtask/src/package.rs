@@ -23,7 +23,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
 use self::user::User;
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 pub(crate) use self::manifest::{is_published, own_packages};
 

@@ -16,7 +16,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
-use crate::{cargo, debian, root, run};
+use crate::debian;
+use crate::workspace::{cargo, root, run};
 use browser::Browser;
 use pictures::Pictures;
 use running::Running;

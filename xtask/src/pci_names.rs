@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 
-use crate::root;
+use crate::workspace::root;
 
 /// Writes the names of devices from a PCI ID list (Debian: package `pci.ids`).
 #[derive(Debug, clap::Args)]

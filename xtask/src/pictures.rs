@@ -13,7 +13,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{cargo, root, run};
+use crate::workspace::{cargo, root, run};
 
 /// Draws the machines and a decision into `docs/pictures`.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::document::write_figures;
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 use machines::MACHINES;
 use scenario::scenario;
 use workloads::{WORKLOADS, Workload};

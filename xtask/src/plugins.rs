@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use crate::test::needed_in_ci;
-use crate::{root, run};
+use crate::workspace::{root, run};
 
 /// Builds the plugins that tests run: needs Go, Python and their package registries.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,8 @@ use std::process::Stdio;
 use anyhow::{Context as _, ensure};
 
 use crate::document::write_figures;
-use crate::{cargo, kubelet, root};
+use crate::kubelet;
+use crate::workspace::{cargo, root};
 
 const DOCUMENT: &str = "docs/promises.md";
 const COMMAND: &str = "cargo xtask kubelet-node --promises --write";

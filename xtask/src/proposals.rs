@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::kubelet::go_build;
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// Has the kubelet's own code validate all proposals, start with them and admit a pod. Needs Go.
 #[derive(Debug, clap::Args)]

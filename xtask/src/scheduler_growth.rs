@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::bench::chart::{Curve, Legend, picture};
 use crate::document::write_figures;
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 
 /// Measures `scheduler-extender` on 10 to 10,000 nodes of which no two are alike.
 #[derive(Debug, clap::Args)]

@@ -22,8 +22,9 @@ pub(crate) use self::kinds::Scheduler;
 use self::play::{Play, Played};
 use self::pods::Workload;
 use self::running::{Agents, Chaos, Running};
+use crate::cluster;
 use crate::document::write_figures;
-use crate::{cargo, cluster, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// Places the pods of scenarios with several schedulers on nodes of topolet, and counts what the nodes refuse.
 ///

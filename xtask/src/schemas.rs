@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::{cargo, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// Writes docs/schemas and docs/openapi.json, as `topolet schema` prints them.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// Builds topolet statically to `target/static/topolet`, and runs it in a root file system that has nothing else.
 ///

@@ -13,7 +13,8 @@ use serde_json::Value;
 use self::host::Host;
 pub(crate) use self::runner::Tests;
 use crate::plugins::Plugins;
-use crate::{cargo, cluster, kubelet, root, run};
+use crate::workspace::{cargo, root, run};
+use crate::{cluster, kubelet};
 
 /// Runs all tests, and the examples of the documentation. What they need is installed and built first, below the target
 /// folder: a test runner, and in Go and Python the programs that tests talk to.
@@ -108,7 +109,7 @@ fn run_examples() -> anyhow::Result<()> {
                 continue;
             };
             if list(&target, "kind").contains(&"example".into()) && !SERVERS.contains(&(package, example)) {
-                let program = crate::target().join("debug/examples").join(example);
+                let program = crate::workspace::target().join("debug/examples").join(example);
                 run(Command::new(program).current_dir(root()).stdin(Stdio::null()))?;
             }
         }

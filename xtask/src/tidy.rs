@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::{cargo, root};
+use crate::workspace::{cargo, root};
 
 /// Checks rows, map, module documentation and `no_std`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// A program of a crate, which is on `PyPI` as a file for machines of one kind too.
 pub(crate) struct Tool {

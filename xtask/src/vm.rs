@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use crate::cargo;
+use crate::workspace::cargo;
 use image::Programs;
 use shape::Shape;
 use tests_of_guest::Run;
@@ -183,7 +183,7 @@ pub(crate) fn ci(install: bool) -> anyhow::Result<()> {
         if install {
             command.arg("--install");
         }
-        crate::run(&mut command).with_context(|| format!("guest {machine}"))?;
+        crate::workspace::run(&mut command).with_context(|| format!("guest {machine}"))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::kubelet::go_build;
-use crate::target;
+use crate::workspace::target;
 
 /// What came of one piece of work.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// What was measured of one piece of work.
 #[derive(Debug, Deserialize)]

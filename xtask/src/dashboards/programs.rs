@@ -11,7 +11,7 @@ use anyhow::{Context as _, ensure};
 
 use super::PATIENCE;
 use crate::node::Client;
-use crate::target;
+use crate::workspace::target;
 
 /// A process that is killed when this is dropped.
 pub(super) struct Process(Child);

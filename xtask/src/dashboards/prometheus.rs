@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::PATIENCE;
 use super::programs::{Process, address};
-use crate::root;
+use crate::workspace::root;
 
 pub(super) struct Prometheus {
     pub(super) address: String,

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 
 use super::programs::{Plugin, Topolet};
-use crate::run;
+use crate::workspace::run;
 
 /// What the device plugin offers.
 pub(super) const RESOURCE: &str = "example.com/vf";

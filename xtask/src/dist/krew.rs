@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 
 use super::{Made, repository, said};
-use crate::{run, target};
+use crate::workspace::{run, target};
 
 pub(super) const HOW: &str =
     "installed by krew v0.4.4 from archive and manifest, called as `kubectl-topolet`, removed by krew";

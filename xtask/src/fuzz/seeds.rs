@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::root;
+use crate::workspace::root;
 
 /// Files that are larger are no good seeds.
 const LARGEST: usize = 64 << 10;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::updater::lay_out_bus;
 use crate::node::Client;
-use crate::{root, target};
+use crate::workspace::{root, target};
 
 /// What it is called at the API server.
 const NAME: &str = "worker-1";

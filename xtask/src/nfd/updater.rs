@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::node::{Node, object};
 use crate::kubernetes::{Cache, GoModule};
-use crate::target;
+use crate::workspace::target;
 
 /// The release.
 pub(super) const RELEASE: &str = "0.18.3";

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 
 use super::client::Client;
 use crate::reliability::previous;
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// A start that takes longer has failed.
 const START: Duration = Duration::from_mins(1);

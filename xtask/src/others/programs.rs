@@ -11,7 +11,7 @@ use super::record::{Cost, Record};
 use super::trial::{Came, Trial};
 use super::{cpu_driver, example_driver, helm, kubelet, kueue};
 use crate::kubernetes::{Cache, GoModule, Release, source};
-use crate::target;
+use crate::workspace::target;
 
 /// A program that others wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::programs::{Builds, Program};
 use super::trial::Came;
-use crate::target;
+use crate::workspace::target;
 
 /// All that is known.
 #[derive(Default, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use local_cluster::{Cluster, Fleet, NODE_RIGHTS, Parts, Process, Programs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::target;
+use crate::workspace::target;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 
-use crate::{cargo, run};
+use crate::workspace::{cargo, run};
 
 /// What a README shows.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
 use super::browser::{Browser, Scheme};
-use crate::{run, target};
+use crate::workspace::{run, target};
 
 const VERSION: &str = "4.14.1";
 

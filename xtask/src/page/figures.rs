@@ -13,7 +13,7 @@ use super::running::{self, Running};
 use super::{live, pod};
 use crate::document::write_figures;
 use crate::node::Client;
-use crate::{cargo, run};
+use crate::workspace::{cargo, run};
 
 /// The machine on which a decision follows a key.
 const EIGHT_NODES: &str = "spr-8480-snc4-8node";

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use super::browser::{Browser, Scheme};
-use crate::target;
+use crate::workspace::target;
 
 /// A folder for pictures of the page.
 pub(super) struct Pictures {

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, ensure};
 
-use crate::target;
+use crate::workspace::target;
 
 /// A process with a page; it is killed when this is dropped.
 pub(super) struct Running {
@@ -100,7 +100,7 @@ pub(super) fn node_file() -> anyhow::Result<Vec<u8>> {
     let file = folder.path().join("node.tar.zst");
     let mut command = topolet();
     command.args(["capture", "--node", "--machine", "xeon-2s-96cpu-sriov", "--state"]);
-    command.arg(crate::root().join("fixtures/state/healthy")).arg(&file);
+    command.arg(crate::workspace::root().join("fixtures/state/healthy")).arg(&file);
     let output = command.output()?;
     ensure!(output.status.success(), "capture: {}", String::from_utf8_lossy(&output.stderr));
     Ok(std::fs::read(&file)?)

@@ -13,8 +13,9 @@ use anyhow::{Context as _, ensure};
 use local_cluster::{Cluster, Parts, Programs, RELEASE, WATCHER, WATCHER_RIGHTS};
 use serde_json::{Value, json};
 
+use crate::cluster;
 use crate::node::Client;
-use crate::{cargo, cluster, run, target};
+use crate::workspace::{cargo, run, target};
 
 const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}";
 const MACHINE: &str = "xeon-2s-96cpu-sriov";

@@ -4,7 +4,7 @@ use anyhow::{Context as _, ensure};
 use cpuset::CpuSet;
 use serde::Deserialize;
 
-use crate::cargo;
+use crate::workspace::cargo;
 
 pub(super) const MACHINES: [&str; 6] = [
     "xeon-2s-96cpu-sriov",

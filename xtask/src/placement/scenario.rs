@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::machines::NumaNode;
 use super::workloads::{Container, DevicePlace, Devices, Runs, Workload};
-use crate::root;
+use crate::workspace::root;
 
 /// The strategies that are compared.
 pub(super) const STRATEGIES: [(&str, Options); 6] = [

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Context as _;
 use serde_json::json;
 
-use crate::target;
+use crate::workspace::target;
 
 /// How many folders one run keeps; the violations after the first ones are mostly the same.
 const MOST: usize = 5;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use local_cluster::RELEASE;
 
 use crate::kubernetes::{Cache, GoModule, Release};
-use crate::target;
+use crate::workspace::target;
 
 /// The release of the scheduler plugins.
 const PLUGINS: &str = "0.34.7";

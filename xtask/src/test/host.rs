@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 
-use crate::{root, target};
+use crate::workspace::{root, target};
 
 /// What the tests find around them.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]

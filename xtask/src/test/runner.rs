@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 
 use super::host::Host;
 use crate::tool::Tool;
-use crate::{cargo, outside_package, run, shown, target};
+use crate::workspace::{cargo, outside_package, run, shown, target};
 
 /// Its own updates, which are most of a build, are left out.
 pub(super) const NEXTEST: Tool = Tool {

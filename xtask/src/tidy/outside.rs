@@ -145,7 +145,7 @@ fn inside(base: &Path, path: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root;
+    use crate::workspace::root;
 
     #[test]
     fn paths_are_found_where_they_begin() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::archive::Archive;
 use super::needs::folder;
 use super::shape::Shape;
-use crate::{cargo, run, target};
+use crate::workspace::{cargo, run, target};
 
 /// The programs of this workspace that run in a guest, as the tests build them.
 #[derive(Clone, Debug)]

@@ -9,8 +9,9 @@ use local_cluster::Program;
 
 use super::image::Programs;
 use super::needs::{folder, is_program};
+use crate::debian;
 use crate::kubernetes::Release;
-use crate::{cargo, debian, root, run, target};
+use crate::workspace::{cargo, root, run, target};
 
 /// containerd with its shim and client, and what starts containers.
 const CONTAINERD: &str = "v2.4.2";

@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 
 use super::kubelet::{About, Outcome, Row};
-use crate::root;
+use crate::workspace::root;
 
 const HEAD: &str = "# Beside a real kubelet
 

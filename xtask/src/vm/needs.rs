@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::{debian, run, target};
+use crate::debian;
+use crate::workspace::{run, target};
 
 /// Debian's packages with the programs that are started.
 const PACKAGES: &[(&str, &str)] =
