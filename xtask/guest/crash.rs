@@ -5,11 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use nix::mount::{MsFlags, mount, umount};
 
 use crate::container::Container;
-use crate::machine::{Guest, settles};
+use crate::machine::{Guest, disk, settles};
 use crate::node::{Holding, Node, Wish, disjoint};
 
+/// Where the disk is mounted that outlives a boot.
+const STATE_DISK: &str = "/state";
 /// Where the state is that a power loss leaves.
 const STATE: &str = "/state/node";
 
@@ -28,6 +31,43 @@ pub(crate) fn kill(guest: &Guest) -> anyhow::Result<()> {
     container.is_at(&held)?;
     let node = Node::start(guest, &root)?;
     ensure!(node.holdings()? == before, "{:?} instead of {before:?}", node.holdings()?);
+    let second = node.admit(&wish(guest, 1))?;
+    disjoint(&[held.clone(), second])?;
+    settles(&held.pod, || container.is_at(&held))
+}
+
+/// The file system below the daemon fails, as ext4 does after an error of its disk: from then on it is read-only. What was
+/// confirmed holds, what is asked for is refused, no container moves, and with the file system mounted anew the node goes on.
+pub(crate) fn file_system_fails(guest: &Guest) -> anyhow::Result<()> {
+    let disk = disk("state").context("the guest has no disk for state")?;
+    let name = disk.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mounted = |flags, options| {
+        mount(Some(&disk), STATE_DISK, Some("ext4"), flags, Some(options)).context("failed to mount the disk")
+    };
+    mounted(MsFlags::MS_REMOUNT, "errors=remount-ro")?;
+    let root = Path::new(STATE_DISK).join("failing");
+    let node = Node::start(guest, &root)?;
+    let held = node.admit(&wish(guest, 0))?;
+    let container = Container::start(&node, &held.pod)?;
+    settles(&held.pod, || container.is_at(&held))?;
+    let before = node.holdings()?;
+
+    fs::write(format!("/sys/fs/ext4/{name}/trigger_fs_error"), "a test")
+        .context("failed to make ext4 fail")?;
+    ensure!(fs::write(root.join("probe"), "").is_err(), "the file system still takes files");
+    let (status, words) = node.ask_for(&wish(guest, 1))?;
+    // The kernel says that the file system is read-only, or, where its journal was aborted, that a write failed.
+    ensure!(status == 507 && words.contains("failed to store the change"), "{status}: {words}");
+    let deleted = node.delete(&held.pod);
+    ensure!(deleted.is_err(), "a deletion is confirmed that is not on disk");
+    ensure!(node.holdings()? == before, "{:?} instead of {before:?}", node.holdings()?);
+    container.is_at(&held)?;
+
+    node.kill()?;
+    umount(STATE_DISK).context("failed to unmount the disk")?;
+    mounted(MsFlags::empty(), "errors=continue")?;
+    let node = Node::start(guest, &root)?;
+    ensure!(node.holdings()? == before, "{:?} instead of {before:?} after a mount", node.holdings()?);
     let second = node.admit(&wish(guest, 1))?;
     disjoint(&[held.clone(), second])?;
     settles(&held.pod, || container.is_at(&held))

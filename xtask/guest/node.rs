@@ -144,6 +144,12 @@ impl Node {
         self.holding(&wish.name)
     }
 
+    /// Asks for a pod that cannot be recorded; the status and the words of the answer.
+    pub(crate) fn ask_for(&self, wish: &Wish) -> anyhow::Result<(u16, String)> {
+        let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
+        Ok((reply.status, reply.body))
+    }
+
     /// Has others moved for a pod, which has to be admitted then; what became of those that moved.
     pub(crate) fn repack(&self, wish: &Wish) -> anyhow::Result<Vec<Value>> {
         let manifest = wish.manifest().to_string();

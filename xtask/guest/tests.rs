@@ -52,6 +52,7 @@ pub(crate) const TESTS: &[Test] = &[
     Test { runs: Runs::IfNamed, ..test("kills_amid_live_moves_lose_nothing", Phase::First, moving::killed) },
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
+    test("a_file_system_that_fails_loses_nothing", Phase::First, crash::file_system_fails),
     // Last: it does not end.
     test("changes_until_power_is_lost", Phase::First, crash::change_for_ever),
     test("power_loss_loses_nothing", Phase::AfterPowerLoss, crash::after_power_loss),
