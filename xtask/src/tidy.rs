@@ -55,6 +55,7 @@ const ROWS: &[Row] = &[
             "cpuset",
             "kubelet-release",
             "k8s-quantity",
+            "conditions",
             "terminal-text",
             "numa-bitmask",
             "pci-names",

@@ -14,6 +14,7 @@ mod start;
 use cgroup_cpuset::{
     CgroupPath, Cgroups, Files, Kernel, LimitError, Limits, Place, PlaceError, Quota, QuotaError, Written,
 };
+use conditions::{Conditions, State, Status};
 use cpu_manager::{ContainerId, CpuQuota};
 use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
@@ -22,7 +23,6 @@ use node_input::LoadedNode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 pub(crate) use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
@@ -30,6 +30,8 @@ use self::quiet::Quiet;
 pub(super) use self::start::{enforcer, open};
 use super::owner::Enforcer;
 use super::shared::Shared;
+use crate::conditions::now;
+use ContainerCondition::{HasCpus, Limited, Placed};
 
 /// Where cgroups are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -157,7 +159,7 @@ fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, shared
     if let Some(mut found) = found {
         keeper.listen(&mut found);
         shared.metrics.partitions(&found);
-        shared.partitions.store(Arc::new(found));
+        found.report(&shared.conditions);
     }
     shared.metrics.drifted(round.drifted);
     shared.metrics.partition_faults(round.partitions.len());
@@ -194,12 +196,28 @@ struct Keeper<F> {
     quiet: Quiet<F>,
     /// What is in force as far as is known.
     written: BTreeMap<ContainerId, Target>,
-    /// What was said of containers that are not where they belong, so that it is said once.
-    said: BTreeMap<ContainerId, String>,
-    /// What was said of containers that do not have their limits.
-    limited: BTreeMap<ContainerId, String>,
-    /// What was said of containers that wait for CPUs.
-    waiting: BTreeMap<ContainerId, String>,
+    conditions: Conditions<ContainerCondition, ContainerId>,
+}
+
+/// What is true of a container that is as it should be.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum ContainerCondition {
+    /// It is where it belongs.
+    Placed,
+    /// It has its limits.
+    Limited,
+    /// It does not wait for CPUs.
+    HasCpus,
+}
+
+impl ContainerCondition {
+    const fn reason(self) -> &'static str {
+        match self {
+            Placed => "CpusetNotWritten",
+            Limited => "LimitsNotWritten",
+            HasCpus => "CpusHeld",
+        }
+    }
 }
 
 /// What is written of a container.
@@ -263,22 +281,30 @@ impl Trouble {
 
 impl<F: Files> Keeper<F> {
     fn new(cgroups: Cgroups<F>, isolation: Isolation, quiet: Quiet<F>) -> Self {
-        let (written, said) = (BTreeMap::new(), BTreeMap::new());
-        let (limited, waiting) = (BTreeMap::new(), BTreeMap::new());
-        Self { cgroups, isolation, quiet, written, said, limited, waiting }
+        Self { cgroups, isolation, quiet, written: BTreeMap::new(), conditions: Conditions::new() }
     }
 
     /// Whether an order is carried out by itself: there are no partitions, and all containers are where they belong.
     fn takes_single_orders(&self) -> bool {
-        self.is_off() && self.said.is_empty()
+        self.is_off() && self.conditions.of(Placed).all(|(_, condition)| condition.status() == Status::True)
+    }
+
+    /// Whether a condition of a container has failed.
+    fn has_failed(&self, of: ContainerCondition, id: &ContainerId) -> bool {
+        self.conditions.get(of, id).is_some_and(|condition| condition.status() == Status::False)
+    }
+
+    /// A container is so, or not, for a reason; whether the reason is new.
+    fn set(&mut self, of: ContainerCondition, id: &ContainerId, wrong: Option<&str>) -> bool {
+        let state = wrong.map_or(State::Works, |why| State::failed(of.reason(), why));
+        self.conditions.set(of, id.clone(), state, now()).is_some() && wrong.is_some()
     }
 
     /// Forgets all other containers than these.
     fn forget_others(&mut self, places: &[(&Enforcement, CpuQuota)]) {
         let known: BTreeSet<&ContainerId> = places.iter().map(|(one, _)| &one.id).collect();
         self.written.retain(|id, _| known.contains(id));
-        self.said.retain(|id, _| known.contains(id));
-        self.limited.retain(|id, _| known.contains(id));
+        self.conditions.retain(|_, id| known.contains(id));
     }
 
     /// Puts a container where it belongs.
@@ -289,16 +315,11 @@ impl<F: Files> Keeper<F> {
         let now = Target { place: place(&one.pinning), quota, limits: limits(&one.pinning) };
         let [placed, limited] = self.write(cgroup, &now);
         let is_changed = [&placed, &limited].contains(&&Ok(Written::Changed));
-        let had_limits = !self.limited.contains_key(&one.id);
-        if let Err(why) = &limited
-            && self.limited.get(&one.id) != Some(why)
-        {
-            outcome.trouble.push(trouble(What::Limited(why.clone())));
+        let had_limits = !self.has_failed(Limited, &one.id);
+        if self.set(Limited, &one.id, limited.as_ref().err().map(String::as_str)) {
+            outcome.trouble.extend(limited.err().map(|why| trouble(What::Limited(why))));
         }
-        match limited {
-            Ok(_) => drop(self.limited.remove(&one.id)),
-            Err(why) => drop(self.limited.insert(one.id.clone(), why)),
-        }
+        let is_news = self.set(Placed, &one.id, placed.as_ref().err().map(String::as_str));
         match placed {
             Ok(_) => {
                 // What was never written, or is other now, has not drifted.
@@ -306,14 +327,12 @@ impl<F: Files> Keeper<F> {
                     outcome.drifted = 1;
                     outcome.trouble.push(trouble(What::Drifted));
                 }
-                self.said.remove(&one.id);
                 self.written.insert(one.id.clone(), now);
             }
             Err(why) => {
                 self.written.remove(&one.id);
-                if self.said.get(&one.id) != Some(&why) {
-                    outcome.trouble.push(trouble(What::Failed(why.clone())));
-                    self.said.insert(one.id.clone(), why);
+                if is_news {
+                    outcome.trouble.push(trouble(What::Failed(why)));
                 }
             }
         }

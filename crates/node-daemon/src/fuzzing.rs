@@ -23,7 +23,7 @@ use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;
 use super::root;
 use super::scribe::Scribe;
-use super::shared::{Mode, Notes, Shared};
+use super::shared::{Mode, Shared};
 
 /// Files that the program may have open.
 const FILES: usize = 1024;
@@ -57,7 +57,7 @@ impl Served {
             &machine,
             agent.snapshot(),
             Mode::Serve,
-            Notes::default(),
+            Vec::new(),
             Arc::default(),
         )?);
         let (sender, events) = channel::bounded(WAITING);

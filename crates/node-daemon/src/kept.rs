@@ -1,10 +1,8 @@
-//! Folders and sockets that have to be at their paths while the daemon runs, and what `/readyz` says of those that are
-//! not, and of a file of quarantined pods that cannot be read.
+//! Folders that have to be at their paths while the daemon runs, and the file of quarantined pods.
 //!
 //! A thread makes removed folders again. A listener makes its removed or replaced socket again
-//! ([`KeptListener`](kept_socket::KeptListener)), and reports here whether it is at its path.
+//! ([`KeptListener`](kept_socket::KeptListener)).
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,8 +15,8 @@ use crossbeam::channel::{self, Sender};
 use kept_socket::FileIdentity;
 use node_agent::Event;
 use node_state::PODS;
-use parking_lot::{Mutex, MutexGuard};
 
+use super::conditions::NodeCondition::{FoldersPresent, QuarantineKnown};
 use super::owner::Message;
 use super::root;
 use super::shared::Shared;
@@ -27,56 +25,6 @@ use super::shared::Shared;
 const EVERY: Duration = Duration::from_secs(1);
 /// The folders below the root that contain state files.
 const FOLDERS: [&str; 2] = ["device-plugins", PODS];
-
-/// The sockets and folders that are not at their paths.
-#[derive(Default)]
-pub(super) struct Missing(Mutex<Parts>);
-
-#[derive(Default)]
-struct Parts {
-    /// Why the folders cannot be made.
-    folders: Option<String>,
-    /// Why this process does not serve each socket.
-    sockets: BTreeMap<PathBuf, String>,
-    /// Why it is not known which pods are quarantined.
-    quarantine: Option<String>,
-}
-
-impl Missing {
-    fn parts(&self) -> MutexGuard<'_, Parts> {
-        self.0.lock()
-    }
-
-    /// This process serves the socket at `path`.
-    pub(super) fn socket_is_served(&self, path: &Path) {
-        self.parts().sockets.remove(path);
-    }
-
-    /// This process does not serve the socket at `path`, for the reason `why`.
-    pub(super) fn socket_is_not_served(&self, path: &Path, why: &str) {
-        self.parts().sockets.insert(path.to_path_buf(), why.to_owned());
-    }
-
-    /// It is not known which pods are quarantined, for the reason `why`; `None`: it is.
-    pub(super) fn quarantine_is_unknown(&self, why: Option<String>) {
-        self.parts().quarantine = why;
-    }
-
-    /// Why the daemon is not ready; `None`: all folders and sockets are there, and the quarantined pods are known.
-    pub(super) fn why_not_ready(&self) -> Option<String> {
-        let parts = self.parts();
-        let sockets = parts.sockets.iter().map(|(path, why)| {
-            let path = path.display();
-            format!(
-                "socket {path} is not served: {why}; remove what is at that path or end the process that serves it, \
-                 and the daemon makes the socket again"
-            )
-        });
-        let all = parts.folders.clone().into_iter().chain(sockets).chain(parts.quarantine.clone());
-        let all: Vec<String> = all.collect();
-        (!all.is_empty()).then(|| all.join("; "))
-    }
-}
 
 /// Starts the thread that keeps the folders, for the rest of the program.
 pub(super) fn start(root: &Path, shared: Arc<Shared>, owner: Sender<Message>) -> anyhow::Result<()> {
@@ -112,7 +60,7 @@ impl Keeping {
             Ok(()) => root::make_folders(&self.root).map_err(|error| format!("{error:#}")),
             Err(error) => Err(format!("failed to mark folder {PODS} as removed: {error}")),
         };
-        self.shared.missing.parts().folders = made.err();
+        self.shared.conditions.found(FoldersPresent, made.err().as_deref());
         for (folder, known) in &mut self.folders {
             let path = self.root.join(*folder);
             let now = identity(&path);
@@ -143,9 +91,9 @@ impl Keeping {
 
     /// A file of quarantined pods that could not be read may be gone or mended.
     fn look_at_quarantine(&self) {
-        let missing = &self.shared.missing;
-        if missing.parts().quarantine.is_some() {
-            missing.quarantine_is_unknown(quarantine_unknown(&self.root));
+        let conditions = &self.shared.conditions;
+        if !conditions.quarantine_is_known() {
+            conditions.found(QuarantineKnown, quarantine_unknown(&self.root).as_deref());
         }
     }
 

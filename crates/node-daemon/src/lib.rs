@@ -24,12 +24,12 @@
 mod owner;
 mod scribe;
 mod shared;
+mod conditions;
 mod events;
 mod watch;
 mod news;
 mod changes;
 mod changed;
-mod unpublished;
 mod manifests;
 mod own_file;
 mod memory;
@@ -84,14 +84,14 @@ use terminal_text::{Glyphs, Page};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::changed::Changed;
-use self::kept::Missing;
+use self::conditions::NodeCondition::QuarantineKnown;
+use self::conditions::NodeConditions;
 use self::manifests::Manifests;
 use self::open_files::OpenFiles;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
 use self::scribe::Scribe;
-use self::shared::{Hardware, Mode, Notes, Shared};
-use self::unpublished::Unpublished;
+use self::shared::{Hardware, Mode, Shared};
 
 pub use self::api::{forms, openapi};
 #[cfg(feature = "kubernetes")]
@@ -181,15 +181,15 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let candidate = member::candidate(setup)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let missing = Arc::<Missing>::default();
-    let places = Places::listen(setup, &runtime, missing.clone(), files.clients)?;
+    let conditions = Arc::<NodeConditions>::default();
+    let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
     let store = Store::open(&setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
     let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
-    missing.quarantine_is_unknown(kept::quarantine_unknown(&setup.root));
+    conditions.found(QuarantineKnown, kept::quarantine_unknown(&setup.root).as_deref());
     let (agent, effects) = Agent::new(owner, store, &now);
-    let shared = shared(node, &machine, agent.snapshot(), Mode::Serve, Notes::default(), missing)?;
+    let shared = shared(node, &machine, agent.snapshot(), Mode::Serve, Vec::new(), conditions)?;
     let shared = Arc::new(Shared { cgroups: cgroups.clone(), ..shared });
     shared.metrics.loses_lines(setup.log.lost());
     shared.metrics.repaired(&repairs);
@@ -236,16 +236,16 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let (node, machine) = load(setup, Mode::Observe)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let missing = Arc::<Missing>::default();
-    let places = Places::listen(setup, &runtime, missing.clone(), files.clients)?;
+    let conditions = Arc::<NodeConditions>::default();
+    let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
     let assumed = observe::assumed(setup, &machine);
     let disagreements = observe::disagreements(setup, &machine)?;
     let first = observe::first(&observe::Kubelet::of(setup), &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
-    let notes = Notes::new(assumed);
-    let shared = Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, notes, missing)?);
+    let shared =
+        Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, assumed, conditions)?);
     shared.metrics.loses_lines(setup.log.lost());
     observe::start(setup, shared.clone(), &machine, first, disagreements)?;
     #[cfg(feature = "kubernetes")]
@@ -277,8 +277,8 @@ fn shared(
     machine: &LoadedMachine,
     snapshot: node_agent::Snapshot,
     mode: Mode,
-    notes: Notes,
-    missing: Arc<Missing>,
+    assumed: Vec<String>,
+    conditions: Arc<NodeConditions>,
 ) -> anyhow::Result<Shared> {
     let view = machine.view();
     let hardware = machine.machine.as_ref().map(|machine| Hardware {
@@ -298,21 +298,15 @@ fn shared(
         problems: parking_lot::Mutex::default(),
         mode,
         cgroups: None,
-        notes,
+        assumed,
         manifests: Manifests::default(),
-        missing,
+        conditions,
         observed: ArcSwapOption::empty(),
         demands_noted: Once::new(),
         reload: tokio::sync::Notify::new(),
-        drifted: ArcSwap::default(),
-        next_start: ArcSwapOption::empty(),
-        partitions: ArcSwap::default(),
         changed: Changed::default(),
         state_changed: Changed::default(),
-        unpublished: Unpublished::default(),
         news: news::News::default(),
-        #[cfg(feature = "kubernetes")]
-        troubles: member::Troubles::default(),
     })
 }
 
@@ -341,13 +335,13 @@ impl Places {
     fn listen(
         setup: &Setup<'_>,
         runtime: &tokio::runtime::Runtime,
-        missing: Arc<Missing>,
+        conditions: Arc<NodeConditions>,
         connections: usize,
     ) -> anyhow::Result<Self> {
         let _inside = runtime.enter();
         let token = setup.token_file.as_deref().map(listening::token).transpose()?;
         let tcp = setup.tcp.map(|address| (address, token));
-        let listeners = listening::listen((&setup.socket, setup.open), tcp, missing)?;
+        let listeners = listening::listen((&setup.socket, setup.open), tcp, conditions)?;
         if let Some(address) = listeners.tcp_address() {
             tracing::info!(%address, "listening on TCP");
         }

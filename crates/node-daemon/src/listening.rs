@@ -11,7 +11,7 @@ use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
 use kept_socket::SocketChange;
 use kubelet_checkpoint::store::OtherFile;
 
-use super::kept::Missing;
+use super::conditions::NodeConditions;
 
 /// The options that give another socket.
 const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };
@@ -19,14 +19,14 @@ const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-gr
 /// Read permission of others than the owner and its group.
 const OTHERS_READ: u32 = 0o004;
 
-/// Listens at the path, and at the address if there is one. `missing` learns when the socket is not served.
+/// Listens at the path, and at the address if there is one. `conditions` say whether the socket is served.
 pub(super) fn listen(
     (path, open): (&Path, Open),
     tcp: Option<(SocketAddr, Option<Token>)>,
-    missing: Arc<Missing>,
+    conditions: Arc<NodeConditions>,
 ) -> anyhow::Result<Listeners> {
     let socket = UnixSocket { path: path.to_path_buf(), open, options: OPTIONS };
-    Ok(Listeners::open(socket, tcp, tell(path, missing))?)
+    Ok(Listeners::open(socket, tcp, tell(path, conditions))?)
 }
 
 /// The token in the first line of a file.
@@ -53,20 +53,20 @@ pub(super) fn token(path: &Path) -> anyhow::Result<Token> {
 }
 
 /// Logs and reports whether the socket is served.
-fn tell(path: &Path, missing: Arc<Missing>) -> impl FnMut(SocketChange) + Send + use<> {
+fn tell(path: &Path, conditions: Arc<NodeConditions>) -> impl FnMut(SocketChange) + Send + use<> {
     let path = path.to_path_buf();
     move |fate| match fate {
         SocketChange::Remade => {
-            missing.socket_is_served(&path);
+            conditions.socket(&path, None);
             let socket = path.display();
             tracing::warn!(%socket, "another process removed or replaced the socket; it has been made again");
         }
         SocketChange::Back => {
-            missing.socket_is_served(&path);
+            conditions.socket(&path, None);
             tracing::warn!(socket = %path.display(), "the socket is at its path again");
         }
         SocketChange::Gone(why) => {
-            missing.socket_is_not_served(&path, &why);
+            conditions.socket(&path, Some(&why));
             tracing::error!(
                 socket = %path.display(), why,
                 "the socket was removed or replaced and cannot be made again; tried every second"

@@ -14,7 +14,6 @@
 
 mod host;
 mod holder;
-mod trouble;
 mod bound;
 mod one_pod;
 mod sending;
@@ -31,7 +30,6 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 
 use self::node_object::{Keeping, Starting};
-pub(super) use self::trouble::Troubles;
 use crate::Setup;
 use crate::api_server::{Membership, NodeInCluster};
 use crate::owner::Message;

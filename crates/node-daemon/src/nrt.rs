@@ -22,6 +22,7 @@ use serde_json::Value;
 use self::counted::Counted;
 use self::others::{Answer, Before, Overruled};
 use crate::api_server::NodeInCluster;
+use crate::conditions::NodeCondition::{TopologyPublished, TopologyWatched};
 use crate::shared::Shared;
 
 /// Between two writes.
@@ -149,7 +150,7 @@ impl Publishing {
         if written == Written::Changed {
             self.counted.published();
         }
-        if self.shared.unpublished.written() {
+        if self.shared.conditions.works(TopologyPublished) {
             tracing::info!("NodeResourceTopology {} is published", self.to.node.node);
         }
         Ok(Some(written))
@@ -206,7 +207,7 @@ impl Publishing {
             None => self.writer.wait(changed, RESYNC),
         };
         if heard.is_ok() {
-            self.shared.unpublished.watched();
+            self.shared.conditions.works(TopologyWatched);
         }
         match heard {
             Ok(Woken::ByUs) => Next::IfChanged,
@@ -217,7 +218,7 @@ impl Publishing {
                     "NodeResourceTopology {} is not watched, and what others do to it is noticed within a minute: {error}",
                     self.to.node.node
                 );
-                self.shared.unpublished.not_watched(text);
+                self.shared.conditions.fails(TopologyWatched, &text);
                 Next::InAnyCase
             }
             // If something is wrong, writing says what.
@@ -242,7 +243,7 @@ impl Publishing {
         };
         let name = &self.to.node.node;
         let text = format!("NodeResourceTopology {name} is not published: {error}{hint}");
-        self.shared.unpublished.not_written(text);
+        self.shared.conditions.fails(TopologyPublished, &text);
         let is_lost = matches!(
             error,
             ApplyError::Cluster(

@@ -47,6 +47,7 @@ use self::rules::Rules;
 pub use self::sources::PodSources;
 use super::Setup;
 use super::changes::{Changes, Pace};
+use super::conditions::NodeCondition::{Current, FilesAgree};
 use super::node_sources;
 use super::shared::{Mode, Shared};
 
@@ -250,7 +251,8 @@ impl Watching {
                 self.shared.becomes(Snapshot { refused: self.pods.refused(), ..now });
             }
             self.odd = None;
-            return self.shared.notes.served();
+            self.shared.conditions.works(Current);
+            return;
         }
         let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
         let known = self.shared.snapshot.load().pods.clone();
@@ -285,17 +287,13 @@ impl Watching {
         let folder = look.folder.clone();
         self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, names, requests })));
         (self.served, self.odd) = (Some((look, version)), None);
-        match misfit {
-            None => self.shared.notes.fresh(),
-            Some(why) => {
-                let text = format!(
-                    "the state is served though its files do not fit together, since they have not changed for \
-                     {LASTING:?}: {why}"
-                );
-                self.shared.notes.served_with(&text);
-                tracing::warn!("{text}");
-            }
-        }
+        let misfit = misfit.map(|why| {
+            format!(
+                "the state is served though its files do not fit together, since they have not changed for {LASTING:?}: {why}"
+            )
+        });
+        self.shared.conditions.works(Current);
+        self.shared.conditions.found(FilesAgree, misfit.as_deref());
     }
 
     /// These files are not served yet.
@@ -313,10 +311,7 @@ impl Watching {
     }
 
     fn stale(&self, error: &anyhow::Error) {
-        let text = format!("what is known stays as it was: {error:#}");
-        if self.shared.notes.stale(&text) {
-            tracing::warn!("{text}");
-        }
+        self.shared.conditions.fails(Current, &format!("what is known stays as it was: {error:#}"));
     }
 }
 

@@ -18,7 +18,7 @@ use node_input::LoadedNode;
 use pod_spec::{Container, Pod, Role};
 use topology_admission::Ledger;
 
-use super::kept::Missing;
+use super::conditions::NodeConditions;
 use super::owner::{Message, Plugins};
 use super::shared::Shared;
 
@@ -46,7 +46,7 @@ impl Sockets {
         let setup = Setup { limits, per_resource, ..Setup::new(Folders::below(&root)) };
         let hearing = Hearing {
             owner: owner.clone(),
-            missing: shared.missing.clone(),
+            conditions: shared.conditions.clone(),
             registration: setup.folders.device_plugins.join(SOCKET),
             pod_resources: setup.folders.pod_resources.join(SOCKET),
         };
@@ -61,7 +61,7 @@ impl Sockets {
 /// What an event of the sockets may change.
 struct Hearing {
     owner: Sender<Message>,
-    missing: Arc<Missing>,
+    conditions: Arc<NodeConditions>,
     /// The path of [`Socket::Registration`].
     registration: PathBuf,
     /// The path of [`Socket::PodResources`].
@@ -118,13 +118,13 @@ fn tell(hearing: &Hearing, said: ServerEvent) {
         }
         ServerEvent::ServedAgain { socket } => {
             let path = hearing.path(socket);
-            hearing.missing.socket_is_served(path);
+            hearing.conditions.socket(path, None);
             tracing::warn!(socket = %path.display(), "the socket had been removed or replaced, and has been made again");
             return;
         }
         ServerEvent::NotServed { socket, error } => {
             let path = hearing.path(socket);
-            hearing.missing.socket_is_not_served(path, &error);
+            hearing.conditions.socket(path, Some(&error));
             tracing::error!(socket = %path.display(), error, "the socket is not served any more");
             return;
         }

@@ -9,7 +9,7 @@ use cgroup_cpuset::Cgroups;
 use cpuset::CpuSet;
 use machine_picture::Reserved;
 use node_agent::{DeferredPod, Manner, PodMove, Snapshot};
-use node_input::{LoadedNode, NextStartFails, Requests};
+use node_input::{LoadedNode, Requests};
 use parking_lot::Mutex;
 use pod_spec::{Pod, PodUid};
 use schemars::JsonSchema;
@@ -19,16 +19,12 @@ use topology_admission::Deferral;
 use topology_model::Machine;
 
 use super::changed::Changed;
-use super::enforce::Findings;
+use super::conditions::NodeConditions;
 use super::events::{Events, Kind, reason};
-use super::kept::Missing;
 use super::manifests::Manifests;
-#[cfg(feature = "kubernetes")]
-use super::member::Troubles;
 use super::metrics::{Exposition, Metrics, Now};
 use super::news::News;
 use super::observe::Observed;
-use super::unpublished::Unpublished;
 
 /// So many decisions are kept.
 pub(super) const DECISIONS: usize = 1000;
@@ -49,28 +45,19 @@ pub(super) struct Shared {
     pub(super) mode: Mode,
     /// The cgroups that containers are kept in.
     pub(super) cgroups: Option<Cgroups>,
-    pub(super) notes: Notes,
+    /// What is assumed about the node for as long as it is served, each as a sentence.
+    pub(super) assumed: Vec<String>,
     pub(super) manifests: Manifests,
-    pub(super) missing: Arc<Missing>,
+    /// Whether the node is well.
+    pub(super) conditions: Arc<NodeConditions>,
     /// What a kubelet has written, where one owns the node.
     pub(super) observed: ArcSwapOption<Observed>,
-    /// Containers that run elsewhere than a kubelet's files say, each as a sentence.
-    pub(super) drifted: ArcSwap<Vec<String>>,
-    /// Why a kubelet that is watched does not start again; empty: it does, or that is not known.
-    pub(super) next_start: ArcSwapOption<NextStartFails>,
-    /// What is wrong with partitions of containers, and what runs on their CPUs all the same.
-    pub(super) partitions: ArcSwap<Findings>,
     /// Whether there is a snapshot that has not been published.
     pub(super) changed: Changed,
     /// The same, for who publishes the node itself.
     pub(super) state_changed: Changed,
-    /// Why schedulers do not read what is there.
-    pub(super) unpublished: Unpublished,
     /// For who reports on pods.
     pub(super) news: News,
-    /// What is wrong between the node and its API server.
-    #[cfg(feature = "kubernetes")]
-    pub(super) troubles: Troubles,
     /// What was wrong with the node when it was looked at last.
     pub(super) problems: Mutex<Vec<String>>,
     /// Whether the log says that demands of pods are not looked at.
@@ -153,53 +140,43 @@ impl Shared {
     /// What is wrong with the node, each in one sentence.
     pub(super) fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
         let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
+        let conditions = &self.conditions;
         let unready = [
-            self.notes.why_stale(),
+            conditions.why_stale(),
             self.manifests.why_not_ready(snapshot),
-            self.missing.why_not_ready(),
-            self.why_no_member(),
+            conditions.why_not_served(),
+            conditions.why_no_member(),
         ];
-        let unpublished = self.unpublished.problems();
         let quarantined = snapshot.pods.values().filter_map(|record| {
             let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
             Some(format!("{namespace}/{name} is quarantined: {why}"))
         });
-        let next_start = self.next_start.load().as_deref().map(next_start_fails);
-        let drifted = self.drifted.load_full();
-        let drifted = drifted.iter().cloned();
-        let partitions = self.partitions.load_full();
         behind
             .chain(unready.into_iter().flatten())
-            .chain(unpublished)
+            .chain(conditions.unpublished())
             .chain(quarantined)
-            .chain(drifted)
-            .chain(next_start)
-            .chain(partitions.invalid.iter().cloned())
+            .chain(conditions.drifted())
+            .chain(conditions.next_start_fails())
+            .chain(conditions.invalid_partitions())
             .collect()
     }
 
     /// What does not keep the node from deciding, and has to be known.
     pub(super) fn remarks(&self) -> Vec<String> {
-        let partitions = self.partitions.load_full();
-        let invalid = partitions.invalid.iter().cloned();
-        let next_start = self.next_start.load();
-        let next_start =
-            next_start.iter().flat_map(|fails| [Some(next_start_fails(fails)), fails.changed.clone()]);
-        let unpublished = self.unpublished.problems().into_iter();
-        unpublished.chain(invalid).chain(partitions.notes()).chain(next_start.flatten()).collect()
+        let conditions = &self.conditions;
+        let partitions = [conditions.invalid_partitions(), conditions.of_partitions()].concat();
+        let next_start = [conditions.next_start_fails(), conditions.machine_changed()];
+        conditions
+            .unpublished()
+            .into_iter()
+            .chain(partitions)
+            .chain(next_start.into_iter().flatten())
+            .collect()
     }
 
-    /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
-    #[cfg(feature = "kubernetes")]
-    pub(super) fn why_no_member(&self) -> Option<String> {
-        self.troubles.why_not_ready()
-    }
-
-    /// It is of none.
-    #[cfg(not(feature = "kubernetes"))]
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(super) const fn why_no_member(&self) -> Option<String> {
-        None
+    /// What must be known beside any answer.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.assumed.iter().cloned().chain(self.conditions.why_stale()).collect()
     }
 
     /// Looks for problems; those that are new and those that are solved become events.
@@ -216,25 +193,19 @@ impl Shared {
 
     /// All metrics as they are now.
     pub(super) fn exposed(&self, exposition: Exposition) -> String {
-        let Self { node, manifests, notes, .. } = self;
-        let is_stale = notes.why_stale().is_some();
+        let Self { node, manifests, conditions, .. } = self;
         self.metrics.text(
             exposition,
             &Now {
                 node,
                 snapshot: &self.snapshot.load(),
                 manifests,
-                is_stale,
-                drifted: self.drifted.load().len(),
-                next_start_fails: self.next_start.load().is_some(),
+                is_stale: conditions.why_stale().is_some(),
+                drifted: conditions.drifted().len(),
+                next_start_fails: conditions.next_start_fails().is_some(),
             },
         )
     }
-}
-
-/// That a kubelet does not start again, in one sentence.
-pub(super) fn next_start_fails(NextStartFails { why, .. }: &NextStartFails) -> String {
-    format!("the next start of the kubelet fails: {why}")
 }
 
 /// What is done with the node.
@@ -244,65 +215,6 @@ pub(super) enum Mode {
     Serve,
     /// A kubelet owns it, and is watched.
     Observe,
-}
-
-/// What whoever asks must know beside the answer.
-#[derive(Default)]
-pub(super) struct Notes {
-    /// From the start on.
-    lasting: Vec<String>,
-    /// Why what is known is not what is there; empty: it is.
-    stale: Mutex<String>,
-    /// What is wrong with what is there and served; empty: nothing.
-    served: Mutex<String>,
-}
-
-impl Notes {
-    pub(super) fn new(lasting: Vec<String>) -> Self {
-        Self { lasting, ..Self::default() }
-    }
-
-    /// What is known is what is there.
-    pub(super) fn fresh(&self) {
-        self.served_with("");
-    }
-
-    /// The same, and this is wrong with it.
-    pub(super) fn served_with(&self, wrong: &str) {
-        wrong.clone_into(&mut self.served.lock());
-        self.served();
-    }
-
-    /// What is known is still what is there.
-    pub(super) fn served(&self) {
-        let served = self.served.lock().clone();
-        *self.stale.lock() = served;
-    }
-
-    /// What is known is not what is there; whether that is new.
-    pub(super) fn stale(&self, why: &str) -> bool {
-        let mut stale = self.stale.lock();
-        let is_new = *stale != why;
-        if is_new {
-            why.clone_into(&mut stale);
-        }
-        is_new
-    }
-
-    /// Why what is known is not what is there.
-    pub(super) fn why_stale(&self) -> Option<String> {
-        let stale = self.stale.lock();
-        (!stale.is_empty()).then(|| stale.clone())
-    }
-
-    /// What is so from the start on.
-    pub(super) fn lasting(&self) -> &[String] {
-        &self.lasting
-    }
-
-    pub(super) fn all(&self) -> Vec<String> {
-        self.lasting.iter().cloned().chain(self.why_stale()).collect()
-    }
 }
 
 /// The last decisions, oldest first.

@@ -12,6 +12,7 @@ use node_agent::Snapshot;
 use node_input::{NodeDescription, NodeHoldings, PublishedRefusal};
 
 use crate::api_server::NodeInCluster;
+use crate::conditions::NodeCondition::StatePublished;
 use crate::shared::Shared;
 
 /// Between two writes.
@@ -64,7 +65,7 @@ impl Publishing {
             self.shared.state_changed.take();
             match self.write() {
                 Ok(()) => {
-                    if self.shared.unpublished.state_is_written() {
+                    if self.shared.conditions.works(StatePublished) {
                         tracing::info!("NodeState {} is published", self.to.node);
                     }
                     thread::sleep(PACE.saturating_sub(began.elapsed()));
@@ -73,7 +74,7 @@ impl Publishing {
                 }
                 Err(error) => {
                     let text = format!("NodeState {} is not published: {error}", self.to.node);
-                    self.shared.unpublished.state_is_not_written(text);
+                    self.shared.conditions.fails(StatePublished, &text);
                     self.reconnect(&error);
                     thread::sleep(AGAIN);
                 }

@@ -14,7 +14,7 @@ use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::api::Desk;
-use super::shared::{Mode, Notes};
+use super::shared::Mode;
 use super::simulator::Simulator;
 use super::{api, runtime, shared};
 
@@ -65,7 +65,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     // Nothing of it is to be written, so nothing can be behind on disk.
     let owner = Owner::new(node.node.clone(), &residents.ledger, []);
     let snapshot = Snapshot { behind: None, ..owner.snapshot() };
-    let shared = shared(node, machine, snapshot, mode, Notes::new(notes), Arc::default())?;
+    let shared = shared(node, machine, snapshot, mode, notes, Arc::default())?;
     let runtime = runtime()?;
     let token = random_token()?;
     runtime.block_on(async {

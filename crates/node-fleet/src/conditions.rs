@@ -1,12 +1,11 @@
-//! What does not work. What fails for one node fails for many: the log says it once a minute, and once when it is over.
+//! Which work for nodes fails. What fails for one node fails for many, so the conditions are those of the fleet.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use conditions::{Change, Conditions, State};
 use parking_lot::Mutex;
 
-/// Between two lines about the same work.
-const SAID_AGAIN: Duration = Duration::from_mins(1);
 /// Work that has not failed for this time works again. Each is tried more often.
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -40,35 +39,37 @@ impl Work {
     }
 }
 
-/// What has failed lately.
+/// What works, and what has failed lately. The log has one line per transition.
 #[derive(Debug, Default)]
-pub(crate) struct Troubles(Mutex<BTreeMap<Work, Trouble>>);
+pub(crate) struct FleetConditions(Mutex<Table>);
 
-#[derive(Clone, Copy, Debug)]
-struct Trouble {
-    said: Instant,
-    last: Instant,
+#[derive(Debug, Default)]
+struct Table {
+    conditions: Conditions<Work>,
+    /// When each failed last.
+    failed: BTreeMap<Work, Instant>,
 }
 
-impl Troubles {
+impl FleetConditions {
     /// It has failed. Whether the log has a line.
     pub(crate) fn fails(&self, work: Work, why: &str, now: Instant) -> bool {
-        let mut troubles = self.0.lock();
-        let known = troubles.get(&work).copied();
-        let is_said = known.is_none_or(|known| now.duration_since(known.said) >= SAID_AGAIN);
-        let said = known.filter(|_| !is_said).map_or(now, |known| known.said);
-        troubles.insert(work, Trouble { said, last: now });
-        if is_said {
+        let mut table = self.0.lock();
+        table.failed.insert(work, now);
+        let state = State::failed("CallFailed", format!("{}: {why}", work.failed()));
+        // What fails for one node fails for many, each with a message of that node.
+        let is_new = table.conditions.set(work, (), state, since_1970()) == Change::Status;
+        if is_new {
             tracing::warn!("{}: {why}", work.failed());
         }
-        is_said
+        is_new
     }
 
-    /// Says what is over.
+    /// Work that has not failed for a while works.
     pub(crate) fn tidy(&self, now: Instant) {
-        self.0.lock().retain(|work, trouble| {
-            let lasts = now.duration_since(trouble.last) < QUIET;
-            if !lasts {
+        let Table { conditions, failed } = &mut *self.0.lock();
+        failed.retain(|work, last| {
+            let lasts = now.duration_since(*last) < QUIET;
+            if !lasts && conditions.set(*work, (), State::Works, since_1970()).is_some() {
                 tracing::info!("no longer: {}", work.failed());
             }
             lasts
@@ -76,27 +77,35 @@ impl Troubles {
     }
 }
 
+/// By the clock on the wall.
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_for_a_thousand_nodes_is_said_once_a_minute() {
-        let (troubles, began) = (Troubles::default(), Instant::now());
-        let mut said = 0;
+    fn what_fails_for_a_thousand_nodes_is_one_line() {
+        let (conditions, began) = (FleetConditions::default(), Instant::now());
+        let mut lines = 0;
         for second in 0..90 {
             let now = began + Duration::from_secs(second);
             for node in 0..1000 {
-                said += usize::from(troubles.fails(Work::Publication, &format!("node-{node}"), now));
+                lines += usize::from(conditions.fails(Work::Publication, &format!("node-{node}"), now));
             }
-            troubles.tidy(now);
+            conditions.tidy(now);
         }
-        assert_eq!(said, 2);
+        assert_eq!(lines, 1);
         assert!(
-            troubles.fails(Work::Leases, "late", began + Duration::from_secs(89)),
+            conditions.fails(Work::Leases, "late", began + Duration::from_secs(89)),
             "that is another fault"
         );
-        troubles.tidy(began + Duration::from_mins(2));
-        assert!(troubles.fails(Work::Publication, "again", began + Duration::from_secs(121)), "it was over");
+        conditions.tidy(began + Duration::from_mins(2));
+        assert!(
+            conditions.fails(Work::Publication, "again", began + Duration::from_secs(121)),
+            "it was over"
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
-use crate::trouble::Work;
+use crate::conditions::Work;
 
 /// A node by its position in the fleet.
 pub(crate) type NodeNumber = usize;

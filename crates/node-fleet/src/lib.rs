@@ -21,6 +21,6 @@ mod job;
 mod pods;
 mod sender;
 mod state;
-mod trouble;
+mod conditions;
 
 pub use run::{Churn, Fleet, Published, run};

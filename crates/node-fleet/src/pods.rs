@@ -8,9 +8,9 @@ use std::time::Duration;
 use cluster_node::{BoundPodEvent, Cluster, ClusterError};
 use kubelet_status::PodObject;
 
+use crate::conditions::Work;
 use crate::job::NodeNumber;
 use crate::state::Shared;
-use crate::trouble::Work;
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);

@@ -92,7 +92,7 @@ pub fn run(fleet: &Fleet) -> anyhow::Result<()> {
         if told.elapsed() >= TOLD {
             told = Instant::now();
             tell(&shared.kind.counters);
-            shared.troubles.tidy(told);
+            shared.conditions.tidy(told);
         }
         let rest = pace.as_ref().map_or(LOOK, |pace| pace.next().min(LOOK));
         thread::sleep(rest.saturating_sub(now.elapsed()));

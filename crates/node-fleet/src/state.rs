@@ -9,10 +9,10 @@ use kubelet_status::{ContainerReports, HostFacts, Reported, Surroundings};
 use node_input::{LoadedNode, NodeDescription};
 use parking_lot::Mutex;
 
+use crate::conditions::{FleetConditions, Work};
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::job::{Job, Jobs, NodeNumber};
 use crate::run::Published;
-use crate::trouble::{Troubles, Work};
 
 /// Between two writes of what schedulers read of a node.
 const PACE: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) nodes: Vec<Mutex<FleetNode>>,
     by_name: HashMap<String, NodeNumber>,
     pub(crate) jobs: Jobs,
-    pub(crate) troubles: Troubles,
+    pub(crate) conditions: FleetConditions,
     pub(crate) addresses: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Shared {
             nodes,
             by_name,
             jobs,
-            troubles: Troubles::default(),
+            conditions: FleetConditions::default(),
             addresses: vec!["127.0.0.1".to_owned()],
         }
     }
@@ -150,7 +150,7 @@ impl Shared {
     /// A call of the API server has failed.
     pub(crate) fn fails(&self, work: Work, why: &str) {
         Counters::add(&self.kind.counters.failures);
-        self.troubles.fails(work, why, Instant::now());
+        self.conditions.fails(work, why, Instant::now());
     }
 }
 

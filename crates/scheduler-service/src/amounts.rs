@@ -10,7 +10,7 @@ use scheduler_extender::{NodeFacts, NodeState, StateVersion, Zones};
 use serde_json::Value;
 
 use crate::known::Known;
-use crate::listening::{self, SILENCE, Troubles};
+use crate::listening::{self, SILENCE, Watches};
 use crate::outlook::Outlook;
 use crate::states::ExactNodes;
 
@@ -21,14 +21,14 @@ pub(crate) struct Amounts {
     pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
-    pub(crate) troubles: Arc<Troubles>,
+    pub(crate) watches: Arc<Watches>,
     pub(crate) known: Known,
 }
 
 impl Amounts {
     /// Starts the thread, for the rest of the program.
     pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("amounts", WHAT, self.troubles.clone(), move || self.listen())
+        listening::start("amounts", WHAT, self.watches.clone(), move || self.listen())
     }
 
     fn listen(&mut self) -> ClusterError {
@@ -59,7 +59,7 @@ impl Amounts {
                         self.is_gone(&name);
                     }
                     self.outlook.lock().heard.amounts = true;
-                    self.troubles.works(WHAT);
+                    self.watches.works(WHAT);
                 }
                 Err(error) => return error,
             }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::answers::Answers;
 use crate::asking::Notes;
-use crate::listening::Troubles;
+use crate::listening::Watches;
 use crate::metrics::Asked;
 use crate::outlook::Asker;
 
@@ -35,7 +35,7 @@ const FAILED: &str = "it failed: the log says why";
 #[derive(Clone)]
 pub(crate) struct Routes {
     pub(crate) answers: Answers,
-    pub(crate) troubles: Arc<Troubles>,
+    pub(crate) watches: Arc<Watches>,
     pub(crate) notes: Notes,
     pub(crate) workshop: Arc<Workshop>,
     /// Of lines about those who may not ask.
@@ -195,7 +195,7 @@ async fn readyz(State(routes): State<Routes>) -> Response {
 /// Whether it can answer. That no question comes, or that any client may ask, is a note: a Service that leaves out what is not ready would
 /// keep kube-scheduler away for good.
 fn ready(routes: &Routes) -> Response {
-    let mut wrong = routes.troubles.all();
+    let mut wrong = routes.watches.failing();
     let open = routes.answers.outlook.lock();
     let (heard, unasked) = (open.heard, open.why_unasked(Instant::now()));
     drop(open);

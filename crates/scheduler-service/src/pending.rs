@@ -11,7 +11,7 @@ use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
 use crate::known::Known;
-use crate::listening::{self, SILENCE, Troubles};
+use crate::listening::{self, SILENCE, Watches};
 use crate::outlook::{Outlook, WaitsFor};
 
 const WHAT: &str = "pending pods";
@@ -22,10 +22,10 @@ const ENDS: &str = "ends of pods";
 pub(crate) fn listen_to_ends(
     access: Access,
     outlook: Arc<Outlook>,
-    troubles: Arc<Troubles>,
+    watches: Arc<Watches>,
 ) -> anyhow::Result<()> {
-    let known = troubles.clone();
-    listening::start("ends", ENDS, troubles, move || {
+    let known = watches.clone();
+    listening::start("ends", ENDS, watches, move || {
         let mut ends = match Cluster::new(&access).and_then(Cluster::pod_ends) {
             Ok(ends) => ends,
             Err(error) => return error,
@@ -50,7 +50,7 @@ pub(crate) fn listen_to_ends(
 pub(crate) struct Pending {
     pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
-    pub(crate) troubles: Arc<Troubles>,
+    pub(crate) watches: Arc<Watches>,
     /// By UID.
     pub(crate) known: Known,
     /// Those of them that are bound.
@@ -60,7 +60,7 @@ pub(crate) struct Pending {
 impl Pending {
     /// Starts the thread, for the rest of the program.
     pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("pending", WHAT, self.troubles.clone(), move || self.listen())
+        listening::start("pending", WHAT, self.watches.clone(), move || self.listen())
     }
 
     fn listen(&mut self) -> ClusterError {
@@ -87,7 +87,7 @@ impl Pending {
                         self.has_left(&uid);
                     }
                     self.outlook.lock().heard.pods = true;
-                    self.troubles.works(WHAT);
+                    self.watches.works(WHAT);
                 }
                 Err(error) => return error,
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cluster_node::{Access, Cluster, FailedPod};
 use pod_spec::PodUid;
 
-use crate::listening::{self, SILENCE, Troubles};
+use crate::listening::{self, SILENCE, Watches};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -26,10 +26,10 @@ pub(crate) fn listen(
     access: Access,
     outlook: Arc<Outlook>,
     metrics: Arc<Metrics>,
-    troubles: Arc<Troubles>,
+    watches: Arc<Watches>,
 ) -> anyhow::Result<()> {
-    let known = troubles.clone();
-    listening::start("refusals", WHAT, troubles, move || {
+    let known = watches.clone();
+    listening::start("refusals", WHAT, watches, move || {
         let mut failures = match Cluster::new(&access).and_then(Cluster::pod_failures) {
             Ok(failures) => failures,
             Err(error) => return error,

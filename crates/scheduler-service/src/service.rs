@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster};
+use conditions::{Change, Condition, State};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::amounts::Amounts;
@@ -15,7 +16,7 @@ use crate::answers::Answers;
 use crate::asking::{self, Asking, Notes};
 use crate::http::Routes;
 use crate::known::Known;
-use crate::listening::Troubles;
+use crate::listening::{Watches, now};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 use crate::pending::{Pending, listen_to_ends};
@@ -56,13 +57,13 @@ pub fn run(setup: &Setup) -> anyhow::Result<()> {
 async fn serve(setup: &Setup) -> anyhow::Result<()> {
     let listener = setup.asking.listen(setup.address)?;
     let outlook = Arc::new(Outlook::new());
-    let (troubles, metrics) = (Arc::new(Troubles::default()), Arc::new(Metrics::new()));
+    let (watches, metrics) = (Arc::new(Watches::default()), Arc::new(Metrics::new()));
     let exact = ExactNodes::default();
     States {
         access: setup.access.clone(),
         outlook: outlook.clone(),
         exact: exact.clone(),
-        troubles: troubles.clone(),
+        watches: watches.clone(),
         known: Known::default(),
         reading: Reading::default(),
         deciders: Deciders::new(metrics.clone()),
@@ -72,20 +73,20 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         access: setup.access.clone(),
         outlook: outlook.clone(),
         exact,
-        troubles: troubles.clone(),
+        watches: watches.clone(),
         known: Known::default(),
     }
     .start()?;
     Pending {
         access: setup.access.clone(),
         outlook: outlook.clone(),
-        troubles: troubles.clone(),
+        watches: watches.clone(),
         known: Known::default(),
         bound: BTreeSet::new(),
     }
     .start()?;
-    listen_to_ends(setup.access.clone(), outlook.clone(), troubles.clone())?;
-    refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), troubles.clone())?;
+    listen_to_ends(setup.access.clone(), outlook.clone(), watches.clone())?;
+    refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), watches.clone())?;
     let notes = Notes::default();
     setup.asking.announce(setup.address, &notes, &metrics);
     let answers = Answers {
@@ -95,11 +96,11 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         within: setup.within,
     };
     let (workshop, forbidden) = (Arc::<Workshop>::default(), Arc::<Pace>::default());
-    let service = Routes { answers, troubles, notes: notes.clone(), workshop, forbidden }.service();
+    let service = Routes { answers, watches, notes: notes.clone(), workshop, forbidden }.service();
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let tidying = async {
-        let mut is_silent = false;
+        let mut asks = Condition::new(State::Works, now());
         loop {
             tokio::time::sleep(TIDY).await;
             // On another thread: this one accepts connections, and the outlook may be locked for a while.
@@ -110,12 +111,15 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
                 outlook.lock().why_unasked(now)
             });
             let Ok(unasked) = looked.await else { continue };
-            match &unasked {
-                Some(why) if !is_silent => tracing::warn!("{why}"),
-                None if is_silent => tracing::info!("kube-scheduler asks again"),
-                _ => {}
+            let state = unasked.as_ref().map_or(State::Works, |why| State::failed("Silent", why));
+            // The minutes in its message grow.
+            if asks.set(state, now()) == Change::Status {
+                if let Some(why) = unasked {
+                    tracing::warn!("{why}");
+                } else {
+                    tracing::info!("kube-scheduler asks again");
+                }
             }
-            is_silent = unasked.is_some();
         }
     };
     tokio::select! {

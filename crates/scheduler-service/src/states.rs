@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cluster_node::{Access, Cluster, ClusterError, WatchedObject};
+use conditions::{Conditions, State};
 use node_config::DecidedBy;
 use node_input::{NodeState, PodShapes};
 use pod_spec::PodUid;
@@ -12,7 +13,7 @@ use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
 use serde_json::Value;
 
 use crate::known::Known;
-use crate::listening::{self, SILENCE, Troubles};
+use crate::listening::{self, SILENCE, Watches, now};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -26,7 +27,7 @@ pub(crate) struct States {
     pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
-    pub(crate) troubles: Arc<Troubles>,
+    pub(crate) watches: Arc<Watches>,
     pub(crate) known: Known,
     pub(crate) reading: Reading,
     pub(crate) deciders: Deciders,
@@ -63,14 +64,14 @@ pub(crate) struct Reading {
     shapes: PodShapes,
     /// How often all states have been listed.
     listings: u64,
-    /// Why the state of a node cannot be read.
-    unreadable: BTreeMap<String, String>,
+    /// Whether the state of a node can be read; of nodes of which it once could not.
+    readable: Conditions<(), String>,
 }
 
 impl States {
     /// Starts the thread, for the rest of the program.
     pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("states", WHAT, self.troubles.clone(), move || self.listen())
+        listening::start("states", WHAT, self.watches.clone(), move || self.listen())
     }
 
     fn listen(&mut self) -> ClusterError {
@@ -97,7 +98,7 @@ impl States {
                         self.is_gone(&name);
                     }
                     self.outlook.lock().heard.states = true;
-                    self.troubles.works(WHAT);
+                    self.watches.works(WHAT);
                     tracing::info!(nodes = self.known.len(), "states of nodes are known");
                 }
                 Err(error) => return error,
@@ -109,13 +110,13 @@ impl States {
         match self.reading.read(object) {
             Ok((state, program)) => {
                 self.deciders.is(name, program);
-                self.reading.unreadable.remove(name);
+                self.reading.readable(name);
                 self.exact.lock().insert(name.to_owned());
                 self.outlook.update(name, state);
             }
             Err(why) => {
                 let why = format!("{why:#}");
-                if self.reading.unreadable.insert(name.to_owned(), why.clone()).as_ref() != Some(&why) {
+                if self.reading.unreadable(name, &why) {
                     tracing::warn!("the state of node {name} cannot be read, and every pod passes it: {why}");
                 }
                 self.is_gone(name);
@@ -131,6 +132,19 @@ impl States {
 }
 
 impl Reading {
+    fn readable(&mut self, node: &str) {
+        let node = node.to_owned();
+        if self.readable.get((), &node).is_some() {
+            // The node is filtered by its state again, which metrics show.
+            let _ = self.readable.set((), node, State::Works, now());
+        }
+    }
+
+    /// Whether the reason is new.
+    fn unreadable(&mut self, node: &str, why: &str) -> bool {
+        self.readable.set((), node.to_owned(), State::failed("Unreadable", why), now()).is_some()
+    }
+
     fn read(&mut self, object: Value) -> anyhow::Result<(scheduler_extender::NodeState, Option<DecidedBy>)> {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;

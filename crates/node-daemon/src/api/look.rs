@@ -113,7 +113,7 @@ pub(super) async fn machine(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
-        let machine = Noted { content: &node.shared.machine, notes: node.shared.notes.all() };
+        let machine = Noted { content: &node.shared.machine, notes: node.shared.notes() };
         shape.document("Topology", machine, |machine, _| {
             format!("{}{}", noted(&machine.notes), node.shared.drawing)
         })
@@ -196,9 +196,8 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let LoadedNode { node, cpus, line, .. } = &shared.node;
     let mut status = NodeStatus::new(line.clone().into());
     status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
-    let changed = shared.next_start.load().as_ref().and_then(|fails| fails.changed.clone());
-    let lasting = shared.notes.lasting().iter().cloned();
-    status.notes = lasting.chain(shared.partitions.load().note()).chain(changed).collect();
+    let (assumed, conditions) = (shared.assumed.iter().cloned(), &shared.conditions);
+    status.notes = assumed.chain(conditions.noise()).chain(conditions.machine_changed()).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
     let refused = snapshot.refused.values();
     let refused = refused.map(|one| NotRunning { pod: name(&one.pod), reason: one.reason.to_string() });
@@ -250,7 +249,7 @@ pub(super) async fn decisions(
 }
 
 fn last(node: &Node, count: usize, shape: Shape) -> Answered {
-    let notes = node.shared.notes.all();
+    let notes = node.shared.notes();
     let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
     shape.document("Decisions", last, |last, page| {
         if last.decisions.is_empty() {
@@ -277,7 +276,7 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
     };
     let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
     let outcome = outcome_of(&logged.report);
-    let last = LastDecisions { node: node.line(), notes: node.shared.notes.all(), decisions: vec![logged] };
+    let last = LastDecisions { node: node.line(), notes: node.shared.notes(), decisions: vec![logged] };
     let document = shape.document("Decisions", last, |last, page| {
         let line = last.node.line(page);
         let each = last.decisions.iter().map(|logged| {

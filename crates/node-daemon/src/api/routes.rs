@@ -295,16 +295,16 @@ pub(super) async fn ready(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
-    if let Some(why) = node.shared.notes.why_stale() {
+    if let Some(why) = node.shared.conditions.why_stale() {
         return not(why);
     }
     if let Some(why) = node.shared.manifests.why_not_ready(&snapshot) {
         return not(why);
     }
-    if let Some(why) = node.shared.missing.why_not_ready() {
+    if let Some(why) = node.shared.conditions.why_not_served() {
         return not(why);
     }
-    if let Some(why) = node.shared.why_no_member() {
+    if let Some(why) = node.shared.conditions.why_no_member() {
         return not(why);
     }
     match &snapshot.behind {

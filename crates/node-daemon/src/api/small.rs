@@ -6,7 +6,7 @@ use std::sync::Arc;
 use node_agent::Owner;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 
-use crate::shared::{Mode, Notes, Shared};
+use crate::shared::{Mode, Shared};
 
 /// Pods that others may ask about at once.
 pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
@@ -22,7 +22,7 @@ pub(super) fn shared() -> Arc<Shared> {
         )?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::shared(node, &machine, snapshot, Mode::Serve, Notes::default(), Arc::default())
+        crate::shared(node, &machine, snapshot, Mode::Serve, Vec::new(), Arc::default())
     };
     Arc::new(parts().unwrap_or_else(|error| panic!("{error:#}")))
 }

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use cgroup_cpuset::{CgroupPath, Noise};
+use conditions::Condition;
 use cpuset::CpuSet;
 use node_agent::Snapshot;
 
-use super::isolation::{Isolation, What};
+use super::isolation::{Isolation, KEPT};
+use crate::conditions::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
+use crate::conditions::NodeConditions;
 
 /// What is wrong with partitions, and what runs on their CPUs all the same.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Partitions that are not made, not valid or not released, each as a sentence with the kernel's own words.
-    pub(crate) invalid: Vec<String>,
+    pub(crate) invalid: BTreeMap<CgroupPath, String>,
     /// The CPUs of all partitions that are valid.
     pub(crate) cpus: CpuSet,
     pub(crate) noise: Noise,
@@ -25,15 +28,15 @@ pub(crate) struct Findings {
 impl Findings {
     /// What is wrong now.
     pub(super) fn of(isolation: &Isolation, snapshot: &Snapshot) -> Self {
-        let sentence = |(cgroup, what): (&CgroupPath, &What)| {
-            let who = owner(cgroup, snapshot);
-            match what {
-                What::Repaired => None,
-                What::NotMade(why) => Some(format!("CPUs of {who} are no partition: {why}")),
-                What::Kept(why) => Some(format!("partition of {who} is not released: {why}")),
-            }
+        let sentence = |(cgroup, condition): (&CgroupPath, &Condition)| {
+            let (who, why) = (owner(cgroup, snapshot), condition.message());
+            let sentence = match condition.reason() {
+                KEPT => format!("partition of {who} is not released: {why}"),
+                _ => format!("CPUs of {who} are no partition: {why}"),
+            };
+            (cgroup.clone(), sentence)
         };
-        let invalid = isolation.faults().filter_map(sentence).collect();
+        let invalid = isolation.faults().map(sentence).collect();
         Self { invalid, cpus: isolation.cpus(), ..Self::default() }
     }
 
@@ -43,9 +46,16 @@ impl Findings {
         there.map(|(_, why)| why.as_str())
     }
 
-    /// What runs there all the same, and what could not be found out.
-    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
-        self.note().into_iter().chain(self.failed.iter().cloned())
+    /// Sets the node's conditions. The log has what cannot be seen or moved; who found the rest has written it there.
+    pub(super) fn report(&self, conditions: &NodeConditions) {
+        let invalid = self.invalid.iter().map(|(cgroup, why)| (cgroup.to_string(), why.clone()));
+        conditions.fails_of(PartitionValid, invalid);
+        conditions.fails_of(PartitionsQuiet, self.note().map(|note| (String::new(), note)));
+        for why in
+            conditions.fails_of(PartitionsSeen, self.failed.iter().map(|why| (why.clone(), why.clone())))
+        {
+            tracing::error!(cpus = %self.cpus, "{why}");
+        }
     }
 
     /// What runs there all the same, in one sentence; `None`: nothing.

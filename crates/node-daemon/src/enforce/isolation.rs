@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
+use conditions::{Condition, Conditions, State};
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
@@ -17,10 +18,16 @@ use node_input::LoadedNode;
 use serde::{Deserialize, Serialize};
 
 use super::with_cause;
+use crate::conditions::now;
 use crate::own_file::{Lasting, OwnFile};
 
 /// The file in the root folder.
 const FILE: &str = "cgroup_partitions.json";
+
+/// The reason of a partition that is not made or not valid.
+const NOT_MADE: &str = "NotMade";
+/// The reason of a partition that is not released.
+pub(super) const KEPT: &str = "NotReleased";
 
 /// The CPUs of cgroups.
 pub(super) type Owners = BTreeMap<CgroupPath, CpuSet>;
@@ -33,8 +40,8 @@ pub(super) struct Isolation {
     held: Owners,
     /// Those of them that were valid when they were last looked at.
     valid: BTreeSet<CgroupPath>,
-    /// What is wrong with cgroups, which is said once.
-    said: BTreeMap<CgroupPath, What>,
+    /// Whether the partition of each cgroup is as it should be.
+    conditions: Conditions<(), CgroupPath>,
     /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
     sharing: BTreeMap<CgroupPath, u8>,
     /// The root of the cgroups.
@@ -142,8 +149,8 @@ impl Isolation {
     pub(super) fn load(kind: Option<Partition>, folder: &Path, root: &Path) -> io::Result<Self> {
         let file = OwnFile::new(folder, FILE);
         let held = read(&file)?.map(|(_, held)| held).unwrap_or_default();
-        let (said, sharing, root) = (BTreeMap::new(), BTreeMap::new(), root.to_owned());
-        Ok(Self { kind, held, valid: BTreeSet::new(), said, sharing, root, file })
+        let (conditions, sharing, root) = (Conditions::new(), BTreeMap::new(), root.to_owned());
+        Ok(Self { kind, held, valid: BTreeSet::new(), conditions, sharing, root, file })
     }
 
     /// The root of the cgroups below which the daemon before this one made partitions.
@@ -175,7 +182,7 @@ impl Isolation {
         wanted: &Owners,
     ) -> (Vec<Trouble>, Owners) {
         let mut trouble = Vec::new();
-        self.said.retain(|cgroup, _| wanted.contains_key(cgroup) || self.held.contains_key(cgroup));
+        self.conditions.retain(|(), cgroup| wanted.contains_key(cgroup) || self.held.contains_key(cgroup));
         let over: Vec<(CgroupPath, CpuSet)> = self
             .held
             .iter()
@@ -189,7 +196,7 @@ impl Isolation {
                 Ok(_) => {
                     self.held.remove(&cgroup);
                     self.valid.remove(&cgroup);
-                    self.said.remove(&cgroup);
+                    self.is_right(&cgroup);
                     is_changed = true;
                 }
                 Err(error) => {
@@ -236,7 +243,7 @@ impl Isolation {
             match cgroups.partition(cgroup, cpus, kind) {
                 Ok(written) => {
                     let is_new = self.valid.insert(cgroup.clone());
-                    self.said.remove(cgroup);
+                    self.is_right(cgroup);
                     if written == Written::Changed && !is_new {
                         trouble.push(Trouble { cgroup: cgroup.clone(), what: What::Repaired });
                     }
@@ -265,7 +272,8 @@ impl Isolation {
         }
         for (cgroup, cpus) in waiting {
             // What keeps it from that has been told of a partition that is not let go.
-            if !matches!(self.said.get(cgroup), Some(What::Kept(_))) {
+            let condition = self.conditions.get((), cgroup);
+            if condition.is_none_or(|condition| condition.reason() != KEPT) {
                 let what = What::NotMade(format!("not all of CPUs {cpus} are free yet"));
                 told.extend(self.say_once(cgroup, what));
             }
@@ -285,8 +293,8 @@ impl Isolation {
     }
 
     /// What is wrong now.
-    pub(super) fn faults(&self) -> impl Iterator<Item = (&CgroupPath, &What)> {
-        self.said.iter()
+    pub(super) fn faults(&self) -> impl Iterator<Item = (&CgroupPath, &Condition)> {
+        self.conditions.failing().map(|((), cgroup, condition)| (cgroup, condition))
     }
 
     /// The CPUs of partitions that are valid.
@@ -296,9 +304,18 @@ impl Isolation {
     }
 
     fn say_once(&mut self, cgroup: &CgroupPath, what: What) -> Option<Trouble> {
-        let is_known = self.said.get(cgroup) == Some(&what);
-        self.said.insert(cgroup.clone(), what.clone());
-        (!is_known).then(|| Trouble { cgroup: cgroup.clone(), what })
+        let state = match &what {
+            What::Repaired => State::Works,
+            What::NotMade(why) => State::failed(NOT_MADE, why),
+            What::Kept(why) => State::failed(KEPT, why),
+        };
+        let change = self.conditions.set((), cgroup.clone(), state, now());
+        change.is_some().then(|| Trouble { cgroup: cgroup.clone(), what })
+    }
+
+    fn is_right(&mut self, cgroup: &CgroupPath) {
+        // Only what is wrong is logged.
+        let _ = self.conditions.set((), cgroup.clone(), State::Works, now());
     }
 
     fn write(&self, held: &Owners) -> io::Result<()> {

@@ -31,20 +31,19 @@ pub(super) struct Quiet<F> {
     file: OwnFile,
     /// Rounds since interrupts that stayed where they are were tried.
     rounds: u32,
-    said: Said,
+    logged: Logged,
 }
 
 /// After so many rounds interrupts that stayed where they are are tried again.
 const ROUNDS_BETWEEN_TRIES: u32 = 60;
 
-/// What was said since nothing was found last.
+/// What was logged since nothing was found last.
 #[derive(Default)]
-struct Said {
+struct Logged {
     interrupts: BTreeSet<u32>,
     /// Names: workers come and go, and run here and there.
     kernel_threads: BTreeSet<String>,
     unmovable: BTreeSet<u32>,
-    failed: Vec<String>,
 }
 
 /// The file.
@@ -71,7 +70,7 @@ impl<F: Files> Quiet<F> {
         let moved =
             file.read(|text| serde_json::from_str::<Written>(text)?.moved(&boot))?.unwrap_or_default();
         let kernel = Interrupts::new(files, proc);
-        Ok(Self { kernel, rule, moved, boot, file, rounds: 0, said: Said::default() })
+        Ok(Self { kernel, rule, moved, boot, file, rounds: 0, logged: Logged::default() })
     }
 
     /// Whether no interrupt is to be moved back.
@@ -140,11 +139,8 @@ impl<F: Files> Quiet<F> {
                 .failed
                 .push(format!("interrupts and kernel threads of partitions are not known: {error}")),
         }
-        for why in found.failed.iter().filter(|why| !self.said.failed.contains(why)) {
-            tracing::error!(cpus = %found.cpus, "{why}");
-        }
         let is_quiet = found.noise.is_empty() && found.unmovable.is_empty() && found.failed.is_empty();
-        match found.note().filter(|_| self.said.knows_less_than(found)) {
+        match found.note().filter(|_| self.logged.knows_less_than(found)) {
             Some(note) => {
                 let interrupts = found.noise.interrupts.iter().map(ToString::to_string);
                 let interrupts = interrupts.collect::<Vec<_>>().join(",");
@@ -152,24 +148,23 @@ impl<F: Files> Quiet<F> {
                     found.noise.kernel_threads.values().cloned().collect::<Vec<_>>().join(",");
                 tracing::warn!(interrupts, kernel_threads, "{note}");
             }
-            None if is_quiet && !self.said.is_nothing() => {
+            None if is_quiet && !self.logged.is_nothing() => {
                 tracing::info!("no interrupts and kernel threads are on CPUs of partitions any more");
             }
             None => {}
         }
         if is_quiet {
-            self.said = Said::default();
+            self.logged = Logged::default();
         }
-        self.said.failed.clone_from(&found.failed);
     }
 }
 
-impl Said {
+impl Logged {
     fn is_nothing(&self) -> bool {
         self.interrupts.is_empty() && self.kernel_threads.is_empty() && self.unmovable.is_empty()
     }
 
-    /// Whether something is new, which counts as said then.
+    /// Whether something is new, which counts as logged then.
     fn knows_less_than(&mut self, found: &Findings) -> bool {
         let before = (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len());
         self.interrupts.extend(&found.noise.interrupts);

@@ -12,6 +12,7 @@ use cpu_manager::{ContainerId, CpuQuota};
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Pinning, in_order};
 
+use super::ContainerCondition::{HasCpus, Placed};
 use super::isolation::{Owners, Wanted};
 use super::{Keeper, Outcome, Trouble, What};
 
@@ -66,7 +67,7 @@ impl<F: Files> Keeper<F> {
         in_order.into_iter().find_map(|one| {
             outcome.add(self.put(&one, quotas[&one.id]));
             let target = one.pinning.cpus.as_ref()?;
-            let (has_failed, now) = (self.said.contains_key(&one.id), self.now(&one));
+            let (has_failed, now) = (self.has_failed(Placed, &one.id), self.now(&one));
             // One that only lacks CPUs, such as those that are offline, keeps nothing from anybody.
             (has_failed && now.is_none_or(|now| !now.is_subset(target))).then_some(one.id)
         })
@@ -89,20 +90,16 @@ impl<F: Files> Keeper<F> {
     /// What is new of those that wait.
     fn tell_waiting(&mut self, places: &[(&Enforcement, CpuQuota)], waits: &Waits) -> Vec<Trouble> {
         let mut trouble = Vec::new();
-        let mut waiting = BTreeMap::new();
         for (one, _) in places {
-            let Some(lacks) = waits.lacks(&one.id) else { continue };
-            let why = match waits.holders(lacks) {
+            let why = waits.lacks(&one.id).map(|lacks| match waits.holders(lacks) {
                 Some(who) => format!("{who} still has {lacks}"),
                 None => format!("it gets {lacks} when its own partition is released"),
-            };
-            if self.waiting.get(&one.id) != Some(&why) {
+            });
+            if self.set(HasCpus, &one.id, why.as_deref()) {
                 let cgroup = one.cgroup.clone().unwrap_or_default();
-                trouble.push(Trouble { id: one.id.clone(), cgroup, what: What::Waits(why.clone()) });
+                trouble.extend(why.map(|why| Trouble { id: one.id.clone(), cgroup, what: What::Waits(why) }));
             }
-            waiting.insert(one.id.clone(), why);
         }
-        self.waiting = waiting;
         trouble
     }
 }

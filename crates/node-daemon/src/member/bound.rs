@@ -8,8 +8,8 @@ use cluster_node::{BoundPodEvent, Cluster, ClusterError};
 use crossbeam::channel::Sender;
 
 use super::Backoff;
-use super::trouble::Work;
 use crate::api_server::NodeInCluster;
+use crate::conditions::NodeCondition;
 use crate::shared::Shared;
 
 /// How long nothing may happen until the connection is looked at.
@@ -33,12 +33,12 @@ pub(super) fn start(node: NodeInCluster, shared: Arc<Shared>, to: Sender<Heard>)
             let mut has_listed = false;
             match listen(&node, &to, || {
                 has_listed = true;
-                shared.troubles.works(Work::Pods);
+                shared.conditions.member_works(NodeCondition::PodsWatched);
             }) {
                 Ok(()) => return,
                 // An API server that stops or forgets is no fault.
                 Err(ClusterError::Ended(_) | ClusterError::Expired(_)) => {}
-                Err(error) => shared.troubles.fails(Work::Pods, &error.to_string()),
+                Err(error) => shared.conditions.member_fails(NodeCondition::PodsWatched, &error.to_string()),
             }
             if has_listed {
                 backoff.reset();

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use super::bound::{self, Heard};
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
-use super::trouble::Work;
 use super::{Backoff, holder};
 use crate::api_server::NodeInCluster;
+use crate::conditions::NodeCondition;
 use crate::owner::Message;
 use crate::shared::Shared;
 
@@ -100,7 +100,7 @@ impl Keeping {
     }
 
     pub(super) fn start(self, starting: Starting) -> anyhow::Result<()> {
-        self.shared.troubles.is_open(Work::Registration, "it has just started");
+        self.shared.conditions.member_waits(NodeCondition::Registered, "it has just started");
         thread::Builder::new().name("node-object".to_owned()).spawn(move || self.run(starting))?;
         Ok(())
     }
@@ -109,16 +109,18 @@ impl Keeping {
         let mut backoff = Backoff::up_to(PAUSE);
         while let Err(why) = self.register() {
             match why {
-                NotRegistered::Taken(why) => self.shared.troubles.fails(Work::Registration, &why),
-                NotRegistered::Failed(error) => self.fails(Work::Registration, &error),
+                NotRegistered::Taken(why) => {
+                    self.shared.conditions.member_fails(NodeCondition::Registered, &why);
+                }
+                NotRegistered::Failed(error) => self.fails(NodeCondition::Registered, &error),
             }
             thread::sleep(backoff.pause());
         }
         tracing::info!(node = self.node.node, server = self.cluster.server(), "node is registered");
         if let Err(error) = self.begin(starting) {
-            self.shared.troubles.fails(Work::Pods, &format!("{error:#}"));
+            self.shared.conditions.member_fails(NodeCondition::PodsWatched, &format!("{error:#}"));
         }
-        self.shared.troubles.works(Work::Registration);
+        self.shared.conditions.member_works(NodeCondition::Registered);
         loop {
             self.renew();
             self.report();
@@ -130,7 +132,7 @@ impl Keeping {
     fn begin(&self, starting: Starting) -> anyhow::Result<()> {
         let Starting { addresses, containers, owner, woken } = starting;
         let (to, heard) = channel::bounded::<Heard>(WAITING);
-        self.shared.troubles.is_open(Work::Pods, "they have just been asked for");
+        self.shared.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
         bound::start(self.node.clone(), self.shared.clone(), to)?;
         let shared = self.shared.clone();
         let (pods, listing) = (BTreeMap::new(), Some(BTreeSet::new()));
@@ -188,13 +190,13 @@ impl Keeping {
         match self.cluster.patch_node_status(&self.node.node, &status) {
             Ok(()) => {
                 (self.sent, self.sent_at) = (status, Instant::now());
-                self.shared.troubles.works(Work::NodeStatus);
+                self.shared.conditions.member_works(NodeCondition::NodeStatusSent);
             }
             Err(error @ ClusterError::NotFound(_)) => {
                 let why = format!("somebody has deleted the node: {error}; a restart registers it again");
-                self.shared.troubles.fails(Work::NodeStatus, &why);
+                self.shared.conditions.member_fails(NodeCondition::NodeStatusSent, &why);
             }
-            Err(error) => self.fails(Work::NodeStatus, &error),
+            Err(error) => self.fails(NodeCondition::NodeStatusSent, &error),
         }
     }
 
@@ -212,15 +214,15 @@ impl Keeping {
             }
             Ok(_) => false,
             Err(error) => {
-                self.fails(Work::NodeStatus, &error);
+                self.fails(NodeCondition::NodeStatusSent, &error);
                 false
             }
         }
     }
 
     /// Says so; credentials that are not accepted are read again.
-    fn fails(&mut self, work: Work, error: &ClusterError) {
-        self.shared.troubles.fails(work, &error.to_string());
+    fn fails(&mut self, of: NodeCondition, error: &ClusterError) {
+        self.shared.conditions.member_fails(of, &error.to_string());
         if let ClusterError::Unauthorized { .. } = error
             && let Ok(renewed) = Cluster::new(&self.node.access)
         {
@@ -243,12 +245,14 @@ impl Keeping {
         match self.cluster.renew_lease(&lease) {
             Ok(None) => {
                 self.renewed = Some(Instant::now());
-                self.shared.troubles.works(Work::Lease);
+                self.shared.conditions.member_works(NodeCondition::LeaseRenewed);
             }
             Ok(Some(other)) => {
-                self.shared.troubles.fails(Work::Lease, &holder::taken(&self.node.node, &other));
+                self.shared
+                    .conditions
+                    .member_fails(NodeCondition::LeaseRenewed, &holder::taken(&self.node.node, &other));
             }
-            Err(error) => self.fails(Work::Lease, &error),
+            Err(error) => self.fails(NodeCondition::LeaseRenewed, &error),
         }
     }
 

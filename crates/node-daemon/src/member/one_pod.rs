@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster_node::PodReference;
+use conditions::{Condition, State};
 use kubelet_status::{
     Containers, Exit, History, Hold, PodObject, Refusal, Reported, RunningContainer, Simulated, Step,
     Surroundings, Verdict,
@@ -17,6 +18,7 @@ use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
 
 use super::Backoff;
+use crate::conditions::now;
 use crate::owner::Told;
 
 /// The longest pause until something about a pod is tried again.
@@ -38,8 +40,8 @@ pub(super) struct OnePod {
     backoff: Backoff,
     /// Nothing is tried before.
     not_before: Option<Instant>,
-    /// What the log says of it.
-    pub(super) said: Option<String>,
+    /// Whether what is to be done about it works.
+    progress: Condition,
 }
 
 /// Whether a pod has to be looked at.
@@ -97,7 +99,7 @@ impl OnePod {
             attention: Attention::Needed,
             backoff: Backoff::up_to(PAUSE),
             not_before: None,
-            said: None,
+            progress: Condition::new(State::pending("it has just been bound"), now()),
         }
     }
 
@@ -174,11 +176,18 @@ impl OnePod {
         self.attention = Attention::Needed;
     }
 
+    /// Something about it has failed, and is tried again later; whether this reason is new.
+    pub(super) fn fails(&mut self, why: &str, at: Instant) -> bool {
+        self.pause(at);
+        self.progress.set(State::failed("TriedAgain", why), now()).is_some()
+    }
+
     /// What was tried has worked.
     pub(super) fn goes_on(&mut self) {
         self.backoff.reset();
         self.not_before = None;
-        self.said = None;
+        // What went wrong was logged; that it goes on is seen.
+        let _ = self.progress.set(State::Works, now());
     }
 
     pub(super) fn is_paused(&self, now: Instant) -> bool {

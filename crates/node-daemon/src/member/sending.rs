@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
 
 use super::Backoff;
-use super::trouble::{Troubles, Work};
 use crate::api_server::NodeInCluster;
+use crate::conditions::{NodeCondition, NodeConditions};
 
 /// The longest pause between two tries to reach the API server.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ impl Recorders {
     }
 
     /// Writes those that wait, as long as the server takes them, and no longer than a turn may take.
-    pub(super) fn send(&mut self, gate: &mut Gate, troubles: &Troubles) {
+    pub(super) fn send(&mut self, gate: &mut Gate, conditions: &NodeConditions) {
         let began = Instant::now();
         while let Some(event) = self.waiting.front() {
             let now = Instant::now();
@@ -109,11 +109,11 @@ impl Recorders {
             let sent = recorder.record(pod, *kind, reason, message);
             gate.heard(sent.as_ref().err(), Instant::now());
             match sent {
-                Ok(_) => troubles.works(Work::Events),
+                Ok(_) => conditions.member_works(NodeCondition::EventsWritten),
                 // Its namespace is going: nobody looks for events there.
                 Err(ClusterError::NotFound(_)) => {}
                 Err(error) => {
-                    troubles.fails(Work::Events, &error.to_string());
+                    conditions.member_fails(NodeCondition::EventsWritten, &error.to_string());
                     if is_of_server(&error) {
                         return;
                     }

@@ -96,7 +96,7 @@ impl Statuses {
         }
         self.act(&snapshot)?;
         let all_is_told = self.tell();
-        self.recorders.send(&mut self.gate, &self.shared.troubles);
+        self.recorders.send(&mut self.gate, &self.shared.conditions);
         let is_asking = self.pods.values().any(|pod| !matches!(pod.asking, Asking::Nothing));
         Ok(if is_asking || !all_is_told { BUSY } else { IDLE })
     }
@@ -202,11 +202,9 @@ impl Statuses {
                     }
                 }
                 Answered::Failed(why) => {
-                    if pod.said.as_ref() != Some(&why) {
+                    if pod.fails(&why, now) {
                         tracing::warn!(uid, "pod of the API server waits: {why}");
                     }
-                    pod.said = Some(why);
-                    pod.pause(now);
                 }
             }
         }
@@ -254,11 +252,10 @@ impl Statuses {
                 pod.asking = Asking::Admission(Self::ask(owner, Request::AdmitBound(Arc::new(read)))?);
             }
             Err(why) => {
-                if pod.said.as_ref() != Some(&why) {
-                    tracing::warn!(uid = object.uid(), "pod of the API server cannot be read: {why}");
+                let uid = object.uid().to_owned();
+                if pod.fails(&why, now) {
+                    tracing::warn!(uid, "pod of the API server cannot be read: {why}");
                 }
-                pod.said = Some(why);
-                pod.pause(now);
             }
         }
         Ok(())

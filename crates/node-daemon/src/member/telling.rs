@@ -7,7 +7,7 @@ use kubelet_status::{PodObject, Step};
 
 use super::sending::{Recorders, TELLING, is_of_server};
 use super::statuses::Statuses;
-use super::trouble::Work;
+use crate::conditions::NodeCondition;
 
 impl Statuses {
     /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
@@ -30,7 +30,7 @@ impl Statuses {
             if began.elapsed() > TELLING {
                 return false;
             }
-            let work = if deletes { Work::PodDeletions } else { Work::PodStatuses };
+            let work = if deletes { NodeCondition::PodsRemoved } else { NodeCondition::PodStatusesSent };
             let answer = match &patch {
                 Some(patch) => self.cluster.patch_pod_status(&reference, patch).map(Some),
                 None => self.cluster.finalise_pod(&reference).map(|()| None),
@@ -39,7 +39,7 @@ impl Statuses {
             self.gate.heard(answer.as_ref().err(), now);
             match answer {
                 Ok(object) => {
-                    self.shared.troubles.works(work);
+                    self.shared.conditions.member_works(work);
                     let is_taken = object.and_then(PodObject::new);
                     match is_taken {
                         Some(object) => {
@@ -57,28 +57,26 @@ impl Statuses {
                 }
                 // There is nothing to be told of any more; the watch tells so.
                 Err(ClusterError::NotFound(_)) => {
-                    self.shared.troubles.works(work);
+                    self.shared.conditions.member_works(work);
                     pod.pause(now);
                 }
                 Err(error) if is_of_server(&error) => {
-                    self.shared.troubles.fails(work, &error.to_string());
+                    self.shared.conditions.member_fails(work, &error.to_string());
                     self.reconnect(&error);
                     return true;
                 }
                 Err(error @ ClusterError::Forbidden(_)) => {
-                    self.shared.troubles.fails(work, &error.to_string());
+                    self.shared.conditions.member_fails(work, &error.to_string());
                     pod.pause(now);
                 }
                 Err(error) => {
                     let why = error.to_string();
-                    if pod.said.as_ref() != Some(&why) {
+                    if pod.fails(&why, now) {
                         let PodReference { namespace, name, .. } = &reference;
                         tracing::warn!(
                             "the API server does not take what is said of pod {namespace}/{name}: {why}"
                         );
                     }
-                    pod.said = Some(why);
-                    pod.pause(now);
                 }
             }
         }

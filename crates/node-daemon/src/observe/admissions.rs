@@ -29,7 +29,7 @@ pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
         held.iter().any(|held| held.name == container.name && held.exclusive_cpus.is_none())
     };
     // Without their memory not even the files of the CPU manager say who has which CPUs.
-    let is_known = shared.notes.why_stale().is_none();
+    let is_known = shared.conditions.why_stale().is_none();
     let class = pod.qos_class(shared.node.node.pod_rules());
     let wants = |container: &Container| wants_cpus(container, class);
     if is_known && pod.containers.iter().any(|container| wants(container) && shares(container)) {

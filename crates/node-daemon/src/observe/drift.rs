@@ -4,7 +4,7 @@
 //! kubelet writes cgroups after its files, and looks at them every 10 s. So what differs counts when it has differed in
 //! the same way one such period before. Nothing is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,6 +13,7 @@ use cgroup_cpuset::{Cgroups, Difference, Kernel, Set};
 use node_agent::Snapshot;
 use pod_spec::ContainerKey;
 
+use crate::conditions::NodeCondition;
 use crate::enforce::{self, CgroupRoot};
 use crate::shared::Shared;
 
@@ -57,7 +58,7 @@ struct Comparison {
 impl Comparison {
     fn round(&mut self) {
         // What the files say is not known while they change.
-        if self.shared.notes.why_stale().is_some() {
+        if self.shared.conditions.why_stale().is_some() {
             return;
         }
         let snapshot = self.shared.snapshot.load_full();
@@ -79,13 +80,12 @@ impl Comparison {
             }
         }
         let lasting = differing.iter().filter(|(container, found)| self.before.get(container) == Some(found));
-        let sentences: Vec<String> =
-            lasting.map(|(container, found)| sentence(&snapshot, container, found)).collect();
-        let known: BTreeSet<String> = self.shared.drifted.load().iter().cloned().collect();
-        for new in sentences.iter().filter(|sentence| !known.contains(*sentence)) {
+        let lasting = lasting.map(|(container, found)| {
+            (format!("{}/{}", container.pod, container.container), sentence(&snapshot, container, found))
+        });
+        for new in self.shared.conditions.fails_of(NodeCondition::InPlace, lasting) {
             tracing::warn!("{new}");
         }
-        self.shared.drifted.store(Arc::new(sentences));
         self.before = differing;
     }
 }

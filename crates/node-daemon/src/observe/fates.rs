@@ -65,7 +65,7 @@ pub(super) fn tell_admitted(shared: &Shared, pod: &Arc<Pod>) {
 
 /// Logs, counts and keeps the fate of a pod, and makes it an event; nothing if there is none.
 fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>, queue: &mut AdmissionQueue) {
-    if shared.notes.why_stale().is_some() {
+    if shared.conditions.why_stale().is_some() {
         return;
     }
     let began = Instant::now();

@@ -8,8 +8,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use conditions::State;
+use node_input::NextStartFails;
+
+use crate::conditions::NodeCondition::{KubeletStarts, MachineAsCounted};
 use crate::node_sources::NodeSources;
-use crate::shared::{Shared, next_start_fails};
+use crate::shared::Shared;
 
 /// The machine is read once in so many periods in which a kubelet looks at its containers (10 s unless configured).
 const PERIODS: u32 = 3;
@@ -33,7 +37,8 @@ pub(super) fn start(sources: NodeSources, shared: Arc<Shared>) -> anyhow::Result
 
 fn round(sources: &NodeSources, shared: &Shared) {
     // What the files say is not known while they change.
-    let Some(observed) = shared.observed.load_full().filter(|_| shared.notes.why_stale().is_none()) else {
+    let Some(observed) = shared.observed.load_full().filter(|_| shared.conditions.why_stale().is_none())
+    else {
         return;
     };
     let machine = match sources.machine_now() {
@@ -43,15 +48,23 @@ fn round(sources: &NodeSources, shared: &Shared) {
             return;
         }
     };
-    let fails = shared.node.next_start_fails(&machine, &observed.folder, &observed.names).map(Arc::new);
-    let before = shared.next_start.swap(fails.clone());
-    match (before, fails) {
-        (Some(_), None) => tracing::info!("the next start of the kubelet does not fail any more"),
-        // The amounts may change all the time.
-        (before, Some(fails)) if before.as_ref().is_none_or(|before| before.why != fails.why) => {
-            let changed = fails.changed.as_ref().map(|changed| format!("; {changed}")).unwrap_or_default();
-            tracing::warn!("{}{changed}", next_start_fails(&fails));
+    let fails = shared.node.next_start_fails(&machine, &observed.folder, &observed.names);
+    let Some(NextStartFails { why, changed }) = fails else {
+        shared.conditions.works(MachineAsCounted);
+        if shared.conditions.works(KubeletStarts) {
+            tracing::info!("the next start of the kubelet does not fail any more");
         }
-        _ => {}
+        return;
+    };
+    // The amounts may change all the time.
+    let _ = shared.conditions.set(
+        MachineAsCounted,
+        "",
+        changed.clone().map_or(State::Works, |changed| State::failed("MachineChanged", changed)),
+    );
+    let message = format!("the next start of the kubelet fails: {why}");
+    if shared.conditions.set(KubeletStarts, "", State::failed("StartFails", message.clone())).is_some() {
+        let changed = changed.map(|changed| format!("; {changed}")).unwrap_or_default();
+        tracing::warn!("{message}{changed}");
     }
 }

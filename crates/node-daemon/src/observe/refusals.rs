@@ -45,7 +45,7 @@ pub(super) fn explain(
         tracing::warn!(pod, reason, text, "pod refused by the kubelet");
         return;
     }
-    let asked = match (&refusal.pod, shared.notes.why_stale()) {
+    let asked = match (&refusal.pod, shared.conditions.why_stale()) {
         (Err(why), _) => Err(format!("what it requests is not known: {why}")),
         (_, Some(why)) => Err(format!("the state of the node is not known: {why}")),
         (Ok(asked), None) => Ok(asked),

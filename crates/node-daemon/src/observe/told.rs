@@ -8,8 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
+use conditions::{Condition, State};
 
 use crate::api_server::NodeInCluster;
+use crate::conditions::now;
 use crate::events::{Kind, NodeEvent, reason};
 use crate::shared::Shared;
 
@@ -23,7 +25,7 @@ const AGAIN: Duration = Duration::from_secs(5);
 pub(super) fn start(node: &NodeInCluster, shared: Arc<Shared>) -> anyhow::Result<()> {
     let recorder = Cluster::new(&node.access)?.recorder(&node.node, Reporter::Topolet);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let telling = Telling { recorder, shared, said: None };
+    let telling = Telling { recorder, shared, written: Condition::new(State::Works, now()) };
     thread::Builder::new().name("told".to_owned()).spawn(move || telling.run(&runtime))?;
     Ok(())
 }
@@ -31,8 +33,8 @@ pub(super) fn start(node: &NodeInCluster, shared: Arc<Shared>) -> anyhow::Result
 struct Telling {
     recorder: EventRecorder,
     shared: Arc<Shared>,
-    /// What the log says of events that were not written.
-    said: Option<String>,
+    /// Whether events are written.
+    written: Condition,
 }
 
 impl Telling {
@@ -68,14 +70,14 @@ impl Telling {
             Kind::Warning => EventType::Warning,
         };
         let Err(error) = self.recorder.record(&on, kind, &event.reason, &event.message) else {
-            self.said = None;
+            // The event is there to be seen.
+            let _ = self.written.set(State::Works, now());
             return true;
         };
         let text = error.to_string();
-        if self.said.as_ref() != Some(&text) {
+        if self.written.set(State::failed("NotWritten", &text), now()).is_some() {
             tracing::warn!(pod = pod.full(), "no event is written on the pod: {text}");
         }
-        self.said = Some(text);
         // Another answer would be the same the next time.
         !matches!(
             error,

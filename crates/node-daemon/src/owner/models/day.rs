@@ -27,8 +27,7 @@ use crate::events::Events;
 use crate::manifests::Manifests;
 use crate::metrics::Metrics;
 use crate::scribe::Job;
-use crate::shared::{Log, Mode, Notes, Shared};
-use crate::unpublished::Unpublished;
+use crate::shared::{Log, Mode, Shared};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
 static NODE: LazyLock<LoadedNode> = LazyLock::new(|| node(None));
@@ -104,21 +103,15 @@ impl Day {
             hardware: None,
             mode: Mode::Serve,
             cgroups: None,
-            notes: Notes::default(),
+            assumed: Vec::new(),
             manifests: Manifests::default(),
-            missing: Arc::default(),
+            conditions: Arc::default(),
             observed: ArcSwapOption::empty(),
             demands_noted: std::sync::Once::new(),
             reload: tokio::sync::Notify::new(),
-            next_start: ArcSwapOption::empty(),
-            drifted: ArcSwap::default(),
-            partitions: ArcSwap::default(),
             changed: Changed::default(),
             state_changed: Changed::default(),
-            unpublished: Unpublished::default(),
             news: crate::news::News::default(),
-            #[cfg(feature = "kubernetes")]
-            troubles: crate::member::Troubles::default(),
         });
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
