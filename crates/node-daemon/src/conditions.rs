@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use conditions::{Change, Conditions, State};
 use parking_lot::Mutex;
 
+use crate::clock;
+
 /// What is true of a node that is well, in the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum NodeCondition {
@@ -164,6 +166,20 @@ impl NodeConditions {
         });
         // Who finds it says so itself.
         let _ = self.set(SocketServed, &path.to_string(), state);
+    }
+
+    /// All that has been found, as the status lists it.
+    pub(crate) fn all(&self) -> Vec<node_output::NodeCondition> {
+        let conditions = self.0.lock();
+        let each = conditions.iter().map(|(of, on, condition)| node_output::NodeCondition {
+            kind: format!("{of:?}"),
+            subject: Some(on.clone()).filter(|on| !on.is_empty()),
+            status: condition.status().as_str(),
+            reason: condition.reason(),
+            message: condition.message().to_owned(),
+            last_transition_time: clock::text(condition.since),
+        });
+        each.collect()
     }
 
     /// Messages of what is not so.

@@ -20,6 +20,7 @@ mod decision_picture;
 mod held;
 mod pod_shares;
 mod state;
+mod condition;
 mod status;
 mod outlook;
 mod pod_outlook;
@@ -31,6 +32,7 @@ mod ranges;
 
 pub use cells::joined;
 pub use comparison::{Compared, Comparison};
+pub use condition::NodeCondition;
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
 pub use document::{Document, Format, JsonList, WriteError};

@@ -13,6 +13,7 @@ use topology_model::{CpuTable, NodeId};
 
 use crate::alike::{self, Row};
 use crate::cells::joined;
+use crate::condition::NodeCondition;
 use crate::judged_by::JudgedBy;
 use crate::ranges::ranges;
 
@@ -43,6 +44,9 @@ pub struct NodeStatus {
     pub not_running: Vec<NotRunning>,
     /// What is wrong, the most harmful first.
     pub problems: Vec<String>,
+    /// What a daemon that serves the node checks; empty: none does.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<NodeCondition>,
 }
 
 /// What of a node is used.
@@ -104,6 +108,7 @@ impl NodeStatus {
             restart: None,
             not_running: Vec::new(),
             problems: Vec::new(),
+            conditions: Vec::new(),
         }
     }
 

@@ -409,9 +409,26 @@ fn containers_that_run_elsewhere_than_the_files_say_are_found() {
     let status = watcher.get("/v1/status").json("NodeStatus");
     assert!(status["problems"].to_string().contains(sentence), "{status}");
     assert_eq!(watcher.topolet(&["status"]).status.code(), Some(2), "something is wrong");
+    let conditions = |status: &serde_json::Value| {
+        let all = status["conditions"].as_array().unwrap();
+        let one = |condition: &serde_json::Value| {
+            let field = |name: &str| condition[name].as_str().unwrap().to_owned();
+            assert!(field("lastTransitionTime").ends_with('Z'), "{condition}");
+            ["type", "status", "reason", "message"].map(field)
+        };
+        all.iter().map(one).collect::<Vec<_>>()
+    };
+    let current = ["Current", "True", "AsExpected", ""].map(str::to_owned);
+    assert!(conditions(&status).contains(&current), "{status}");
+    assert!(
+        conditions(&status).contains(&["InPlace", "False", "Moved", sentence].map(str::to_owned)),
+        "{status}"
+    );
 
     set("1,49", "0");
     drifted(0);
+    let status = watcher.get("/v1/status").json("NodeStatus");
+    assert!(!conditions(&status).iter().any(|[kind, ..]| kind == "InPlace"), "{status}");
     drop(fs::remove_dir_all(&cgroups));
     drifted(0);
 }

@@ -208,6 +208,7 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
         .map(|one| NotRunning { pod: name(&one.pod), reason: format!("Deferred: {}", Deferral::REASON) });
     status.not_running = refused.chain(waiting).chain(deferred).collect();
     status.problems = shared.problems(snapshot);
+    status.conditions = shared.conditions.all();
     status
 }
 
