@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use nix::unistd::geteuid;
@@ -18,12 +18,12 @@ use node_output::quoted_error;
 /// Where a daemon listens unless it is told otherwise.
 pub(crate) const SOCKET: &str = "/var/lib/topolet/topolet.sock";
 
-/// How long the daemon may be silent; a decision may wait for a plugin.
+/// How long an answer may take; a decision may wait for a plugin.
 const PATIENCE: Duration = Duration::from_secs(330);
 /// How long a stream may be silent. The daemon sends a comment every 15 s.
 const SILENCE: Duration = Duration::from_mins(1);
 /// An answer is not larger: 64 MiB.
-const LARGEST: u64 = 64 << 20;
+const LARGEST: usize = 64 << 20;
 
 /// An answer.
 #[derive(Debug)]
@@ -81,8 +81,7 @@ pub(crate) struct Sent<'a> {
 pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> anyhow::Result<Reply> {
     let stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
     let failed = || format!("failed to talk to topolet at {}", socket.display());
-    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
-    exchanged(stream, method, path, body).with_context(failed)
+    exchanged(stream, method, path, body, PATIENCE).with_context(failed)
 }
 
 /// The same over TCP, where `address` is `HOST:PORT`.
@@ -95,16 +94,63 @@ pub(crate) fn send_over_tcp(
 ) -> anyhow::Result<Reply> {
     let failed = || format!("failed to reach topolet at http://{address}");
     let stream = TcpStream::connect(address).with_context(failed)?;
-    stream.set_read_timeout(Some(PATIENCE)).with_context(failed)?;
-    exchanged(stream, method, path, body).with_context(failed)
+    exchanged(stream, method, path, body, PATIENCE).with_context(failed)
+}
+
+/// A connection that is given up at some time.
+trait Connection: Read + Write {
+    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()>;
+}
+
+impl Connection for UnixStream {
+    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()> {
+        Self::set_read_timeout(self, within)
+    }
+}
+
+#[cfg(feature = "kubernetes")]
+impl Connection for TcpStream {
+    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()> {
+        Self::set_read_timeout(self, within)
+    }
+}
+
+/// Reads until the end of what is sent.
+///
+/// # Errors
+/// It takes longer than `within`, or is larger than [`LARGEST`].
+fn read_all(stream: &mut impl Connection, answer: &mut Vec<u8>, within: Duration) -> io::Result<()> {
+    let (began, mut buffer) = (Instant::now(), [0; 1 << 13]);
+    loop {
+        let left = within.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("no whole answer within {within:?}"),
+            ));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+            // The time is looked at first.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+        if answer.len() > LARGEST {
+            let why = format!("its answer is larger than {} MiB", LARGEST >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+    }
 }
 
 /// One request on a connection that is closed afterwards.
 fn exchanged(
-    mut stream: impl Read + Write,
+    mut stream: impl Connection,
     method: &str,
     path: &str,
     body: Sent<'_>,
+    within: Duration,
 ) -> anyhow::Result<Reply> {
     let Sent { name, bytes: body } = body;
     // A name that would break the head is left out.
@@ -118,16 +164,16 @@ fn exchanged(
     // and there is an answer all the same.
     let sent = stream.write_all(&[head.as_bytes(), body].concat());
     let mut answer = Vec::new();
-    let read = stream.take(LARGEST).read_to_end(&mut answer);
+    let read = read_all(&mut stream, &mut answer, within);
     if answer.is_empty() {
         sent?;
     }
     match (parsed(&answer), read) {
-        (Ok(reply), Ok(_)) => Ok(reply),
+        (Ok(reply), Ok(())) => Ok(reply),
         // With its length it shows that it is whole.
         (Ok(reply), Err(_)) if reply.field("content-length").is_some() => Ok(reply),
         (_, Err(error)) => Err(error.into()),
-        (Err(error), Ok(_)) => Err(error),
+        (Err(error), Ok(())) => Err(error),
     }
 }
 
@@ -158,7 +204,7 @@ pub(crate) fn follow(
     let mut line = String::new();
     let mut next = || -> anyhow::Result<Option<String>> {
         line.clear();
-        let read = (&mut lines).take(LARGEST).read_line(&mut line).with_context(failed)?;
+        let read = (&mut lines).take(LARGEST as u64).read_line(&mut line).with_context(failed)?;
         Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
     };
     let status = next()?.context("its answer broke off")?;
@@ -223,19 +269,22 @@ fn parsed(answer: &[u8]) -> anyhow::Result<Reply> {
     let status = status.context("its answer is no HTTP")?;
     let reply = Reply { status, head: head.to_owned(), body: body.to_owned() };
     match reply.field("content-length").map(str::parse::<usize>) {
-        Some(Ok(length)) if length != body.len() => bail!("its answer broke off"),
-        _ if reply.field("transfer-encoding").is_some() => bail!("its answer is in pieces"),
-        _ => Ok(reply),
+        Some(Ok(length)) if length == body.len() => Ok(reply),
+        Some(_) => bail!("its answer broke off"),
+        None if reply.field("transfer-encoding").is_some() => bail!("its answer is in pieces"),
+        // Nobody could see whether it is whole.
+        None => bail!("its answer has no length"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::io::{self, Read as _, Write as _};
-    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::Path;
+    use std::time::Duration;
 
-    use super::{Sent, not_reached, parsed, send};
+    use super::{Sent, exchanged, not_reached, parsed, send};
 
     #[test]
     fn an_answer_that_comes_before_all_was_read_is_one() {
@@ -258,6 +307,37 @@ mod tests {
         }
         assert!(answering.join().is_ok());
         let _ = std::fs::remove_file(&path);
+    }
+
+    /// What is answered by who sends this first and then the rest again and again, within a quarter of a second.
+    fn answered(first: &'static [u8], again: &'static [u8]) -> String {
+        let (ours, mut theirs) = UnixStream::pair().unwrap_or_else(|error| panic!("{error}"));
+        let answering = std::thread::spawn(move || {
+            // One that closes with an unread request resets the connection.
+            let asked = theirs.read(&mut [0; 1024]);
+            let mut sent = asked.and_then(|_| theirs.write_all(first));
+            while sent.is_ok() && !again.is_empty() {
+                sent = theirs.write_all(again);
+                if again.len() == 1 {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+        });
+        let within = if again.len() > 1 { Duration::from_mins(1) } else { Duration::from_millis(250) };
+        let answer = exchanged(ours, "GET", "/v1/status", Sent::default(), within);
+        assert!(answering.join().is_ok());
+        answer.map_or_else(|error| error.to_string(), |reply| reply.body)
+    }
+
+    #[test]
+    fn who_sends_for_ever_is_given_up() {
+        const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!(answered(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", b""), "ok");
+        assert_eq!(answered(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok", b""), "its answer broke off");
+        assert_eq!(answered(HEAD, b"x"), "no whole answer within 250ms");
+        for first in [HEAD, b"HTTP/1.1 200 OK\r\n"] {
+            assert_eq!(answered(first, &[b'x'; 1 << 13]), "its answer is larger than 64 MiB");
+        }
     }
 
     #[test]
@@ -288,6 +368,7 @@ mod tests {
             ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Some((200, "ok\n"))),
             ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some((404, ""))),
             ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok\n", None),
+            ("HTTP/1.1 200 OK\r\n\r\nok\n", None),
             ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", None),
             ("HTTP/1.1\r\n\r\n", None),
             ("garbage", None),
