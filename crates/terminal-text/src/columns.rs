@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::page::{parts, widest_piece};
+use crate::breaks::{parts, widest_piece};
 
 /// Blanks between two columns.
 const GAP: usize = 2;

@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+mod breaks;
 mod columns;
 mod glyphs;
 mod page;
