@@ -23,9 +23,10 @@ mod serde;
 
 pub use amount::Amount;
 pub use hugepages::hugepage_resource_name;
+pub use number::Sign;
 pub use parse::ParseError;
 pub use print::Canonical;
-pub use quantity::{Format, Quantity, Sign};
+pub use quantity::{Format, Quantity};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

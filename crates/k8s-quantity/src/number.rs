@@ -4,7 +4,6 @@ use core::cmp::Ordering;
 
 use num_bigint::Sign as BigSign;
 
-use crate::Sign;
 use crate::decimal::Decimal;
 
 /// A number in one of the reference's two forms. Addition and comparison of small ones allocate nothing.
@@ -16,6 +15,17 @@ pub(crate) enum Number {
         scale: i32,
     },
     Big(Decimal),
+}
+
+/// On which side of zero a quantity is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Sign {
+    /// Below zero.
+    Negative,
+    /// Zero.
+    Zero,
+    /// Above zero.
+    Positive,
 }
 
 /// 10^19 is the largest power that brings any 64-bit number to at most 127 bits.

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-use crate::number::Number;
+use crate::number::{Number, Sign};
 
 /// An amount of a resource.
 ///
@@ -43,17 +43,6 @@ pub enum Format {
     BinarySi,
     /// `12M`.
     DecimalSi,
-}
-
-/// On which side of zero a quantity is.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Sign {
-    /// Below zero.
-    Negative,
-    /// Zero.
-    Zero,
-    /// Above zero.
-    Positive,
 }
 
 impl Quantity {
