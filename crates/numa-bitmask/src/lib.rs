@@ -14,11 +14,12 @@ mod bits;
 mod combinations;
 mod index;
 mod mask;
+mod positions;
 
 pub use bits::Bits;
-pub use combinations::{Combinations, Subsets, combinations};
+pub use combinations::{Combinations, combinations};
 pub use index::{NodeIndex, OutOfRange};
-pub use mask::{Members, NodeMask};
+pub use mask::{Members, NodeMask, Subsets};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -1,10 +1,12 @@
-//! The set itself.
+//! The set itself, and the iterators over its members and its subsets.
 
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not, Sub, SubAssign};
 
-use crate::{Bits, NodeIndex, Subsets};
+use crate::positions::Positions;
+use crate::{Bits, NodeIndex};
 
 /// A set of node positions.
 ///
@@ -120,7 +122,8 @@ impl NodeMask {
     /// Every non-empty subset: by size, within a size lexicographic by position. 2^len - 1 of them.
     #[must_use]
     pub fn subsets(self) -> Subsets {
-        Subsets::new(self)
+        let nodes: Vec<_> = self.iter().collect();
+        Subsets { positions: Positions::new(nodes.len()), nodes }
     }
 
     /// The binary digits, as the kubelet's log lines show a mask.
@@ -150,6 +153,22 @@ impl Iterator for Members {
 }
 
 impl ExactSizeIterator for Members {}
+
+/// The iterator of [`NodeMask::subsets`].
+#[derive(Clone, Debug)]
+pub struct Subsets {
+    nodes: Vec<NodeIndex>,
+    positions: Positions,
+}
+
+impl Iterator for Subsets {
+    type Item = NodeMask;
+
+    fn next(&mut self) -> Option<NodeMask> {
+        let chosen = self.positions.advance()?;
+        Some(chosen.iter().map(|&at| self.nodes[at]).collect())
+    }
+}
 
 impl IntoIterator for NodeMask {
     type Item = NodeIndex;
