@@ -1,6 +1,5 @@
-//! The pod and its containers.
+//! The pod: what of its manifest decides placement.
 
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,11 +7,9 @@ use alloc::vec::Vec;
 use k8s_quantity::Quantity;
 
 use crate::{
-    Constraints, ContainerKey, ContainerName, Containers, CreationTime, PodUid, QosClass, ResourceName,
+    Constraints, Container, ContainerKey, ContainerName, Containers, CreationTime, PodUid, QosClass,
+    ResourceList, ResourceName,
 };
-
-/// Amounts by resource.
-pub type ResourceList = BTreeMap<ResourceName, Quantity>;
 
 /// A pod: what of its manifest decides placement.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,45 +54,6 @@ pub struct PodResources {
     pub requests: ResourceList,
     /// What the pod as a whole may use.
     pub limits: ResourceList,
-}
-
-/// A container and its part in the pod.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Container {
-    /// Its name.
-    pub name: ContainerName,
-    /// When it runs.
-    pub role: Role,
-    /// What it is to be given.
-    pub requests: ResourceList,
-    /// What it may use; devices are asked for here.
-    pub limits: ResourceList,
-}
-
-/// When a container runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
-    /// An ordinary init container: runs to its end before the next one; what it held is free for later ones.
-    Init,
-    /// A restartable init container (`restartPolicy: Always`): starts in its turn and stays.
-    Sidecar,
-    /// An app container.
-    App,
-}
-
-impl Role {
-    /// Each of them.
-    pub const ALL: [Self; 3] = [Self::Init, Self::Sidecar, Self::App];
-
-    /// The name in outputs: `init`, `sidecar` or `app`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Init => "init",
-            Self::Sidecar => "sidecar",
-            Self::App => "app",
-        }
-    }
 }
 
 impl Pod {
@@ -150,6 +108,12 @@ impl Pod {
     #[must_use]
     pub fn container(&self, name: &ContainerName) -> Option<&Container> {
         self.containers.iter().find(|container| container.name == *name)
+    }
+
+    /// Whether the container gets CPUs for itself whatever the pod's QoS class.
+    #[must_use]
+    pub fn has_exclusive_cpus(&self, container: &Container) -> bool {
+        self.constraints.exclusive.contains_key(&container.name)
     }
 
     /// Whether the other pod's manifest differs in its UID, namespace and name at the most.

@@ -2,7 +2,15 @@
 
 use kubelet_release::{DefaultedBy, QosBy, Rules};
 
-use crate::PodLevelResources;
+/// Whether resources at pod level count: the feature gate `PodLevelResources`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum PodLevelResources {
+    /// They do.
+    #[default]
+    Count,
+    /// They are as if they were not there.
+    Ignored,
+}
 
 /// What is filled in at pod level when a pod is read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -4,8 +4,6 @@
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
-use crate::{Container, Pod};
-
 /// The annotations of a pod that begin with [`Wishes::PREFIX`], as they are written: neither their names nor their
 /// values have been checked.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -48,14 +46,6 @@ impl Wishes {
     /// Names without the prefix, and values, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
-
-impl Pod {
-    /// Whether the container gets CPUs for itself whatever the pod's QoS class.
-    #[must_use]
-    pub fn has_exclusive_cpus(&self, container: &Container) -> bool {
-        self.constraints.exclusive.contains_key(&container.name)
     }
 }
 
