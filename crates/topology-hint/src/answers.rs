@@ -10,26 +10,12 @@ use node_cover::Solution;
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
 
-use crate::{Family, ListedHint, Preference};
-
-/// What a provider says for one resource. The kubelet's absent list, empty list and filled list are three
-/// different answers.
-#[derive(Clone, Copy, Debug)]
-pub enum Answer<'a> {
-    /// Any node will do: acts as one preferred hint without a node set.
-    NoOpinion,
-    /// Cannot be served anywhere: acts as one hint without a node set that is not preferred.
-    Impossible,
-    /// The accepted node sets as a rule.
-    Family(Family<'a>),
-    /// The accepted node sets one by one; never empty.
-    List(&'a [ListedHint]),
-}
+use crate::{ListedHint, Preference};
 
 /// Answers in the order in which they were given.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
-    records: Vec<(ResourceName, Record)>,
+    pub(crate) records: Vec<(ResourceName, Record)>,
     pub(crate) lists: Vec<ListedHint>,
     pub(crate) masks: Vec<(NodeMask, Preference)>,
     pub(crate) touch: Vec<NodeMask>,
@@ -40,7 +26,7 @@ pub struct Answers {
 }
 
 #[derive(Clone, Debug)]
-enum Record {
+pub(crate) enum Record {
     NoOpinion,
     Impossible,
     List(Range<usize>),
@@ -162,24 +148,6 @@ impl Answers {
         };
         self.records.push((resource, Record::Family(family)));
         FamilyBuilder { answers: self }
-    }
-
-    /// The answer at position `at`, with its resource.
-    #[must_use]
-    pub fn get(&self, at: usize) -> Option<(&ResourceName, Answer<'_>)> {
-        let (resource, record) = self.records.get(at)?;
-        let answer = match record {
-            Record::NoOpinion => Answer::NoOpinion,
-            Record::Impossible => Answer::Impossible,
-            Record::List(list) => Answer::List(&self.lists[list.clone()]),
-            Record::Family(family) => Answer::Family(Family::new(self, family)),
-        };
-        Some((resource, answer))
-    }
-
-    /// All answers in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&ResourceName, Answer<'_>)> {
-        (0..self.len()).filter_map(|at| self.get(at))
     }
 }
 

@@ -11,10 +11,12 @@ extern crate alloc;
 
 mod answers;
 mod family;
+mod answer;
 mod hint;
 mod provider;
 
-pub use answers::{Answer, Answers, FamilyBuilder};
+pub use answer::Answer;
+pub use answers::{Answers, FamilyBuilder};
 pub use family::{Family, Preferred};
 pub use hint::{Affinity, ForeignNodes, Hint, ListedHint, Preference};
 pub use node_cover::Solution;
