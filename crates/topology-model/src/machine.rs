@@ -27,6 +27,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use cpuset::{CpuId, CpuSet};
 
+use check::{Place, check};
+
 use crate::{HugePages, NodeId};
 
 /// A machine whose parts fit each other.
@@ -34,14 +36,6 @@ use crate::{HugePages, NodeId};
 pub struct Machine {
     parts: MachineParts,
     places: BTreeMap<CpuId, Place>,
-}
-
-/// Where an online CPU is: positions in the lists of the machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
-    package: usize,
-    core: usize,
-    node: usize,
 }
 
 impl Machine {
@@ -57,7 +51,7 @@ impl Machine {
         for node in &mut parts.nodes {
             node.hugepages.sort_by_key(|pages| pages.page_size_kib);
         }
-        let places = check::check(&parts)?;
+        let places = check(&parts)?;
         Ok(Self { parts, places })
     }
 

@@ -1,4 +1,4 @@
-//! Whether the parts of a machine fit each other.
+//! Whether the parts of a machine fit each other, and where each CPU is in them.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::fmt;
@@ -6,7 +6,7 @@ use core::fmt;
 use cpuset::{CpuId, CpuSet};
 use thiserror::Error;
 
-use super::{MachineParts, Place};
+use super::MachineParts;
 use crate::{NodeId, PciAddress};
 
 /// What does not fit.
@@ -111,6 +111,14 @@ impl fmt::Display for Part {
             Self::Node => "NUMA node",
         })
     }
+}
+
+/// Where an online CPU is: positions in the lists of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) package: usize,
+    pub(super) core: usize,
+    pub(super) node: usize,
 }
 
 /// Checks the parts, which are sorted, and gives the place of each CPU.
