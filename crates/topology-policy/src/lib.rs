@@ -24,6 +24,7 @@
 
 extern crate alloc;
 
+mod outcome;
 mod policy;
 mod merge;
 mod part;
@@ -47,7 +48,8 @@ mod work;
 pub use {numa_bitmask, pod_spec, topology_hint};
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
-pub use policy::{Admit, KubeletPolicy, MergeError, Merged, Policy};
+pub use outcome::{Admit, MergeError, Merged};
+pub use policy::{KubeletPolicy, Policy};
 pub use scores::NodeScores;
 pub use trace::{AnswerSummary, Candidate, MergeReason, MergeTrace, ServableSets, Suitability};
 pub use work::WorkLimit;

@@ -1,59 +1,13 @@
 //! The policies: what is made of the merged hint.
 
 use numa_bitmask::NodeMask;
-use thiserror::Error;
 use topology_hint::{Answers, Hint};
 
-use crate::distance::{MissingDistance, Ties};
+use crate::distance::Ties;
 use crate::merge::{Cut, Extent, merge};
+use crate::outcome::{Admit, MergeError, Merged};
 use crate::single;
 use crate::work::WorkLimit;
-
-/// Whether the unit may run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Admit {
-    /// The pod is admitted.
-    Yes,
-    /// The pod is refused with `TopologyAffinityError`.
-    No,
-}
-
-/// The outcome of a merge.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Merged {
-    /// Where the unit goes.
-    pub hint: Hint,
-    /// Whether it may run there.
-    pub admit: Admit,
-}
-
-impl Merged {
-    /// The hint, if the unit may run.
-    #[must_use]
-    pub const fn admitted(self) -> Option<Hint> {
-        match self.admit {
-            Admit::Yes => Some(self.hint),
-            Admit::No => None,
-        }
-    }
-}
-
-/// Why a merge has no exact answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-pub enum MergeError {
-    /// The search was cut; `best` is what had been found, if anything.
-    #[error("merge of topology hints not finished within {limit} steps")]
-    Unfinished {
-        /// How many steps were allowed.
-        limit: u64,
-        /// The best result so far.
-        best: Option<Merged>,
-    },
-    /// Two node sets of equal size could not be told apart by distance.
-    #[error(transparent)]
-    MissingDistance(#[from] MissingDistance),
-}
 
 /// Turns all answers for one unit into one hint. The four Kubernetes policies implement it; so can you.
 ///

@@ -8,7 +8,7 @@ use numa_bitmask::NodeMask;
 use topology_hint::{Affinity, Answer, Answers, Family, Hint, Preference};
 
 use crate::distance::Ties;
-use crate::policy::{Admit, Merged};
+use crate::outcome::{Admit, Merged};
 
 pub(crate) fn merge(nodes: NodeMask, ties: Ties<'_>, answers: &Answers) -> Merged {
     let refused = Merged { hint: Hint::NONE, admit: Admit::No };

@@ -13,8 +13,9 @@ use pod_spec::ResourceName;
 use topology_hint::{Affinity, Answer, Answers};
 
 use crate::distance::{Tie, Ties};
+use crate::outcome::{MergeError, Merged};
 use crate::part::{Part, Parts, parts};
-use crate::policy::{KubeletPolicy, MergeError, Merged, Policy as _};
+use crate::policy::{KubeletPolicy, Policy as _};
 use crate::work::WorkLimit;
 use crate::{preferred, rooms};
 
