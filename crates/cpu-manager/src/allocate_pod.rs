@@ -15,7 +15,8 @@ use pod_spec::{ContainerName, Pod, Role};
 use topology_hint::Affinity;
 
 use crate::guaranteed::Guarantee as _;
-use crate::{AllocateError, Change, Decision, Holdings, NotPinned, PodBubble, Static, TakeError};
+use crate::metrics::Counts;
+use crate::{AllocateError, Change, Decision, Holdings, PodBubble, PodGranted, PodShare, Static, TakeError};
 
 /// A pod served, not yet kept.
 #[must_use]
@@ -25,48 +26,6 @@ pub struct PodAllocation {
     pub granted: PodGranted,
     /// The holdings with it.
     pub after: Holdings,
-}
-
-/// What a pod that is served as a whole runs on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PodGranted {
-    /// CPUs of its own, and who uses which, in the order in which containers are served.
-    Bubble {
-        /// All of them.
-        cpus: CpuSet,
-        /// One entry for each container.
-        containers: Vec<(ContainerName, PodShare)>,
-    },
-    /// The node's shared pool, and why.
-    SharedPool(NotPinned),
-}
-
-/// What a container uses of its pod's CPUs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PodShare {
-    /// These, and no other container that runs at the same time does.
-    Exclusive(CpuSet),
-    /// These, together with others.
-    Shared(CpuSet),
-}
-
-impl PodShare {
-    /// The CPUs.
-    #[must_use]
-    pub const fn cpus(&self) -> &CpuSet {
-        match self {
-            Self::Exclusive(cpus) | Self::Shared(cpus) => cpus,
-        }
-    }
-}
-
-/// How many containers took part. Those that share the pool do once everyone has a share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) exclusive: u32,
-    pub(crate) shared: u32,
-    /// Containers that asked for CPUs of their own.
-    pub(crate) asked: u32,
 }
 
 impl Static {

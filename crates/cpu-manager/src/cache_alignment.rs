@@ -14,8 +14,7 @@ use cpuset::CpuSet;
 use node_config::Fit;
 use topology_hint::Affinity;
 
-use crate::allocate::CacheSplit;
-use crate::{AllocateError, CacheAlignment, Order, Static};
+use crate::{AllocateError, CacheAlignment, CacheSplit, Order, Static};
 
 impl Static {
     /// CPUs of `free` near `affinity`, in as few caches as are asked for.

@@ -2,14 +2,13 @@
 //! CPUs were last written for them.
 
 use alloc::collections::BTreeMap;
-
 use alloc::sync::Arc;
 use core::fmt;
 
 use cpuset::CpuSet;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 
-use crate::{Collected, Holdings, Update};
+use crate::{Collected, Holdings};
 
 /// A container's id in the runtime, without the `containerd://` before it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -40,6 +39,17 @@ impl fmt::Display for ContainerId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
+}
+
+/// CPUs to be written for a container.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Update {
+    /// Its id in the runtime.
+    pub id: ContainerId,
+    /// Which it is.
+    pub container: ContainerKey,
+    /// Its own CPUs, or the shared pool; never empty.
+    pub cpus: CpuSet,
 }
 
 /// The containers that were started. A value: every change gives the next one.

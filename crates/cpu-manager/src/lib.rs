@@ -34,6 +34,8 @@ mod policy;
 mod room;
 mod guaranteed;
 mod hints;
+mod granted;
+mod allocate_error;
 mod decision;
 mod allocate;
 mod allocate_pod;
@@ -52,18 +54,21 @@ mod keep_whole;
 mod distribute;
 mod sharing;
 mod remainder;
+mod work;
 mod balance;
 mod walk;
 mod units;
 
-pub use allocate::{AllocateError, Allocation, CacheSplit, Granted, WholeCoresError};
-pub use allocate_pod::{PodAllocation, PodGranted, PodShare};
+pub use allocate::Allocation;
+pub use allocate_error::{AllocateError, CacheSplit, WholeCoresError};
+pub use allocate_pod::PodAllocation;
 pub use config::{
     Alignment, Baselines, BusySibling, Config, FullNode, Options, Order, PodBubble, ReservationError,
     Reserved, ReservedCpus, WholeCores,
 };
-pub use containers::{ContainerId, Containers};
+pub use containers::{ContainerId, Containers, Update};
 pub use decision::Decision;
+pub use granted::{Granted, PodGranted, PodShare};
 pub use guaranteed::{EmptySharedPool, NotPinned};
 pub use hints::OnNode;
 pub use holdings::{Collected, Holdings, TwoOwners};
@@ -72,7 +77,7 @@ pub use metrics::{Aligned, Assigned, Change, Metric, NamedMetric, Source};
 pub use node_config::{CacheAlignment, Fit};
 pub use pod_spec::PodLevel;
 pub use policy::{ConfigError, Static};
-pub use reconcile::{ContainerState, Status, Update};
+pub use reconcile::{ContainerState, Status};
 pub use resize::{NotResized, ResizeError};
 pub use restore::StateError;
 pub use room::Within;

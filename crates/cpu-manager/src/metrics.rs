@@ -10,7 +10,6 @@ use cpuset::CpuSet;
 use kubelet_release::MetricPrefix;
 use topology_model::NodeId;
 
-use crate::allocate_pod::Counts;
 use crate::{AllocateError, Collected, Granted, Holdings, PodLevel, Static, WholeCores};
 
 /// A metric with its labels; [`named`](Metric::named) gives it the name that a release has for it.
@@ -156,6 +155,15 @@ pub(crate) enum Served {
     Before,
     /// It was given them.
     Now,
+}
+
+/// How many containers of a pod took part. Those that share the pool do once everyone has a share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) exclusive: u32,
+    pub(crate) shared: u32,
+    /// Containers that asked for CPUs of their own.
+    pub(crate) asked: u32,
 }
 
 impl Static {

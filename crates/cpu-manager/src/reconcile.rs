@@ -5,10 +5,9 @@
 //! container of this name, so a container that restarts with another id is written again only if its CPUs changed: it
 //! was created with the right ones.
 
-use cpuset::CpuSet;
 use pod_spec::{ContainerKey, ContainerName, Pod};
 
-use crate::{ContainerId, Containers, Holdings};
+use crate::{ContainerId, Containers, Holdings, Update};
 
 /// What the runtime says of a container.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,17 +27,6 @@ pub enum ContainerState {
     Running,
     /// It has ended. What it holds stays with it until its pod is gone.
     Terminated,
-}
-
-/// CPUs to be written for a container.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Update {
-    /// Its id in the runtime.
-    pub id: ContainerId,
-    /// Which it is.
-    pub container: ContainerKey,
-    /// Its own CPUs, or the shared pool; never empty.
-    pub cpus: CpuSet,
 }
 
 impl Containers {

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use crate::balance::{Spread, Walked, overwritten, walk};
-use crate::sharing::Work;
+use crate::work::Work;
 
 /// The question: which of some nodes give `rest` CPUs in groups of `group`.
 pub(crate) struct Remainder<'a> {

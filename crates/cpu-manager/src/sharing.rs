@@ -18,20 +18,17 @@
 //! Subsets that have enough CPUs but not enough whole groups hang the kubelet; they are passed over here.
 //!
 //! Cost: nodes × size bounds where nodes are about equally loaded, or nothing is left over; each is a few hundred
-//! steps. Where the bound is not reached the search goes on; after [`WORK_LIMIT`] steps the best so far counts. The
-//! kubelet has no bound.
+//! steps. Where the bound is not reached the search goes on; when the steps of [`Work`] run out, the best so far counts.
+//! The kubelet has no bound.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::cmp::Reverse;
 use core::ops::ControlFlow;
 
 use crate::balance::{Spread, Walked, overwritten};
 use crate::remainder::{Remainder, Repeats};
-
-/// How many combinations and subsets are looked at for one request: tenths of a second's worth.
-const WORK_LIMIT: u32 = 1 << 20;
+use crate::work::Work;
 
 /// How much each node of a combination gives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,17 +68,6 @@ pub(crate) struct Sharing<'a> {
     work: Work,
 }
 
-/// Steps that may still be made; `None` once more were wanted.
-pub(crate) struct Work(Cell<Option<u32>>);
-
-impl Work {
-    /// One step, or the end.
-    pub(crate) fn spend(&self) -> ControlFlow<()> {
-        self.0.set(self.0.get().and_then(|left| left.checked_sub(1)));
-        if self.0.get().is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-}
-
 /// Which positions of the order are combined.
 #[derive(Clone, Copy)]
 enum Among<'p> {
@@ -104,8 +90,8 @@ impl<'a> Sharing<'a> {
         count: i64,
         group: i64,
     ) -> Self {
-        let work = Work(Cell::new(Some(WORK_LIMIT)));
-        Self { order, distinct, free, count, group, share: NodeShare::Even, sockets: &[], work }
+        let share = NodeShare::Even;
+        Self { order, distinct, free, count, group, share, sockets: &[], work: Work::new() }
     }
 
     /// The same with other shares.
@@ -115,8 +101,7 @@ impl<'a> Sharing<'a> {
 
     /// Whether a search ran out of steps.
     pub(crate) const fn is_cut(&self) -> bool {
-        let Work(left) = &self.work;
-        left.get().is_none()
+        self.work.is_cut()
     }
 
     /// The best combination of `size` nodes.
