@@ -1,20 +1,18 @@
 //! The static policy of one machine.
 
 use alloc::collections::BTreeSet;
-use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use k8s_quantity::{Quantity, hugepage_resource_name};
+use k8s_quantity::hugepage_resource_name;
 use kubelet_release::EmptyMemoryRequest;
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::ResourceName;
-use thiserror::Error;
 use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
 
 use crate::books::Books;
-use crate::{Amounts, Config, Holdings, PodLevel, Readmission, UnevenGroup, WrappedTables};
+use crate::{Amounts, Config, ConfigError, Holdings, PodLevel, Readmission, UnevenGroup, WrappedTables};
 
 /// The static policy of one machine: immutable, to be asked again and again.
 #[derive(Clone, Debug)]
@@ -50,69 +48,6 @@ pub(crate) struct Supply {
     /// Whether sums over nodes pass 64 bits, and so wrap in the kubelet: it then accepts some node sets and
     /// refuses larger ones.
     pub(crate) wraps: bool,
-}
-
-/// Why there is no policy for this machine and configuration. The texts are the kubelet's.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// Memory of a node that the machine lacks is reserved.
-    #[error(
-        "the reserved memory configuration references a NUMA node {0} that does not exist on this machine"
-    )]
-    UnknownNode(NodeId),
-    /// The reservations do not sum to what the node keeps for itself.
-    #[error(transparent)]
-    OtherSum(#[from] OtherSums),
-    /// A reserved amount is no 64-bit integer in the form in which it is written.
-    #[error("could not covert a variable of type Quantity to int64")]
-    NotInt64,
-    /// No memory is reserved.
-    #[error("[memorymanager] you should specify the system reserved memory")]
-    NothingReserved,
-}
-
-impl ConfigError {
-    /// Every error that the kubelet could report instead, this one first: of several wrong sums it tells any.
-    #[must_use]
-    pub fn alternatives(self) -> Vec<Self> {
-        match self {
-            Self::OtherSum(OtherSums(sums)) => {
-                sums.into_iter().map(|sum| Self::OtherSum(OtherSums(vec![sum]))).collect()
-            }
-            only => vec![only],
-        }
-    }
-}
-
-/// Every resource of which that is so, at least one. The kubelet tells any, here the first.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{}", self.shown())]
-pub struct OtherSums(pub(crate) Vec<OtherSum>);
-
-impl OtherSums {
-    /// The resources with their sums.
-    pub fn iter(&self) -> impl Iterator<Item = &OtherSum> {
-        self.0.iter()
-    }
-
-    fn shown(&self) -> String {
-        self.0.first().map(ToString::to_string).unwrap_or_default()
-    }
-}
-
-/// The reservations of a resource do not sum to what the node keeps of it. The text is the kubelet's.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error(
-    "the total amount \"{sum}\" of type \"{resource}\" is not equal to the value \"{expected}\" determined by Node Allocatable feature"
-)]
-pub struct OtherSum {
-    /// The resource.
-    pub resource: ResourceName,
-    /// What the reservations sum to.
-    pub sum: Quantity,
-    /// What the node keeps.
-    pub expected: Quantity,
 }
 
 impl Static {
