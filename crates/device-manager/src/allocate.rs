@@ -4,72 +4,17 @@
 //! before it have been served and stay so until the pod goes. Here the order is that of the names, which is one of
 //! the kubelet's.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 
-use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
+use pod_spec::ResourceName;
 use thiserror::Error;
-use topology_hint::Affinity;
 
-use crate::choose::Stop;
+use crate::choose::{Serving, Stop};
 use crate::device_ids::DeviceIds;
 use crate::holdings::Held;
 use crate::inventory::{Endpoint, Inventory};
-use crate::links::{Choices, Links};
-use crate::question::{AllocateReply, PluginError, Question, Replies, Reply};
-use crate::{BlockedDevices, Devices, Holdings};
-
-/// One container to be served.
-#[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// Its pod.
-    pub pod: &'a Pod,
-    /// The container.
-    pub container: &'a Container,
-    /// The merged hint that was stored for it.
-    pub affinity: Affinity,
-    /// Which pods run; what others hold is collected, once all sources are ready. The pod itself need not be among
-    /// them.
-    pub is_active: &'a dyn Fn(&PodUid) -> bool,
-    /// Whether the kubelet has heard of all pods since it started.
-    pub sources: Sources,
-    /// Resources that dynamic resource allocation serves instead: it gives them out, and no device is. As in the
-    /// kubelet, hints and starts do not know of it.
-    pub claimed: &'a BTreeSet<ResourceName>,
-    /// How devices are chosen by their links; `None`: they are not.
-    pub links: Option<Choices<'a>>,
-    /// The links of which whole ones stay whole, where `links` does not choose; `None`: devices go by name.
-    pub keep_whole: Option<&'a Links>,
-}
-
-/// Whether all sources of pods have reported since the kubelet started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Sources {
-    /// They have.
-    #[default]
-    Ready,
-    /// Not yet, and the container was seen running at the start: it has what it needs, nothing is asked or checked.
-    PendingRunning,
-    /// Not yet, and the container was not running: a start of the node.
-    PendingNotRunning,
-}
-
-impl<'a> Request<'a> {
-    /// A request on a node where dead pods have been collected and all sources are ready, with no claims.
-    #[must_use]
-    pub const fn new(pod: &'a Pod, container: &'a Container, affinity: Affinity) -> Self {
-        const NONE: &BTreeSet<ResourceName> = &BTreeSet::new();
-        Self {
-            pod,
-            container,
-            affinity,
-            is_active: &|_| true,
-            sources: Sources::Ready,
-            claimed: NONE,
-            links: None,
-            keep_whole: None,
-        }
-    }
-}
+use crate::question::{AllocateReply, Question, Replies, Reply};
+use crate::{AllocateError, BlockedDevices, Devices, Holdings, Request, Sources};
 
 /// What a decision came to.
 #[must_use]
@@ -110,65 +55,6 @@ pub struct Failure<E: core::error::Error = AllocateError> {
     /// The holdings as the failure left them: resources before the one that failed have been served, and some
     /// devices may be blocked, as [`BlockedDevices`] says. Nothing is to be stored.
     pub after: Holdings,
-}
-
-/// Why a container could not be served. The texts are the kubelet's.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[non_exhaustive]
-pub enum AllocateError {
-    /// It holds devices and now asks for another number.
-    #[error(
-        "pod {:?} container {:?} changed request for resource {:?} from {held} to {asked}",
-        pod.as_str(), container.as_str(), resource.as_str()
-    )]
-    ChangedRequest {
-        /// UID of the pod.
-        pod: PodUid,
-        /// Name of the container.
-        container: ContainerName,
-        /// Of which resource.
-        resource: ResourceName,
-        /// How many it holds.
-        held: usize,
-        /// How many it asks for.
-        asked: u64,
-    },
-    /// Devices of the resource are held, but it has been forgotten since.
-    #[error("cannot allocate unregistered device {0}")]
-    Unregistered(ResourceName),
-    /// Not one is healthy; fails even those who ask for none.
-    #[error("no healthy devices present; cannot allocate unhealthy devices {0}")]
-    NoHealthyDevices(ResourceName),
-    /// One that the container holds is not healthy.
-    #[error("previously allocated devices are no longer healthy; cannot allocate unhealthy devices {0}")]
-    NoLongerHealthy(ResourceName),
-    /// Too few are free.
-    #[error(
-        "requested number of devices unavailable for {resource}. Requested: {requested}, Available: {available}"
-    )]
-    Unavailable {
-        /// Of which resource.
-        resource: ResourceName,
-        /// How many are missing after those that init containers left.
-        requested: u64,
-        /// How many are healthy and free.
-        available: usize,
-    },
-    /// The plugin was forgotten, though a list of it came in afterwards; its preference is needed.
-    #[error("endpoint not found in cache for a registered resource: {0}")]
-    NoEndpoint(ResourceName),
-    /// The same, and devices have been chosen.
-    #[error("unknown Device Plugin {0}")]
-    UnknownPlugin(ResourceName),
-    /// The plugin's preference could not be had.
-    #[error("device plugin GetPreferredAllocation rpc failed with err: {0}")]
-    Preferred(#[source] PluginError),
-    /// The plugin did not give the devices out.
-    #[error(transparent)]
-    Allocate(PluginError),
-    /// It answered without saying anything about the container.
-    #[error("no containers return in allocation response ")]
-    NoContainerResponse,
 }
 
 impl Devices {
@@ -216,14 +102,6 @@ impl Devices {
             }
         }
     }
-}
-
-/// A container being served.
-pub(crate) struct Serving<'a> {
-    pub(crate) inventory: &'a Inventory,
-    pub(crate) request: &'a Request<'a>,
-    pub(crate) replies: &'a Replies,
-    pub(crate) after: &'a mut Holdings,
 }
 
 impl Serving<'_> {
@@ -282,16 +160,5 @@ impl Serving<'_> {
             Some(reply @ (Reply::Allocated(_) | Reply::NothingAllocated | Reply::Failed(_))) => Ok(reply),
             _ => Err(question),
         }
-    }
-}
-
-impl core::fmt::Debug for Request<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Request")
-            .field("unit", &Unit::Container(self.pod, self.container))
-            .field("affinity", &self.affinity)
-            .field("sources", &self.sources)
-            .field("claimed", &self.claimed)
-            .finish_non_exhaustive()
     }
 }

@@ -13,14 +13,20 @@ use alloc::vec::{self, Vec};
 use numa_bitmask::NodeMask;
 use pod_spec::ResourceName;
 
-use crate::AllocateError;
-use crate::allocate::{Serving, Sources};
 use crate::device::DeviceId;
 use crate::device_ids::DeviceIds;
-use crate::inventory::{Endpoint, Stock};
-use crate::keep_whole;
+use crate::inventory::{Endpoint, Inventory, Stock};
 use crate::list::Entry;
-use crate::question::{PluginError, Question, Reply};
+use crate::question::{PluginError, Question, Replies, Reply};
+use crate::{AllocateError, Holdings, Request, Sources, keep_whole};
+
+/// A container being served.
+pub(crate) struct Serving<'a> {
+    pub(crate) inventory: &'a Inventory,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) replies: &'a Replies,
+    pub(crate) after: &'a mut Holdings,
+}
 
 /// Why a decision stops half way.
 pub(crate) enum Stop {

@@ -40,6 +40,8 @@ mod inventory;
 mod list;
 mod holdings;
 mod hints;
+mod request;
+mod allocate_error;
 mod allocate;
 mod choose;
 mod links;
@@ -54,7 +56,8 @@ mod calls;
 mod views;
 mod budget;
 
-pub use allocate::{AllocateError, Allocation, Failure, NotServed, Outcome, Request, Sources};
+pub use allocate::{Allocation, Failure, NotServed, Outcome};
+pub use allocate_error::AllocateError;
 pub use budget::{
     Budget, MAX_DEVICES, MAX_RESOURCES, OverBudget, size_of_answer, size_of_answer_to, size_of_list,
 };
@@ -71,6 +74,7 @@ pub use registration::{
     API_VERSION, ConnectionId, Connections, RegisterError, ValidateError, check_announced, check_request,
     is_extended_resource,
 };
+pub use request::{Request, Sources};
 pub use setup::{Access, DeviceNode, Mount, Setup};
 pub use several::{Connected, Gone, SocketConnections};
 pub use start::StartError;

@@ -5,10 +5,10 @@ use alloc::collections::BTreeMap;
 use pod_spec::ResourceName;
 use thiserror::Error;
 
-use crate::allocate::{AllocateError, Allocation, Failure, Outcome, Request};
+use crate::allocate::{Allocation, Failure, Outcome};
 use crate::inventory::Inventory;
 use crate::question::{PluginError, Question, Replies, Reply};
-use crate::{Devices, Holdings};
+use crate::{AllocateError, Devices, Holdings, Request};
 
 /// Why a container cannot start. The texts are the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
