@@ -1,6 +1,7 @@
 //! The command line of a kubelet, as far as it decides what its resource managers do.
 
 mod error;
+mod settings;
 mod table;
 mod values;
 mod csv;
@@ -14,11 +15,9 @@ use core::iter::Peekable;
 pub use csv::CsvError;
 pub use error::{DurationFault, FlagError, FlagFault};
 
+use self::settings::Settings;
 use self::table::{Deciding, Flag, Form, Sets};
-use crate::{
-    CpuConfigError, Duration, Eviction, FeatureGates, Invalid, InvalidField, KubeletConfiguration,
-    MemoryConfigError, RegisteredTaint, ReservedMemoryFlag,
-};
+use crate::{FeatureGates, KubeletConfiguration};
 
 /// The command line of a kubelet, as far as it decides.
 ///
@@ -70,41 +69,6 @@ pub struct KubeletFlags {
     /// Names of flags that set fields of the configuration, in order of their first use.
     overriding: Vec<&'static str>,
     unknown: BTreeSet<String>,
-}
-
-/// Values of flags that decide; `None` where the flag is not there.
-#[derive(Clone, PartialEq, Debug, Default)]
-struct Settings {
-    config: Option<String>,
-    config_dir: Option<String>,
-    root_dir: Option<String>,
-    hostname_override: Option<String>,
-    pod_manifest_path: Option<String>,
-    ignore_eviction: Option<bool>,
-    cpu_manager_policy: Option<String>,
-    cpu_manager_policy_options: Option<BTreeMap<String, String>>,
-    cpu_manager_reconcile_period: Option<Duration>,
-    memory_manager_policy: Option<String>,
-    /// Without reservations: not there.
-    reserved_memory: ReservedMemoryFlag,
-    topology_manager_policy: Option<String>,
-    topology_manager_scope: Option<String>,
-    topology_manager_policy_options: Option<BTreeMap<String, String>>,
-    kube_reserved: Option<BTreeMap<String, String>>,
-    system_reserved: Option<BTreeMap<String, String>>,
-    reserved_cpus: Option<String>,
-    eviction_hard: Option<BTreeMap<String, String>>,
-    enforce_node_allocatable: Option<Vec<String>>,
-    system_reserved_cgroup: Option<String>,
-    kube_reserved_cgroup: Option<String>,
-    system_cgroups: Option<String>,
-    cgroup_root: Option<String>,
-    cgroups_per_qos: Option<bool>,
-    max_pods: Option<i32>,
-    pods_per_core: Option<i32>,
-    feature_gates: Option<BTreeMap<String, bool>>,
-    register_with_taints: Option<Vec<RegisteredTaint>>,
-    node_status_update_frequency: Option<Duration>,
 }
 
 /// The kubelet reads its command line twice.
@@ -311,101 +275,9 @@ impl KubeletFlags {
     /// # Errors
     /// A value with which the kubelet does not start although it could read it, or [`FlagError::NoPods`].
     pub fn over(&self, mut config: KubeletConfiguration) -> Result<KubeletConfiguration, FlagError> {
-        let set = &self.settings;
         FeatureGates::check(config.rules.gates, &self.initial_gates).map_err(FlagError::Gates)?;
-        set.check()?;
-        put(&mut config.cpu_manager_policy, set.cpu_manager_policy.as_ref());
-        put(&mut config.cpu_manager_reconcile_period, set.cpu_manager_reconcile_period.as_ref());
-        put(&mut config.memory_manager_policy, set.memory_manager_policy.as_ref());
-        put(&mut config.topology_manager_policy, set.topology_manager_policy.as_ref());
-        put(&mut config.topology_manager_scope, set.topology_manager_scope.as_ref());
-        put(&mut config.enforce_node_allocatable, set.enforce_node_allocatable.as_ref());
-        put(&mut config.system_reserved_cgroup, set.system_reserved_cgroup.as_ref());
-        put(&mut config.kube_reserved_cgroup, set.kube_reserved_cgroup.as_ref());
-        put(&mut config.cgroups_per_qos, set.cgroups_per_qos.as_ref());
-        put(&mut config.max_pods, set.max_pods.as_ref());
-        put(&mut config.pods_per_core, set.pods_per_core.as_ref());
-        put_text(&mut config.reserved_system_cpus, set.reserved_cpus.as_ref());
-        put_text(&mut config.system_cgroups, set.system_cgroups.as_ref());
-        put_text(&mut config.cgroup_root, set.cgroup_root.as_ref());
-        replace(&mut config.cpu_manager_policy_options, set.cpu_manager_policy_options.as_ref());
-        replace(&mut config.topology_manager_policy_options, set.topology_manager_policy_options.as_ref());
-        replace(&mut config.kube_reserved, set.kube_reserved.as_ref());
-        replace(&mut config.system_reserved, set.system_reserved.as_ref());
-        let reserved_memory = set.reserved_memory.reserved();
-        if !reserved_memory.is_empty() {
-            config.reserved_memory = reserved_memory.to_vec();
-        }
-        config.feature_gates.extend(set.feature_gates.clone().unwrap_or_default());
-        set.put_eviction(&mut config);
-        set.put_reporting(&mut config);
+        self.settings.check()?;
+        self.settings.put_over(&mut config);
         Ok(config)
-    }
-}
-
-fn put<T: Clone>(field: &mut Option<T>, flag: Option<&T>) {
-    if flag.is_some() {
-        *field = flag.cloned();
-    }
-}
-
-/// The same of a text that means nothing if it is empty.
-fn put_text(field: &mut Option<String>, flag: Option<&String>) {
-    if let Some(text) = flag {
-        *field = Some(text.clone()).filter(|text| !text.is_empty());
-    }
-}
-
-fn replace<T: Clone>(field: &mut T, flag: Option<&T>) {
-    if let Some(value) = flag {
-        field.clone_from(value);
-    }
-}
-
-impl Settings {
-    /// These settings with those of `paths` that no file has.
-    fn with_paths(self, paths: Self) -> Self {
-        let Self { config, config_dir, root_dir, hostname_override, ignore_eviction, .. } = paths;
-        Self { config, config_dir, root_dir, hostname_override, ignore_eviction, ..self }
-    }
-
-    /// Values that a flag takes and the kubelet refuses later: those that would be unwritten in a file.
-    fn check(&self) -> Result<(), FlagError> {
-        let is_empty = |text: &Option<String>| text.as_ref().is_some_and(String::is_empty);
-        if is_empty(&self.topology_manager_policy) {
-            return Err(FlagError::Configuration(Invalid(InvalidField::TopologyPolicy(String::new()))));
-        }
-        if is_empty(&self.topology_manager_scope) {
-            return Err(FlagError::Configuration(Invalid(InvalidField::TopologyScope(String::new()))));
-        }
-        if is_empty(&self.cpu_manager_policy) {
-            return Err(FlagError::CpuPolicy(CpuConfigError::UnknownPolicy(String::new())));
-        }
-        if is_empty(&self.memory_manager_policy) {
-            return Err(FlagError::MemoryPolicy(MemoryConfigError::UnknownPolicy(String::new())));
-        }
-        if self.max_pods == Some(0) { Err(FlagError::NoPods) } else { Ok(()) }
-    }
-
-    fn put_eviction(&self, config: &mut KubeletConfiguration) {
-        if let Some(thresholds) = &self.eviction_hard {
-            config.eviction_hard = Some(thresholds.clone());
-            config.merge_default_eviction_settings = None;
-        }
-        // Thresholds that cannot be read stay: the kubelet does not start with them in any case.
-        if self.ignore_eviction == Some(true) && Eviction::parse(&config.eviction()).is_ok() {
-            config.eviction_hard = Some(BTreeMap::new());
-            config.merge_default_eviction_settings = None;
-        }
-    }
-
-    fn put_reporting(&self, config: &mut KubeletConfiguration) {
-        let reporting = &mut config.reporting;
-        replace(&mut reporting.register_with_taints, self.register_with_taints.as_ref());
-        if let Some(period) = self.node_status_update_frequency {
-            // The default of the one comes from the other of the file, before flags are read.
-            reporting.node_status_report_frequency = Some(reporting.report_frequency());
-            reporting.node_status_update_frequency = Some(period);
-        }
     }
 }

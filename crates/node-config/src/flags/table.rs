@@ -4,8 +4,8 @@
 //! has no `--pod-infra-container-image`, and 1.37 none of the flags of cAdvisor but `--housekeeping-interval`. A
 //! kubelet does not start with a flag that its release removed.
 
-use super::Settings;
 use super::error::FlagFault;
+use super::settings::Settings;
 use super::values::{self, Read};
 
 /// How a flag is written.

@@ -1,6 +1,7 @@
 //! Feature gates: which each release of the kubelet knows, and which are on.
 
 mod difference;
+mod known;
 mod table;
 
 use alloc::borrow::ToOwned;
@@ -8,88 +9,13 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use kubelet_release::{GateTable, Release, Rules};
+use kubelet_release::{GateTable, Rules};
 use thiserror::Error;
 
-pub use self::difference::{GateDifference, GateStage, GateState, gate_differences};
-use self::table::KNOWN;
+pub use self::difference::{GateDifference, gate_differences};
+pub use self::known::{GateStage, GateState};
 
-/// What a gate is unless it is set, and whether it can be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Settable {
-    On,
-    Off,
-    LockedOn,
-    LockedOff,
-}
-
-impl Settable {
-    const fn is_on(self) -> bool {
-        matches!(self, Self::On | Self::LockedOn)
-    }
-
-    const fn is_locked(self) -> bool {
-        matches!(self, Self::LockedOn | Self::LockedOff)
-    }
-}
-
-/// What a gate is in one release.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct State {
-    stage: GateStage,
-    default: Settable,
-}
-
-/// How many releases the table has.
-const COLUMNS: usize = Release::ALL.len();
-
-/// Where a release stands in the rows of the table.
-const fn column(table: GateTable) -> usize {
-    match table {
-        GateTable::V1_34 => 0,
-        GateTable::V1_35 => 1,
-        GateTable::V1_36 => 2,
-        GateTable::V1_37 => 3,
-    }
-}
-
-/// A row of the table: one gate in every release.
-struct Known {
-    name: &'static str,
-    states: [Option<State>; COLUMNS],
-    /// The gates that it builds on.
-    needs: [&'static [&'static str]; COLUMNS],
-}
-
-/// One gate in one release.
-#[derive(Clone, Copy)]
-struct KnownGate {
-    name: &'static str,
-    state: State,
-    needs: &'static [&'static str],
-}
-
-impl Known {
-    fn of(&self, table: GateTable) -> Option<KnownGate> {
-        let column = column(table);
-        self.states[column].map(|state| KnownGate { name: self.name, state, needs: self.needs[column] })
-    }
-}
-
-impl KnownGate {
-    fn all(table: GateTable) -> impl Iterator<Item = Self> {
-        KNOWN.iter().filter_map(move |known| known.of(table))
-    }
-
-    fn find(table: GateTable, name: &str) -> Option<Self> {
-        let at = KNOWN.binary_search_by(|known| known.name.cmp(name)).ok()?;
-        KNOWN[at].of(table)
-    }
-
-    fn is_locked_to(self, value: bool) -> bool {
-        self.state.default.is_locked() && self.state.default.is_on() == value
-    }
-}
+use self::known::KnownGate;
 
 /// The gates that the resource managers look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,7 +114,7 @@ pub enum GateError {
     },
 }
 
-/// Which gates are on. The default is that of [`Release::default`].
+/// Which gates are on. The default is that of [`Release::default`](crate::Release::default).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FeatureGates {
     table: GateTable,
@@ -277,6 +203,9 @@ mod tests {
     use alloc::string::ToString;
     use alloc::vec;
 
+    use kubelet_release::Release;
+
+    use super::table::KNOWN;
     use super::*;
 
     fn check(table: GateTable, changes: &[(&str, bool)]) -> Result<FeatureGates, Vec<String>> {

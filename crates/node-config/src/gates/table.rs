@@ -1,7 +1,21 @@
 //! Every feature gate that a kubelet knows, by name and release: what the registries of their binaries answer.
 
-use super::{GateStage as Stage, Known, Settable, State};
-use crate::gates::COLUMNS;
+use kubelet_release::GateTable;
+
+use super::known::{COLUMNS, GateStage as Stage, Known, KnownGate, Settable, State};
+
+impl KnownGate {
+    /// The gates that a release knows, by name.
+    pub(super) fn all(table: GateTable) -> impl Iterator<Item = Self> {
+        KNOWN.iter().filter_map(move |known| known.of(table))
+    }
+
+    /// The gate of this name, if a release knows it.
+    pub(super) fn find(table: GateTable, name: &str) -> Option<Self> {
+        let at = KNOWN.binary_search_by(|known| known.name.cmp(name)).ok()?;
+        KNOWN[at].of(table)
+    }
+}
 
 const fn gate(name: &'static str, states: [Option<State>; COLUMNS]) -> Known {
     Known { name, states, needs: [&[]; COLUMNS] }
