@@ -1,6 +1,9 @@
 //! `cpu_manager_state`: the shared pool, and the CPUs of each container that has some of its own.
 
+mod state;
 mod wire;
+
+pub use state::{CpuFormat, CpuState};
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -19,34 +22,6 @@ use crate::go::{Go, TypeName, checksum, dumped, outline, parse, whole_outline};
 use crate::{Baselines, FileError, Forms, Oddities, Oddity, PodLevel, Refused, UnknownFormat};
 pub(crate) use wire::PodCpus;
 use wire::{Any, Baseline, Body, Data, NewestV2, V1, V2, V3, V4};
-
-/// What the CPU manager holds, as it is written.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct CpuState {
-    /// `none` or `static`.
-    pub policy: String,
-    /// The CPUs of all containers that have none of their own; empty under policy `none`.
-    pub shared: CpuSet,
-    /// CPUs by pod and container. A pod without containers is told apart from a pod that is not there.
-    pub containers: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,
-    /// CPUs of pods that are served as a whole; formats V3 and V4 have them.
-    pub pods: BTreeMap<PodUid, CpuSet>,
-    /// The CPUs with which containers were admitted; only format V4 has them.
-    pub baselines: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,
-}
-
-/// A format of the file.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum CpuFormat {
-    /// Before Kubernetes 1.18: CPUs by container id. Only read.
-    V1,
-    /// CPUs by pod and container.
-    V2,
-    /// And pods as a whole.
-    V3,
-    /// V2, and everything once more as text, with pods as a whole and baselines.
-    V4,
-}
 
 /// A file that was accepted, with the texts that are in it.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,14 +5,17 @@
 //! torn, changed or empty, and one without a checksum is changed. What it admits a pod with again after a restart is what
 //! [`PodFile::Allocated`] has of the pod, where it has anything.
 
+mod allocation;
 mod wire;
+
+pub use allocation::{Allocation, PodAllocation};
 
 use alloc::collections::BTreeMap;
 use core::fmt;
 
 use cpuset::go_quote;
 use kubelet_release::PodAllocationsForm;
-use pod_spec::{ContainerName, PodUid, ResourceList};
+use pod_spec::PodUid;
 use thiserror::Error;
 
 use crate::embedded::sum;
@@ -50,24 +53,6 @@ pub struct PodsFile {
     pub pods: BTreeMap<PodUid, PodAllocation>,
     /// What of the file around the text the kubelet does not write.
     pub oddities: Oddities,
-}
-
-/// What a pod was admitted with, or runs with.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct PodAllocation {
-    /// Of its containers and restartable init containers.
-    pub containers: BTreeMap<ContainerName, Allocation>,
-    /// At pod level; `None`: nothing. Releases up to 1.34 do not read it.
-    pub pod: Option<Allocation>,
-}
-
-/// Requests and limits.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Allocation {
-    /// What is asked for.
-    pub requests: ResourceList,
-    /// What may be used.
-    pub limits: ResourceList,
 }
 
 /// Why a kubelet does not start from such a file.

@@ -186,21 +186,6 @@ impl<F: Fs> Store<F> {
         self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))
     }
 
-    /// Renames what is in the place of a file below the root and is not a regular file, so that one can be written.
-    /// Returns what it was and its new path below the root, that of the [next backup](Self::next_backup); `None`: a
-    /// regular file or nothing is there.
-    pub fn put_aside(&self, path: &Path) -> Result<Option<(OtherFile, PathBuf)>, StoreError> {
-        let at = self.root.join(path);
-        let Some(other) = self.fs.other(&at).map_err(|error| failed(Doing::Read, &at, error))? else {
-            return Ok(None);
-        };
-        let aside = self.next_backup(path)?;
-        self.fs.rename(&at, &self.root.join(&aside)).map_err(|error| failed(Doing::Rename, &at, error))?;
-        let folder = at.parent().unwrap_or(&self.root);
-        self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))?;
-        Ok(Some((other, aside)))
-    }
-
     /// Whether a path below the root is a regular file itself: a link is not, whatever it leads to.
     pub fn is_regular_at(&self, path: &Path) -> Result<bool, StoreError> {
         let path = self.root.join(path);

@@ -181,7 +181,7 @@ impl Go for PodCpus {
         let mut entry = PodEntryJson::default();
         reader.kind();
         let offset = reader.at();
-        reader.document(&mut entry)?;
+        reader.document(|reader| entry.read(reader, PodEntryJson::TYPE))?;
         self.0 = entry.cpus.parse().map_err(|error| JsonError { fault: JsonFault::Cpus(error), offset })?;
         Ok(())
     }

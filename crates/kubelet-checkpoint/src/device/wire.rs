@@ -1,6 +1,6 @@
 //! The structures of the file, as Go declares them.
 
-use super::{DeviceEntry, DeviceState};
+use super::state::{DeviceEntry, DeviceState};
 use crate::go::{items, structure};
 
 pub(super) struct File {

@@ -7,7 +7,7 @@
 use alloc::string::String;
 use core::fmt::{self, Write};
 
-use super::{Go, TypeName};
+use super::TypeName;
 
 /// A printer.
 pub(crate) struct Dump {
@@ -24,26 +24,26 @@ enum Out {
     Hash(u32),
 }
 
-/// The text for a value, seen through a pointer to a type of that name.
-pub(crate) fn dumped(value: &impl Go, of: TypeName) -> String {
-    match dump(value, of, Out::Text(String::new())) {
+/// The text that `dump` prints.
+pub(super) fn text_of(dump: impl FnOnce(&mut Dump)) -> String {
+    match printed(dump, Out::Text(String::new())) {
         Out::Text(text) => text,
         Out::Hash(_) => String::new(),
     }
 }
 
 /// FNV-1a of that text.
-pub(crate) fn checksum(value: &impl Go, of: TypeName) -> u32 {
-    match dump(value, of, Out::Hash(0x811c_9dc5)) {
+pub(super) fn hash_of(dump: impl FnOnce(&mut Dump)) -> u32 {
+    match printed(dump, Out::Hash(0x811c_9dc5)) {
         Out::Hash(hash) => hash,
         Out::Text(_) => 0,
     }
 }
 
-fn dump(value: &impl Go, of: TypeName, out: Out) -> Out {
-    let mut dump = Dump { out, bare: false };
-    value.dump(&mut dump, of);
-    dump.out
+fn printed(dump: impl FnOnce(&mut Dump), out: Out) -> Out {
+    let mut printer = Dump { out, bare: false };
+    dump(&mut printer);
+    printer.out
 }
 
 impl Dump {

@@ -7,21 +7,28 @@
 mod base64;
 mod dump;
 mod fault;
+mod kind;
 mod reader;
 mod salvage;
 mod syntax;
 mod text;
+mod type_name;
 mod values;
 
 use alloc::string::String;
-use core::fmt;
 
-pub(crate) use dump::{Dump, checksum, dumped};
+use crate::Oddities;
+use dump::{hash_of, text_of};
+use reader::read_text;
+
+pub(crate) use dump::Dump;
 pub(crate) use fault::Found;
 pub use fault::{JsonError, JsonFault};
-pub(crate) use reader::{Kind, Reader, items_of, members_of, outline, parse, whole_outline};
+pub(crate) use kind::Kind;
+pub(crate) use reader::{Reader, items_of, members_of, outline, whole_outline};
 pub(crate) use salvage::{Step, whole};
 pub(crate) use text::quote;
+pub(crate) use type_name::TypeName;
 pub(crate) use values::pointed_to;
 
 /// What may be null: Go's nil and an empty list are not the same, in the file and in the checksum.
@@ -51,6 +58,22 @@ pub(crate) trait Go: Sized {
     }
 }
 
+/// Reads a text over `value`. The value is what Go has after that, also where it refuses the text; with it, what
+/// was odd about the text.
+pub(crate) fn parse<T: Go>(text: &[u8], value: &mut T) -> (Result<(), JsonError>, Oddities) {
+    read_text(text, |reader| value.read(reader, T::TYPE))
+}
+
+/// The text for a value, seen through a pointer to a type of that name.
+pub(crate) fn dumped(value: &impl Go, of: TypeName) -> String {
+    text_of(|dump| value.dump(dump, of))
+}
+
+/// FNV-1a of that text.
+pub(crate) fn checksum(value: &impl Go, of: TypeName) -> u32 {
+    hash_of(|dump| value.dump(dump, of))
+}
+
 /// An item of a list or a map.
 pub(crate) trait Item: Go {
     /// What it is before it is read.
@@ -65,30 +88,6 @@ pub(crate) trait Key: Ord + Sized {
     fn parse(text: &str) -> Option<Self>;
     /// As JSON has it.
     fn shown(&self) -> alloc::borrow::Cow<'_, str>;
-}
-
-/// How Go's reflection spells a type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TypeName {
-    /// A name.
-    Plain(&'static str),
-    /// `[]T`
-    List(&'static TypeName),
-    /// `map[K]V`
-    Map(&'static TypeName, &'static TypeName),
-    /// `*T`
-    Pointer(&'static TypeName),
-}
-
-impl fmt::Display for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Plain(name) => f.write_str(name),
-            Self::List(item) => write!(f, "[]{item}"),
-            Self::Map(key, value) => write!(f, "map[{key}]{value}"),
-            Self::Pointer(to) => write!(f, "*{to}"),
-        }
-    }
 }
 
 /// The type of a member, unless the structure gives it another name.

@@ -5,17 +5,19 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::text::{is_folded, unquote};
-use super::{Found, Go, JsonError, JsonFault, TypeName, syntax};
+use super::{Found, JsonError, JsonFault, Kind, TypeName, syntax};
 use crate::oddity::{Oddities, Oddity};
 
-/// Reads a text over `value`. The value is what Go has after that, also where it refuses the text; with it, what
-/// was odd about the text.
-pub(crate) fn parse<T: Go>(text: &[u8], value: &mut T) -> (Result<(), JsonError>, Oddities) {
+/// What `read` makes of a text, and what was odd about the text.
+pub(super) fn read_text<'a>(
+    text: &'a [u8],
+    read: impl FnOnce(&mut Reader<'a>) -> Result<(), JsonError>,
+) -> (Result<(), JsonError>, Oddities) {
     if let Err(error) = syntax::check(text) {
         return (Err(error), Oddities::default());
     }
     let mut reader = Reader::on(text);
-    let stopped = value.read(&mut reader, T::TYPE);
+    let stopped = read(&mut reader);
     let result = stopped.and_then(|()| reader.error.map_or(Ok(()), Err));
     (result, reader.odd)
 }
@@ -90,30 +92,6 @@ pub(crate) struct Reader<'a> {
     /// The members that are being read, outermost first.
     path: Vec<&'static str>,
     odd: Oddities,
-}
-
-/// What a value is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Object,
-    Array,
-    Text,
-    Number,
-    Bool,
-    Null,
-}
-
-impl Kind {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Object => "object",
-            Self::Array => "array",
-            Self::Text => "string",
-            Self::Number => "number",
-            Self::Bool => "bool",
-            Self::Null => "null",
-        }
-    }
 }
 
 impl<'a> Reader<'a> {
@@ -279,11 +257,14 @@ impl<'a> Reader<'a> {
 
     /// Reads the value at hand as a document of its own, as types do that read themselves. Its error, which does not
     /// say of which member, ends the reading.
-    pub(crate) fn document<T: Go>(&mut self, value: &mut T) -> Result<(), JsonError> {
+    pub(crate) fn document(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<(), JsonError>,
+    ) -> Result<(), JsonError> {
         let odd = core::mem::take(&mut self.odd);
         let mut inner =
-            Reader { text: self.text, at: self.at, error: None, within: None, path: Vec::new(), odd };
-        let stopped = value.read(&mut inner, T::TYPE);
+            Self { text: self.text, at: self.at, error: None, within: None, path: Vec::new(), odd };
+        let stopped = read(&mut inner);
         self.at = inner.at;
         self.odd = inner.odd;
         stopped.and_then(|()| inner.error.map_or(Ok(()), Err)).map_err(|error| self.placed(error))

@@ -6,7 +6,7 @@ use alloc::string::String;
 use pod_spec::{ContainerName, PodUid};
 use topology_model::NodeId;
 
-use super::{Block, MemoryState, MemoryTable, NodeState, PodEntry};
+use super::state::{Block, MemoryState, MemoryTable, NodeState, PodEntry};
 use crate::embedded::Outer;
 use crate::go::{items, pointed_to, structure};
 use crate::{List, Map};

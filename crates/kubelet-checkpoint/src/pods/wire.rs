@@ -6,7 +6,7 @@ use alloc::string::{String, ToString as _};
 use k8s_quantity::Quantity;
 use pod_spec::{ContainerName, PodUid, ResourceList, ResourceName};
 
-use super::{Allocation, PodAllocation};
+use super::allocation::{Allocation, PodAllocation};
 use crate::go::{Dump, Go, Reader, TypeName, items, pointed_to, quote, structure};
 use crate::{JsonError, JsonFault, List, Map};
 

@@ -1,10 +1,10 @@
-//! Names of backups: `NAME.bak-N` beside the file, with numbers that rise from 1.
+//! Backups and their names: `NAME.bak-N` beside the file, with numbers that rise from 1.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::string::ToString as _;
 
-use super::{Disk, Doing, Fs, Store, StoreError, failed};
+use super::{Disk, Doing, Fs, OtherFile, Store, StoreError, failed};
 
 /// The file that a name is a backup of, and the backup's number. Only names that [`Store::next_backup`] gives are
 /// backups: `bak-08` and `bak-+8` are not.
@@ -22,6 +22,21 @@ impl<F: Fs> Store<F> {
     /// The folder cannot be read, or the highest number is taken.
     pub fn next_backup(&self, path: &Path) -> Result<PathBuf, StoreError> {
         next_backup(path, &self.list(path.parent().unwrap_or(Path::new("")))?)
+    }
+
+    /// Renames what is in the place of a file below the root and is not a regular file, so that one can be written.
+    /// Returns what it was and its new path below the root, that of the [next backup](Self::next_backup); `None`: a
+    /// regular file or nothing is there.
+    pub fn put_aside(&self, path: &Path) -> Result<Option<(OtherFile, PathBuf)>, StoreError> {
+        let at = self.root.join(path);
+        let Some(other) = self.fs.other(&at).map_err(|error| failed(Doing::Read, &at, error))? else {
+            return Ok(None);
+        };
+        let aside = self.next_backup(path)?;
+        self.fs.rename(&at, &self.root.join(&aside)).map_err(|error| failed(Doing::Rename, &at, error))?;
+        let folder = at.parent().unwrap_or(&self.root);
+        self.fs.sync_folder(folder).map_err(|error| failed(Doing::SyncFolder, folder, error))?;
+        Ok(Some((other, aside)))
     }
 }
 
