@@ -7,6 +7,7 @@ mod routes;
 mod query;
 mod segments;
 mod json;
+mod failure;
 mod reply;
 mod resize;
 mod decide;

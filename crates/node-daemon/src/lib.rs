@@ -103,8 +103,8 @@ pub use self::memory::{check_address_space, in_small_pages};
 pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
+pub use self::root::Damaged;
 pub use self::simulator::{Progress, Simulated, Simulator};
-pub use self::start::Damaged;
 pub use self::ui::{Ui, UiAddress, ui};
 #[cfg(fuzzing)]
 pub use self::{api::clients, fuzzing::requests};

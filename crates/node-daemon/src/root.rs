@@ -13,7 +13,14 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use nix::unistd::{getegid, geteuid};
 use node_state::{PODS, PodList};
 
-use super::start::Damaged;
+/// What is done with state that is not as it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damaged {
+    /// It is repaired.
+    Repair,
+    /// The node does not start, as a kubelet does not.
+    Refuse,
+}
 
 /// The mode of the root: its owner writes to it, its group reaches the sockets in it.
 const MODE: u32 = 0o750;

@@ -11,16 +11,7 @@ use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::clock::epoch;
-use super::root;
-
-/// What is done with state that is not as it should be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Damaged {
-    /// It is repaired.
-    Repair,
-    /// The node does not start, as a kubelet does not.
-    Refuse,
-}
+use super::root::{self, Damaged};
 
 /// The owner of the node with what was found in the root, and what was repaired.
 pub(super) fn owner(

@@ -7,7 +7,7 @@ use bounded_http::{Line, Pace, Who};
 use node_agent::{Answer, Request};
 use prometheus_client::metrics::counter::Counter;
 
-use super::reply::Failure;
+use super::failure::Failure;
 use crate::owner::Told;
 use crate::shared::Shared;
 

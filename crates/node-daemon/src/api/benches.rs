@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use topology_admission::Ledger;
 
+use super::failure::Failure;
 use super::query::{Parameter, Query};
-use super::reply::Failure;
 use super::routes::Node;
 
 /// So many nodes beside this one are kept ready: two that are compared, each by some rules.

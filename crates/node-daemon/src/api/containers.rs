@@ -14,8 +14,9 @@ use pod_spec::{ContainerKey, ContainerName, PodUid};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::failure::Failure;
 use super::json::parsed;
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, body, failed, find};
 use super::segments::Segments;
 

@@ -19,8 +19,9 @@ use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Detail};
 
+use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before, Waiting};

@@ -15,8 +15,9 @@ use bounded_http::{Who, Work};
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, body};
 use super::segments::Segments;
 use crate::simulator::{Progress, Simulated, Simulator};

@@ -21,8 +21,9 @@ use terminal_text::Page;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node};
 use crate::events::{NodeEvent, PodName};
 use crate::shared::Shared;

@@ -17,9 +17,10 @@ use serde::Serialize;
 use topology_admission::Deferral;
 
 use super::decide::{outcome_of, with_outcome};
+use super::failure::Failure;
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::metrics::Exposition;

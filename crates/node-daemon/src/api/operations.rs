@@ -6,7 +6,7 @@ use node_output::schema::Form;
 
 use super::query::{Parameter, SHAPE};
 use super::routes::Node;
-use super::{containers, decide, events, look, openapi, page, pods, repack, reply, resize, routes};
+use super::{containers, decide, events, failure, look, openapi, page, pods, repack, resize, routes};
 
 /// One method of one path.
 pub(super) struct Operation {
@@ -158,7 +158,7 @@ const USUAL: Operation = Operation {
 };
 
 /// A document of a failed request.
-pub(super) const ERROR: Form = Form::new::<reply::Error<'static>>("Error", SERVED);
+pub(super) const ERROR: Form = Form::new::<failure::Error<'static>>("Error", SERVED);
 
 /// Everything that can be asked, but for the files of the page.
 pub(super) static OPERATIONS: [Operation; 19] = [

@@ -13,9 +13,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::{Glyphs, Page};
 
+use super::failure::Failure;
 use super::look::shown;
 use super::query::Query;
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node};
 
 /// The files of the page.

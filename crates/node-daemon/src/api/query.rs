@@ -1,6 +1,6 @@
 //! The query of a request: each parameter is one that the path takes, and is given once.
 
-use super::reply::Failure;
+use super::failure::Failure;
 
 /// A parameter that a path takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -17,8 +17,9 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Detail, Limits, Tries, Verdict};
 
 use super::decide::{DRY_RUN, with_outcome};
+use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Changer, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{Tried, Waiting};

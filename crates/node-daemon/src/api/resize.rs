@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use topology_admission::{Size, Sizes, When};
 
 use super::super::owner::Told;
+use super::failure::Failure;
 use super::json::{object, objects, parsed, unique};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, body, failed, find, no_pod};
 use super::segments::Segments;
 

@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use super::reply::Failure;
+use super::failure::Failure;
 
 /// The parts of a path that stand for names. A part that is no UTF-8 is an error like any other.
 pub(super) struct Segments<T>(pub(super) T);

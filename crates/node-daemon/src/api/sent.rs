@@ -15,8 +15,9 @@ use topology_manifest::{
     ManifestError, Manifests, Owner, PodLimit, Problem, Source, Style, UnknownFields, read_manifests_up_to,
 };
 
+use super::failure::Failure;
 use super::query::{Parameter, Query, Values};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 
 /// What it is called if nobody says. Longer names are not repeated.
 const NAMELESS: &str = "request";

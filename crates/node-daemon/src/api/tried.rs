@@ -17,8 +17,9 @@ use topology_admission::{Changed, Detail};
 
 use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
 use super::decide::{Decided, Written, with_outcome};
+use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node, body};
 use super::sent::{Reading, Sent};
 use super::view::{LETTERS, Picture, PodFits, View, picture};

@@ -14,9 +14,10 @@ use serde::Serialize;
 use terminal_text::Page;
 
 use super::decide::outcome_of;
+use super::failure::Failure;
 use super::look::origin;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
-use super::reply::{Failure, Shape};
+use super::reply::Shape;
 use super::routes::{Answered, Node};
 use crate::shared::LoggedDecision;
 

@@ -20,7 +20,7 @@ use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
-use super::sources::{Silence, Source};
+use super::source::{Silence, Source};
 use crate::shared::Shared;
 
 /// Between two tries to reach it.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
 use pods_api::{Event, KubeletPod};
 
-use super::{PodSources, Silence, Source, Telling};
 use crate::api_server::NodeInCluster;
+use crate::observe::source::{PodSources, Silence, Source, Telling};
 
 /// How often a kubelet that tells no changes is asked.
 const PERIOD: Duration = Duration::from_secs(5);

@@ -1,0 +1,73 @@
+//! A request that failed, as it is answered.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bounded_http::{Busy, Panicked, text};
+use node_output::{Document, Format};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A request that failed: its status and a text for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Failure {
+    pub(super) status: StatusCode,
+    pub(super) text: String,
+    /// Seconds after which the same may be asked again.
+    retry_after: Option<HeaderValue>,
+}
+
+impl Failure {
+    pub(super) fn new(status: StatusCode, text: impl Into<String>) -> Self {
+        Self { status, text: text.into(), retry_after: None }
+    }
+
+    /// Too much is in progress: it can be asked again in a second.
+    pub(super) fn busy(text: impl Into<String>) -> Self {
+        let retry_after = Some(HeaderValue::from_static("1"));
+        Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
+    }
+
+    /// The request is wrong.
+    pub(super) fn wrong(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, text)
+    }
+
+    /// It is ours.
+    pub(super) fn ours(text: &str) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
+    }
+}
+
+impl From<Busy> for Failure {
+    fn from(Busy(text): Busy) -> Self {
+        Self::busy(text)
+    }
+}
+
+impl From<Panicked> for Failure {
+    fn from(panicked: Panicked) -> Self {
+        Self::ours(&panicked.to_string())
+    }
+}
+
+/// Why a request failed.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Error<'a> {
+    /// The status.
+    code: u16,
+    /// For people.
+    message: &'a str,
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let error = Error { code: self.status.as_u16(), message: &self.text };
+        let written = Document::new("Error", error).text(Format::Json).ok().flatten();
+        let mut response = text("application/json", written.unwrap_or_default());
+        *response.status_mut() = self.status;
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
+        response
+    }
+}

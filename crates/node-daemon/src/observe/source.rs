@@ -1,0 +1,77 @@
+//! A source of a kubelet's pods: what it can be asked, and which there may be.
+
+use std::fmt;
+use std::time::Duration;
+
+use pods_api::{Event, PodsError};
+
+#[cfg(feature = "kubernetes")]
+use crate::api_server::{Membership, NodeInCluster};
+
+/// Who may be asked for the pods of a kubelet beside its pods API. Without feature `kubernetes` nobody.
+#[derive(Clone, Debug, Default)]
+pub struct PodSources {
+    /// What the kubelet calls its node, as the names of its static pods end; empty: not known.
+    pub node_name: String,
+    /// An API server, which is told of refusals too.
+    #[cfg(feature = "kubernetes")]
+    pub cluster: Option<NodeInCluster>,
+    /// What the node brings with it where it is a member of that server's cluster, without a kubelet; `None`: it is not
+    /// to be one.
+    #[cfg(feature = "kubernetes")]
+    pub membership: Option<Membership>,
+    /// The kubelet's HTTPS endpoint.
+    #[cfg(feature = "kubernetes")]
+    pub kubelet: Option<cluster_node::KubeletAccess>,
+}
+
+/// Why nothing is told.
+#[derive(Debug)]
+pub(super) enum Silence {
+    /// Nobody listens there, as before kubelet 1.37.
+    NotServed(String),
+    /// The kubelet is starting.
+    Starting(String),
+    /// Who told has stopped.
+    Ended(String),
+    /// Something is wrong.
+    Failed(String),
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::NotServed(text) | Self::Starting(text) | Self::Ended(text) | Self::Failed(text)) = self;
+        f.write_str(text)
+    }
+}
+
+impl From<PodsError> for Silence {
+    fn from(error: PodsError) -> Self {
+        let text = error.to_string();
+        match error {
+            PodsError::NotServed(_) => Self::NotServed(text),
+            PodsError::Starting(_) => Self::Starting(text),
+            PodsError::Ended => Self::Ended(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+/// Somebody who can be asked.
+pub(super) trait Source: Send {
+    /// As a log names it.
+    fn name(&self) -> &'static str;
+
+    /// Whether it may be worth asking.
+    fn may_be_there(&self) -> bool;
+
+    /// All pods, and then each change.
+    fn watch(&self) -> Result<Box<dyn Telling>, Silence>;
+}
+
+/// Somebody who tells.
+pub(super) trait Telling {
+    /// The next event; `None`: nothing has happened within that time. The pods that there are come first, then
+    /// [`Event::Complete`].
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence>;
+}
