@@ -39,9 +39,10 @@ impl Difference {
 
 /// For people.
 pub(crate) fn summary(said: &Value) -> String {
-    match said["refusal"]["reason"].as_str() {
-        Some(reason) => format!("refused {reason}"),
-        None => "admitted".to_owned(),
+    match (said["verdict"].as_str(), said["refusal"]["reason"].as_str()) {
+        (_, Some(reason)) => format!("refused {reason}"),
+        (Some(verdict), None) => verdict.to_owned(),
+        (None, None) => "nothing".to_owned(),
     }
 }
 

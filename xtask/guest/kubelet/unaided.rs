@@ -186,7 +186,7 @@ fn total(meminfo: &str) -> Option<u64> {
 
 /// Asks, gives the kubelet the pod, and compares; whether it runs.
 fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
-    let answer = admit(wish, &[])?;
+    let answer = decided(wish)?;
     let mut said = answer["decisions"][0].clone();
     let blind = if wish.asks_for(DEVICE) { Some(without_sockets(|| admit(wish, &[]))?) } else { None };
     if session.plan.wrong_answers {
@@ -218,6 +218,20 @@ fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
     let what = json!({"said": said, "did": did.summary()});
     session.row("add", &wish.name, &wish.summary(), &what, &differences);
     Ok(did.is_running())
+}
+
+/// Asks, and asks again while nothing is decided: on an emulated machine a kubelet may need longer for an answer than the two
+/// seconds that topolet gives it.
+fn decided(wish: &PodWish) -> anyhow::Result<Value> {
+    const TRIES: usize = 5;
+    let mut answer = admit(wish, &[])?;
+    for _ in 1..TRIES {
+        if verdict(&answer["decisions"][0]) != "undecided" {
+            break;
+        }
+        answer = admit(wish, &[])?;
+    }
+    Ok(answer)
 }
 
 fn verdict(said: &Value) -> &str {
