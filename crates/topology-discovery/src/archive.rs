@@ -14,7 +14,8 @@ use ruzstd::decoding::StreamingDecoder;
 use tar::EntryType;
 use thiserror::Error;
 
-use crate::memory::{MemoryTree, components};
+use crate::memory::MemoryTree;
+use crate::path::components;
 use blocks::Blocks;
 
 pub use pack::PackError;

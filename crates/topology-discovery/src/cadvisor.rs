@@ -13,6 +13,8 @@ mod pages;
 mod scan;
 mod topology;
 
+pub use scan::ParseUintError;
+
 use std::borrow::Cow;
 
 use cpuset::{AtoiError, go_quote};
@@ -160,17 +162,6 @@ pub enum HugePagesError {
         /// Trimmed content.
         content: String,
     },
-}
-
-/// A text that Go's `strconv.ParseUint` refuses.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum ParseUintError {
-    /// Not decimal digits.
-    #[error("strconv.ParseUint: parsing {}: invalid syntax", go_quote(.0))]
-    InvalidSyntax(String),
-    /// More than 64 bits.
-    #[error("strconv.ParseUint: parsing {}: value out of range", go_quote(.0))]
-    OutOfRange(String),
 }
 
 /// What cAdvisor, built for an architecture, reports of a tree.

@@ -15,7 +15,8 @@ use crate::cadvisor::{CPUINFO, MAX_FREQUENCY};
 use crate::kernel::{CPUS, HUGEPAGES, MEMINFO, NODES, PCI};
 use crate::machine::{HIVE, LOCAL, NODE_CPUS, PACKAGE, SHARED, THREADS, folders, has_hardware_address};
 use crate::memory::MemoryTree;
-use crate::tree::{ReadError, SysfsTree};
+use crate::read_error::ReadError;
+use crate::tree::SysfsTree;
 use crate::{Discovery, DiscoveryError, read};
 
 /// Files of the folder of all CPUs, and of its folder `smt`.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use crate::memory::components;
-use crate::tree::{MAX_FILE, MAX_LINKS, ReadError};
+use crate::path::{MAX_LINKS, components};
+use crate::read_error::{MAX_FILE, ReadError};
 
 /// More names than any folder of sysfs has.
 const MAX_NAMES: usize = 100_000;

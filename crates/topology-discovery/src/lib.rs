@@ -19,7 +19,9 @@ mod hwloc;
 mod kernel;
 mod machine;
 mod memory;
+mod path;
 mod problem;
+mod read_error;
 mod tree;
 
 pub use archive::{ArchiveError, PackError};
@@ -34,9 +36,10 @@ pub use hwloc::{HwlocError, HwlocSource, read_with_hwloc};
 pub use machine::{Discovery, DiscoveryError, read};
 pub use memory::MemoryTree;
 pub use problem::{Problem, ProblemKind, Substitute, fold};
+pub use read_error::ReadError;
 /// What the managers take of a machine that was read.
 pub use topology_model::KubeletView;
-pub use tree::{ReadError, SysfsTree, TreeError};
+pub use tree::{SysfsTree, TreeError};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

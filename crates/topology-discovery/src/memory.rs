@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::Mutex;
 
-use crate::tree::{MAX_LINKS, ReadError};
+use crate::path::{MAX_LINKS, components};
+use crate::read_error::ReadError;
 
 /// Files, folders and links by path.
 #[derive(Clone, Debug)]
@@ -252,11 +253,6 @@ impl MemoryTree {
         }
         places.last().map(|at| (*at, names))
     }
-}
-
-/// The names of a path, without those that mean nothing.
-pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
-    path.split('/').filter(|name| !name.is_empty() && *name != ".")
 }
 
 #[cfg(test)]

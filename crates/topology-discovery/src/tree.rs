@@ -12,12 +12,7 @@ use thiserror::Error;
 use crate::archive::{self, ArchiveError};
 use crate::directory::Directory;
 use crate::memory::MemoryTree;
-
-/// Files larger than this are refused. The largest that matters, `/proc/cpuinfo` of 8192 CPUs, is below it.
-pub(crate) const MAX_FILE: u64 = 32 << 20;
-
-/// Links followed for one path before it is taken as a loop: the kernel's own limit.
-pub(crate) const MAX_LINKS: usize = 40;
+use crate::read_error::ReadError;
 
 /// The files of a machine.
 #[derive(Debug)]
@@ -52,26 +47,6 @@ pub enum TreeError {
     /// The archive is broken, or too large.
     #[error("failed to unpack the archive")]
     Archive(#[from] ArchiveError),
-}
-
-/// Why a file that is there cannot be read.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// It is larger than any file of its kind.
-    #[error("{0} is larger than {most} MiB", most = MAX_FILE >> 20)]
-    TooLarge(String),
-    /// It is a folder, a device or a socket.
-    #[error("{0} is not a file")]
-    NotAFile(String),
-    /// The system says no.
-    #[error("failed to read {path}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What the system says.
-        #[source]
-        error: io::Error,
-    },
 }
 
 impl SysfsTree {

@@ -1,7 +1,8 @@
 //! How cAdvisor finds things in texts: Go's regular expressions and `Sscanf`, each written out for the one pattern
 //! that is used.
 
-use super::ParseUintError;
+use cpuset::go_quote;
+use thiserror::Error;
 
 /// What Go's `\s` matches.
 const fn is_space(byte: u8) -> bool {
@@ -82,6 +83,17 @@ pub(super) fn signed(text: &str) -> Option<i64> {
     let sign = usize::from(text.starts_with(['+', '-']));
     let digits = leading_digits(text.get(sign..)?);
     text.get(..sign + digits.len())?.parse().ok()
+}
+
+/// A text that Go's `strconv.ParseUint` refuses.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ParseUintError {
+    /// Not decimal digits.
+    #[error("strconv.ParseUint: parsing {}: invalid syntax", go_quote(.0))]
+    InvalidSyntax(String),
+    /// More than 64 bits.
+    #[error("strconv.ParseUint: parsing {}: value out of range", go_quote(.0))]
+    OutOfRange(String),
 }
 
 /// Go's `strconv.ParseUint` in base 10 and 64 bits.

@@ -192,13 +192,3 @@ fn hugepages(kernel: &Kernel<'_>, parts: &MachineParts) {
         }
     }
 }
-
-/// Reports files that some CPUs have and others lack. Where all lack them the kernel is one that has none.
-pub(super) fn some_lack(kernel: &Kernel<'_>, name: &str, having: &CpuSet, lacking: &CpuSet) {
-    if having.is_empty() {
-        return;
-    }
-    for cpu in lacking {
-        kernel.missing_unless_there(&format!("{CPUS}/cpu{}/{name}", cpu.get()), Substitute::Unknown);
-    }
-}

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use cpuset::{CpuId, CpuSet};
 use topology_model::{Core, CoreKind, CpuLists, Package, PackageId};
 
-use super::agree::some_lack;
 use crate::kernel::{CPUS, Kernel, below, shown};
 use crate::problem::Substitute;
 
@@ -111,6 +110,16 @@ pub(super) fn packages_and_cores(kernel: &Kernel<'_>, online: &CpuSet) -> (Vec<P
     }
     numbering.complain(kernel);
     (packages, cores)
+}
+
+/// Reports files that some CPUs have and others lack. Where all lack them the kernel is one that has none.
+fn some_lack(kernel: &Kernel<'_>, name: &str, having: &CpuSet, lacking: &CpuSet) {
+    if having.is_empty() {
+        return;
+    }
+    for cpu in lacking {
+        kernel.missing_unless_there(&format!("{CPUS}/cpu{}/{name}", cpu.get()), Substitute::Unknown);
+    }
 }
 
 /// Reports where the threads of a core do not call each other siblings: those that the first of them names and that

@@ -1,0 +1,9 @@
+//! Paths inside a tree: their names, and how many links one path may lead through.
+
+/// Links followed for one path before it is taken as a loop: the kernel's own limit.
+pub(crate) const MAX_LINKS: usize = 40;
+
+/// The names of a path, without those that mean nothing.
+pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
+    path.split('/').filter(|name| !name.is_empty() && *name != ".")
+}
