@@ -13,7 +13,7 @@ mod foretold;
 #[cfg(test)]
 mod simulation;
 
-use crate::case::Runner;
+use crate::runner::Runner;
 
 pub(crate) use config::names_all;
 pub(crate) use node::with_pages;

@@ -7,7 +7,6 @@ use kubelet_release::Release;
 use serde_json::{Value, json};
 
 use crate::compare::{Unstable, accepts};
-use crate::corpus::Corpus;
 
 /// A line of a case file.
 #[derive(Clone, Debug)]
@@ -75,6 +74,11 @@ pub enum Listed {
 }
 
 impl Outcome {
+    /// The case makes no sense here.
+    pub(crate) fn unreadable(why: impl Display) -> Self {
+        Self::Failed { got: json!({ "unreadable": why.to_string() }) }
+    }
+
     /// A listed difference: the kubelet has no answer to compare with, and ours is this error.
     pub(crate) fn unanswered(error: impl Display) -> Self {
         Self::Listed(Listed::Unanswered(json!({ "error": error.to_string() })))
@@ -88,9 +92,6 @@ impl Outcome {
         }
     }
 }
-
-/// Plays the cases of one kind.
-pub(crate) type Runner = fn(&Corpus, &Case) -> Outcome;
 
 impl Case {
     /// The case `input` of a domain, with a line that has the kubelet's answer: `result`, `panic` or `hang`, and

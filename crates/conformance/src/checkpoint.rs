@@ -2,13 +2,10 @@
 
 mod cpu;
 mod device;
+mod members;
 mod memory;
 
-use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-
-use crate::case::{Outcome, Runner};
+use crate::runner::Runner;
 
 pub(crate) fn runner(domain: &str, kind: &str) -> Option<Runner> {
     Some(match (domain, kind) {
@@ -17,24 +14,4 @@ pub(crate) fn runner(domain: &str, kind: &str) -> Option<Runner> {
         ("device", "golden") => device::golden,
         _ => return None,
     })
-}
-
-/// A checksum in a file of ours.
-fn checksum(file: &str, member: &str) -> Value {
-    let file: Value = serde_json::from_str(file).unwrap_or_default();
-    file[member].clone()
-}
-
-/// Null or absent, or a list.
-fn list<T>(value: &Value, item: impl FnMut(&Value) -> T) -> Option<Vec<T>> {
-    value.as_array().map(|items| items.iter().map(item).collect())
-}
-
-/// Null or absent, or a map.
-fn map<K: Ord, V>(value: &Value, mut entry: impl FnMut(&str, &Value) -> (K, V)) -> Option<BTreeMap<K, V>> {
-    value.as_object().map(|members| members.iter().map(|(name, value)| entry(name, value)).collect())
-}
-
-fn unreadable(what: &str) -> Outcome {
-    Outcome::Failed { got: json!({ "unreadable": what }) }
 }

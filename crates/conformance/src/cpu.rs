@@ -5,24 +5,27 @@ pub(crate) mod setup;
 mod metrics;
 mod pods;
 mod stored;
+mod shown;
 mod kubelet;
 mod sequence;
 
 use std::collections::BTreeSet;
 
-use cpu_manager::{AllocateError, Config, Granted, Holdings, Reserved, Static, WalkEnd};
+use cpu_manager::{Config, Granted, Holdings, Reserved, Static, WalkEnd};
 use cpuset::CpuSet;
-use numa_bitmask::NodeMask;
 use pod_spec::{ContainerName, PodUid, Unit};
 use serde_json::{Map, Value, json};
-use topology_hint::{Affinity, Answer, Answers, ListedHint};
+use topology_hint::{Affinity, Answers};
 use topology_model::{CpuRow, CpuTable, Nodes};
 
-use crate::case::{Case, Expected, Outcome, Runner, numbers, reported, text};
+use crate::case::{Case, Expected, Outcome, numbers, reported, text};
 use crate::corpus::Corpus;
 use crate::discovery::cadvisor::machine_info;
+use crate::runner::Runner;
 use machine::Machine;
 use setup::{Fault, Made, Setup};
+pub(crate) use shown::listed;
+use shown::{insert_error, state};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
@@ -80,7 +83,7 @@ fn construct(corpus: &Corpus, case: &Case) -> Outcome {
                 _ => case.compare(json!({ "anyError": told })),
             }
         }
-        Err(Fault::Unreadable(what)) => Outcome::Failed { got: json!({ "unreadable": what }) },
+        Err(Fault::Unreadable(what)) => Outcome::unreadable(what),
     }
 }
 
@@ -139,7 +142,7 @@ fn hints(corpus: &Corpus, case: &Case) -> Outcome {
     };
     let pod = match pods::pod(&input["pod"]) {
         Ok(pod) => pods::classified(pod, Setup::new(case).pod_rules()),
-        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
+        Err(error) => return Outcome::unreadable(error),
     };
     let mut held = match input["state"].as_object() {
         Some(state) => held(state),
@@ -188,13 +191,10 @@ struct Node {
 impl Node {
     fn new(corpus: &Corpus, case: &Case) -> Result<Self, Outcome> {
         let input = &case.input;
-        let unreadable = |what: String| Outcome::Failed { got: json!({ "unreadable": what }) };
-        let machine =
-            Machine::named(corpus, text(&input["machine"])).map_err(|error| unreadable(error.to_string()))?;
-        let set =
-            |value: &Value| text(value).parse::<CpuSet>().map_err(|error| unreadable(error.to_string()));
+        let machine = Machine::named(corpus, text(&input["machine"])).map_err(Outcome::unreadable)?;
+        let set = |value: &Value| text(value).parse::<CpuSet>().map_err(Outcome::unreadable);
         let refused = |fault| match fault {
-            Fault::Unreadable(what) => unreadable(what),
+            Fault::Unreadable(what) => Outcome::unreadable(what),
             // The policy is made without the manager, which puts its own words before those of the policy.
             Fault::Refused(errors) => {
                 let errors = errors.iter().map(|error| error.replacen("new static policy error: ", "", 1));
@@ -217,8 +217,7 @@ impl Node {
             pod_level: setup::pod_level(&gates, &setup.rules),
             ..setup::kubelet(setup.rules)
         };
-        let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id))
-            .map_err(|error| unreadable(error.to_string()))?;
+        let nodes = Nodes::new(machine.cpus.nodes().map(|(id, _)| id)).map_err(Outcome::unreadable)?;
         let policy = Static::new(&machine.cpus, &nodes, config)
             .map_err(|error| case.compare(json!({ "error": error.to_string(), "stage": "construct" })))?;
         Ok(Self { policy, nodes, taken: set(&input["taken"])? })
@@ -237,16 +236,6 @@ impl Node {
     }
 }
 
-fn insert_error(got: &mut Map<String, Value>, error: AllocateError) {
-    got.insert("error".into(), json!(error.to_string()));
-    let kind = match error {
-        AllocateError::WholeCores(_) => "SMTAlignmentError",
-        AllocateError::EmptySharedPool(_) => "EmptyPodSharedPoolError",
-        _ => return,
-    };
-    got.insert("errorType".into(), json!(kind));
-}
-
 fn held(state: &Map<String, Value>) -> Holdings {
     let set = |value: &Value| text(value).parse::<CpuSet>().unwrap_or_default();
     let pods = state.get("assignments").and_then(Value::as_object).into_iter().flatten();
@@ -255,57 +244,4 @@ fn held(state: &Map<String, Value>) -> Holdings {
         containers.map(move |(name, cpus)| (PodUid::new(pod), ContainerName::new(name), set(cpus)))
     });
     Holdings::new(state.get("default").map(set).unwrap_or_default(), assigned)
-}
-
-fn state(held: &Holdings) -> Value {
-    let mut assignments = Map::new();
-    for (pod, container, cpus) in held.iter() {
-        let of_pod = assignments.entry(pod.as_str()).or_insert_with(|| json!({}));
-        of_pod[container.as_str()] = json!(cpus.to_string());
-    }
-    let whole: Map<_, _> =
-        held.whole_pods().map(|(pod, cpus)| (pod.to_string(), json!(cpus.to_string()))).collect();
-    let mut baselines = Map::new();
-    for (pod, container, cpus) in held.baselines() {
-        let of_pod = baselines.entry(pod.as_str()).or_insert_with(|| json!({}));
-        of_pod[container.as_str()] = json!(cpus.to_string());
-    }
-    let mut state = Map::new();
-    if !baselines.is_empty() {
-        state.insert("baselines".into(), Value::Object(baselines));
-    }
-    if !whole.is_empty() {
-        state.insert("podAssignments".into(), Value::Object(whole));
-    }
-    state.insert("default".into(), json!(held.shared().to_string()));
-    if !assignments.is_empty() {
-        state.insert("assignments".into(), Value::Object(assignments));
-    }
-    Value::Object(state)
-}
-
-/// Of more NUMA nodes the sets are not listed: the kubelet's list of them takes gigabytes.
-const MOST_NODES: u32 = 22;
-
-/// The list that the kubelet would give, in node ids.
-pub(crate) fn listed(nodes: &Nodes, answer: Answer<'_>) -> Value {
-    let show = |hint: &ListedHint| {
-        let mask = hint.hint.affinity.nodes().unwrap_or_default();
-        let ids: Vec<i64> = nodes.ids_of(mask).map(|id| id.0).collect();
-        json!({ "nodes": ids, "preferred": hint.hint.is_preferred() })
-    };
-    match answer {
-        Answer::NoOpinion => Value::Null,
-        Answer::Impossible => json!([]),
-        Answer::List(list) => list.iter().map(show).collect(),
-        Answer::Family(family) => {
-            // No other node is in any of its sets; all of a large machine's would never end.
-            let masks = family.masks().iter().fold(NodeMask::EMPTY, |all, (mask, _)| all | *mask);
-            let own = masks | family.within().unwrap_or_default();
-            if own.len() > MOST_NODES {
-                return json!({ "sets": format!("of {} NUMA nodes", own.len()) });
-            }
-            family.listed(own).map(|hint| show(&hint)).collect()
-        }
-    }
 }

@@ -12,8 +12,9 @@ use device_manager::is_extended_resource;
 use kubelet_release::{PluginsPerResource, Rules, RunningInstances};
 use serde_json::{Map, Value, json};
 
-use crate::case::{Case, Expected, Listed, Outcome, Runner, text};
+use crate::case::{Case, Expected, Listed, Outcome, text};
 use crate::corpus::Corpus;
+use crate::runner::Runner;
 use node::{Chance, Node, Successors};
 pub(crate) use sockets::plays as over_sockets;
 
@@ -62,7 +63,7 @@ fn sequence(_: &Corpus, case: &Case) -> Outcome {
         });
         let mut got = match played {
             Ok(entries) => entries,
-            Err(what) => return Outcome::Failed { got: json!({ "unreadable": what }) },
+            Err(what) => return Outcome::unreadable(what),
         };
         let own = json!({ "steps": got });
         got.truncate(until.unwrap_or(got.len()));

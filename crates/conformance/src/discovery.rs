@@ -3,18 +3,22 @@
 
 pub(crate) mod cadvisor;
 pub(crate) mod capacity;
+pub(crate) mod machine;
+pub(crate) mod masks;
 mod memory;
 mod sysfs;
 mod tables;
 
 use cpuset::{CpuId, CpuSet, ParseError};
-use numa_bitmask::{NodeIndex, NodeMask, OutOfRange, combinations};
+use numa_bitmask::{NodeIndex, NodeMask, OutOfRange};
 use serde_json::{Value, json};
-use topology_policy::{DistanceIndex, Distances};
 
-use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
+use crate::case::{Case, Expected, Outcome, numbers, text};
 use crate::corpus::Corpus;
+use crate::runner::Runner;
 use crate::topology;
+use machine::{described_machine, distances_by_id, machine_nodes};
+use masks::{bits_of, listed_combinations, mask_of};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
@@ -69,16 +73,6 @@ fn cpuset_ops(_: &Corpus, case: &Case) -> Outcome {
         "union": (&a | &b).to_string(),
         "union_none": a.to_string(),
     }))
-}
-
-/// The mask of some bit numbers; as a whole an error if one is out of range.
-pub(crate) fn mask_of(bits: &Value) -> Result<NodeMask, OutOfRange> {
-    numbers(bits).into_iter().map(NodeIndex::try_from).collect()
-}
-
-/// The bit numbers of a mask.
-pub(crate) fn bits_of(mask: NodeMask) -> Vec<usize> {
-    mask.iter().map(NodeIndex::get).collect()
 }
 
 fn contains(mask: NodeMask, bit: i64) -> bool {
@@ -159,37 +153,6 @@ fn bitmask_cmp(_: &Corpus, case: &Case) -> Outcome {
 
 fn bitmask_iter(_: &Corpus, case: &Case) -> Outcome {
     case.compare(listed_combinations(&case.input["bits"]))
-}
-
-/// All combinations of a list of bit numbers; `null` where no mask can be made.
-pub(crate) fn listed_combinations(bits: &Value) -> Value {
-    combinations(&numbers(bits))
-        .map(|mask| mask.ok().map_or(Value::Null, |mask| json!(bits_of(mask))))
-        .collect()
-}
-
-/// The kubelet's distances, with node ids as positions, since it looks a distance up by id.
-pub(crate) fn distances_by_id(nodes: &[(i64, Option<Vec<u64>>)]) -> Distances {
-    let row = |id: i64| nodes.iter().find(|(node, _)| *node == id).and_then(|(_, row)| row.clone());
-    Distances::new((0..64).map(|id| (id, row(id))), DistanceIndex::ByNodeId)
-}
-
-/// Node ids and distance rows of a machine in cAdvisor's JSON.
-pub(crate) fn machine_nodes(info: &Value) -> Vec<(i64, Option<Vec<u64>>)> {
-    let row =
-        |node: &Value| node["distances"].as_array().map(|row| row.iter().filter_map(Value::as_u64).collect());
-    let nodes = info["topology"].as_array().into_iter().flatten();
-    nodes.map(|node| (node["node_id"].as_i64().unwrap_or_default(), row(node))).collect()
-}
-
-/// The machine of a case in cAdvisor's JSON: named, or described in the case itself.
-pub(crate) fn described_machine(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
-    match case.input["machine"].as_str() {
-        Some(name) => corpus
-            .machine_info(name)
-            .map_err(|error| Outcome::Failed { got: json!({ "unreadable machine": error.to_string() }) }),
-        None => Ok(case.input["machineinfo"].clone()),
-    }
 }
 
 fn numa(corpus: &Corpus, case: &Case) -> Outcome {

@@ -6,6 +6,7 @@
 mod case;
 mod compare;
 mod corpus;
+mod runner;
 mod report;
 mod written;
 mod selection;
@@ -26,7 +27,7 @@ pub use report::{Baseline, Figures, Passes, Report};
 pub use selection::{Selection, Share};
 pub use written::WrittenAnswers;
 
-use case::Runner;
+use runner::Runner;
 
 /// The function that plays the cases of a kind; `None` for a kind that is not covered yet.
 fn runner(domain: &str, kind: &str) -> Option<Runner> {

@@ -1,5 +1,6 @@
 //! The memory manager: reserved memory, the start from a state file, hints, and series of admissions.
 
+mod answers;
 mod file;
 mod leeway;
 mod order;
@@ -9,16 +10,15 @@ mod setup;
 mod start;
 mod state;
 
-use memory_manager::{Holdings, Opinion, Silent, Static};
 use node_config::{KubeletConfiguration, ReservedMemory, ReservedMemoryFlag, Rules};
 use pod_spec::{Pod, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
-use topology_model::Nodes;
 
-use crate::case::{Case, Outcome, Runner, text};
+use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
-use crate::cpu::listed;
+use crate::runner::Runner;
+use answers::{allocatable, answer};
 use order::{Order, in_any_order};
 use setup::{Fault, Made, Setup};
 
@@ -60,7 +60,7 @@ fn shown_reservation(reserved: &ReservedMemory) -> Value {
 fn config(_: &Corpus, case: &Case) -> Outcome {
     let reserved_memory = match setup::reserved_memory(&case.input["reserved"]) {
         Ok(reserved) => reserved,
-        Err(what) => return unreadable(&what),
+        Err(what) => return Outcome::unreadable(what),
     };
     let configuration = KubeletConfiguration { reserved_memory, ..KubeletConfiguration::default() };
     let mut errors: Vec<_> = configuration.validate().iter().map(ToString::to_string).collect();
@@ -75,7 +75,7 @@ fn reserved(_: &Corpus, case: &Case) -> Outcome {
     setup.nar.get_or_insert(&Value::Null);
     setup.policy = text(&case.input["policy"]);
     match setup.make() {
-        Err(Fault::Unreadable(what)) => unreadable(&what),
+        Err(Fault::Unreadable(what)) => Outcome::unreadable(what),
         Err(Fault::Refused(errors)) => leeway::compare(case, json!({ "error": leeway::any_of(&errors) })),
         Ok(Made { policy: None, .. }) => case.compare(json!({ "machineState": {}, "allocatable": [] })),
         Ok(Made { policy: Some(policy), nodes }) => {
@@ -84,17 +84,6 @@ fn reserved(_: &Corpus, case: &Case) -> Outcome {
             case.compare(json!({ "machineState": state, "allocatable": allocatable(&policy, &nodes) }))
         }
     }
-}
-
-/// What clients are told, in order of nodes and names. The kubelet's policy `Static` gives no list where nothing is
-/// allocatable; its policy `None` gives an empty one.
-fn allocatable(policy: &Static, nodes: &Nodes) -> Value {
-    let block = |(node, resource, size): (_, &pod_spec::ResourceName, u64)| {
-        let ids: Vec<i64> = nodes.id(node).into_iter().map(|id| id.0).collect();
-        json!({ "numaAffinity": ids, "type": resource.as_str(), "size": size })
-    };
-    let blocks: Vec<Value> = policy.allocatable().map(block).collect();
-    if blocks.is_empty() { Value::Null } else { Value::Array(blocks) }
 }
 
 /// The hints of every container, and of the pod as a whole.
@@ -108,12 +97,12 @@ fn hints_in(order: Order, case: &Case) -> Outcome {
         Err(Fault::Refused(errors)) => {
             return leeway::compare(case, json!({ "error": leeway::any_of(&errors) }));
         }
-        Err(Fault::Unreadable(what)) => return unreadable(&what),
+        Err(Fault::Unreadable(what)) => return Outcome::unreadable(what),
     };
     let (pod, stored) = match (pods::pod(&case.input["pod"]), state::read(&case.input["state"])) {
         (Ok(pod), Ok(stored)) => (pod, stored),
-        (Err(error), _) => return unreadable(&error.to_string()),
-        (_, Err(what)) => return unreadable(&what),
+        (Err(error), _) => return Outcome::unreadable(error),
+        (_, Err(what)) => return Outcome::unreadable(what),
     };
     let asked = |unit: Unit<'_>| match &policy {
         None => Ok(Value::Null),
@@ -134,30 +123,4 @@ fn containers_and_pod<E>(pod: &Pod, asked: impl Fn(Unit<'_>) -> Result<Value, E>
         containers.insert(container.name.to_string(), asked(Unit::Container(pod, container))?);
     }
     Ok(json!({ "containers": containers, "pod": asked(Unit::Pod(pod))? }))
-}
-
-/// The answer for a unit: `null` and `{}` are two ways of the kubelet to have no opinion.
-fn answer(policy: &Static, nodes: &Nodes, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) -> Value {
-    match (policy.hints(held, unit, answers), unit) {
-        (Opinion::None(Silent::NothingFits), _)
-        | (Opinion::None(Silent::NothingAsked), Unit::Container(..)) => json!({}),
-        // Of a pod releases say either.
-        (Opinion::None(Silent::NothingAsked), Unit::Pod(_)) => leeway::any_of(&[Value::Null, json!({})]),
-        (Opinion::None(_), _) => Value::Null,
-        (Opinion::Given, _) => {
-            let each = answers.iter();
-            let each = each.map(|(resource, answer)| (resource.to_string(), listed(nodes, answer)));
-            Value::Object(each.collect())
-        }
-    }
-}
-
-fn unreadable(what: &str) -> Outcome {
-    Outcome::Failed { got: json!({ "unreadable": what }) }
-}
-
-/// Amounts by resource.
-fn amounts(value: &Value) -> Result<pod_spec::ResourceList, k8s_quantity::ParseError> {
-    let amounts = value.as_object().into_iter().flatten();
-    amounts.map(|(name, amount)| Ok((pod_spec::ResourceName::new(name), text(amount).parse()?))).collect()
 }

@@ -3,8 +3,9 @@
 use k8s_quantity::{ParseError, Quantity, Sign, hugepage_resource_name};
 use serde_json::{Value, json};
 
-use crate::case::{Case, Outcome, Runner, text};
+use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
+use crate::runner::Runner;
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     (kind == "quantity").then_some(quantity)

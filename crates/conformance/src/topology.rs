@@ -1,24 +1,23 @@
 //! Merges, masks and the construction of the Topology Manager.
 
 mod admit;
+mod configuration;
+mod hints;
 
-use std::collections::BTreeMap;
-
-use node_config::{
-    DistanceRows, FeatureGates, NodeCountCheck, Rules, Scope, TieBreak, TopologyConfig, TopologyConfigError,
-    TopologyFacts, TopologyPolicyName,
-};
+use node_config::{Scope, TieBreak, TopologyConfig, TopologyPolicyName};
 use numa_bitmask::{NodeIndex, NodeMask, OutOfRange};
 use serde_json::{Value, json};
-use topology_hint::{Affinity, Answers, ForeignNodes, Hint, ListedHint, Preference};
+use topology_hint::Answers;
 use topology_model::{NodeId, Nodes};
 use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, MergeError, Policy, Ties, WorkLimit};
 
-use crate::case::{Case, Expected, Outcome, Runner, numbers, text};
+use crate::case::{Case, Expected, Outcome, text};
 use crate::corpus::Corpus;
-use crate::discovery::{
-    bits_of, described_machine, distances_by_id, listed_combinations, machine_nodes, mask_of,
-};
+use crate::discovery::machine::{described_machine, distances_by_id, machine_nodes};
+use crate::discovery::masks::{bits_of, listed_combinations, mask_of};
+use crate::runner::Runner;
+use configuration::{config, named, nodes_of};
+use hints::{listed, push};
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     Some(match kind {
@@ -33,15 +32,6 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
     })
 }
 
-/// Node ids and distance rows of a case, in its order.
-fn nodes_of(case: &Case) -> Vec<(i64, Option<Vec<u64>>)> {
-    let row = |node: &Value| {
-        node["distances"].as_array().map(|row| row.iter().filter_map(Value::as_u64).collect::<Vec<_>>())
-    };
-    let nodes = case.input["nodes"].as_array().into_iter().flatten();
-    nodes.map(|node| (node["id"].as_i64().unwrap_or_default(), row(node))).collect()
-}
-
 /// The construction of the Topology Manager on a machine that cAdvisor describes.
 pub(crate) fn manager(corpus: &Corpus, case: &Case) -> Outcome {
     let info = match described_machine(corpus, case) {
@@ -54,32 +44,6 @@ pub(crate) fn manager(corpus: &Corpus, case: &Case) -> Outcome {
             one_of(case, faults.iter().map(|fault| json!({ "error": fault.to_string() })).collect())
         }
     }
-}
-
-/// What a checked configuration reports: under policy `none` no scope is in force.
-fn named(config: TopologyConfig) -> Value {
-    let none = config.policy == TopologyPolicyName::None;
-    let scope = if none { "none" } else { config.scope.name() };
-    json!({ "policy": config.policy.name(), "scope": scope })
-}
-
-fn config(
-    case: &Case,
-    scope: &str,
-    nodes: &[(i64, Option<Vec<u64>>)],
-) -> Result<TopologyConfig, Vec<TopologyConfigError>> {
-    let option = |(name, value): (&String, &Value)| (name.clone(), text(value).to_owned());
-    let options: BTreeMap<_, _> =
-        case.input["options"].as_object().into_iter().flatten().map(option).collect();
-    let complete = nodes.iter().all(|(_, row)| row.is_some());
-    let distances = if complete { DistanceRows::Complete } else { DistanceRows::Missing };
-    let facts = TopologyFacts { nodes: nodes.len(), distances };
-    let rules = Rules::of(case.release);
-    let changed = case.input["gates"].as_object().into_iter().flatten();
-    let changed = changed.filter_map(|(name, value)| Some((name.clone(), value.as_bool()?))).collect();
-    let gates = FeatureGates::check(rules.gates, &changed).unwrap_or_else(|_| FeatureGates::new(rules.gates));
-    let policy = text(&case.input["policy"]);
-    TopologyConfig::check(policy, scope, &options, &gates, &rules, facts, NodeCountCheck::Kubelet)
 }
 
 const fn policy_of(config: TopologyConfig) -> KubeletPolicy {
@@ -132,28 +96,6 @@ fn merge(_: &Corpus, case: &Case) -> Outcome {
         }
         Err(error) => Outcome::Failed { got: json!({ "error": error.to_string() }) },
     }
-}
-
-fn push(answers: &mut Answers, resource: &str, list: &Value, nodes: &Nodes) {
-    match list.as_array() {
-        None => answers.push_no_opinion(resource.into()),
-        Some(hints) => answers.push_list(resource.into(), hints.iter().map(|hint| listed(hint, nodes))),
-    }
-}
-
-/// A hint in node ids as one in positions, with what the machine lacks beside it.
-fn listed(hint: &Value, nodes: &Nodes) -> ListedHint {
-    let preferred = hint["preferred"].as_bool() == Some(true);
-    let preference = if preferred { Preference::Preferred } else { Preference::Acceptable };
-    if hint["mask"].is_null() {
-        return Hint { affinity: Affinity::Any, preference }.into();
-    }
-    let ids = numbers(&hint["mask"]);
-    let own = nodes.mask_of(ids.iter().copied().map(NodeId));
-    let lacking = ids.iter().filter(|id| nodes.index_of(NodeId(**id)).is_none());
-    let foreign =
-        lacking.filter_map(|id| NodeIndex::try_from(*id).ok()).fold(0, |all, bit| all | 1 << bit.get());
-    ListedHint { hint: Hint { affinity: Affinity::Nodes(own), preference }, foreign: ForeignNodes(foreign) }
 }
 
 /// Passes if the kubelet's answer is one of `answers`.

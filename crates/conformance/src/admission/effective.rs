@@ -21,7 +21,7 @@ use crate::corpus::Corpus;
 pub(super) fn effective(_: &Corpus, case: &Case) -> Outcome {
     let config = match configuration(case) {
         Ok(config) => config,
-        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error }) },
+        Err(error) => return Outcome::unreadable(error),
     };
     if let Err(faults) = config.gates() {
         return crashes_with_gates(case, &faults);

@@ -14,7 +14,8 @@ use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 use crate::cpu::setup::{Made, Wanted};
 use crate::discovery::cadvisor::machine_info;
-use crate::discovery::{capacity, described_machine};
+use crate::discovery::capacity;
+use crate::discovery::machine::described_machine;
 
 /// The configuration; else what the kubelet says to it.
 pub(super) fn configuration(case: &Case) -> Result<KubeletConfiguration, String> {

@@ -9,14 +9,14 @@ use kubelet_release::Rules;
 use pod_spec::{ContainerName, PodUid};
 use serde_json::{Map, Value, json};
 
-use super::{checksum, unreadable};
+use super::members::checksum;
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 
 pub(super) fn checkpoint(_: &Corpus, case: &Case) -> Outcome {
     let mut state = match state(case) {
         Ok(state) => state,
-        Err(error) => return unreadable(&error.to_string()),
+        Err(error) => return Outcome::unreadable(error),
     };
     let is_on = |gate: &str| case.input["gates"][gate].as_bool() == Some(true);
     let forms = Forms {

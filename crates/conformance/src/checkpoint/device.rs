@@ -4,7 +4,7 @@ use kubelet_checkpoint::device::{DeviceEntry, DeviceFile, DeviceState};
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 
-use super::{checksum, list, map};
+use super::members::{checksum, list, map};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 

@@ -9,7 +9,7 @@ use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 use topology_model::NodeId;
 
-use super::{checksum, list, map, unreadable};
+use super::members::{checksum, list, map};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 
@@ -40,12 +40,12 @@ pub(super) fn checkpoint(_: &Corpus, case: &Case) -> Outcome {
     match MemoryFile::read_as(format, file.as_bytes(), forms) {
         Ok(read) if format == MemoryFormat::V3 => match shown(file, &read) {
             Some((checkpoint, data)) => case.compare(json!({ "checkpoint": checkpoint, "data": data })),
-            None => unreadable("our file is not JSON"),
+            None => Outcome::unreadable("our file is not JSON"),
         },
         Ok(read) => {
             // Written again it is what the kubelet's structure has, but for a checksum that was taken unseen.
             let Ok(mut checkpoint) = serde_json::from_str::<Value>(&read.state.encode(format)) else {
-                return unreadable("our file is not JSON");
+                return Outcome::unreadable("our file is not JSON");
             };
             checkpoint["checksum"] = json!(read.checksum);
             case.compare(json!({ "checkpoint": checkpoint }))

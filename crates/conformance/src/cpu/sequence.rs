@@ -9,8 +9,9 @@ use serde_json::{Map, Value, json};
 use topology_hint::Answers;
 
 use super::kubelet::{Kubelet, Sources};
+use super::pods;
 use super::setup::{Fault, Made, Setup};
-use super::{insert_error, listed, pods, state};
+use super::shown::{insert_error, listed, state};
 use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
@@ -19,7 +20,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
     let mut setup = Setup::new(case);
     let made = match setup.make(corpus) {
         Ok(made) => made,
-        Err(Fault::Unreadable(what)) => return Outcome::Failed { got: json!({ "unreadable": what }) },
+        Err(Fault::Unreadable(what)) => return Outcome::unreadable(what),
         Err(Fault::Refused(errors)) => {
             let error = reported(&errors, case.recorded("/error"));
             return case.compare(json!({ "error": error, "stage": "construct" }));
@@ -28,7 +29,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
     let Ok(mut kubelet) =
         setup.forms().map(|forms| Kubelet::new(made, forms, setup.rules.metric_prefix, setup.pod_rules()))
     else {
-        return Outcome::Failed { got: json!({ "unreadable": "gates" }) };
+        return Outcome::unreadable("gates");
     };
     let mut steps = Vec::new();
     let mut is_down = false;
@@ -45,7 +46,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
                     Err((error.cloned().unwrap_or_default(), "construct"))
                 }
                 Err(Fault::Unreadable(what)) => {
-                    return Outcome::Failed { got: json!({ "unreadable": what }) };
+                    return Outcome::unreadable(what);
                 }
             };
             is_down = started.is_err();
@@ -56,7 +57,7 @@ pub(super) fn sequence(corpus: &Corpus, case: &Case) -> Outcome {
         } else if is_down {
             entry.insert("skipped".into(), json!(true));
         } else if let Err(what) = kubelet.step(step, &mut entry) {
-            return Outcome::Failed { got: json!({ "unreadable": what }) };
+            return Outcome::unreadable(what);
         }
         if !is_down {
             entry.insert("state".into(), state(&kubelet.held));

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::metrics::Metrics;
 use super::setup::{Fault, Made, Setup};
-use super::state;
+use super::shown::state;
 use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
@@ -97,10 +97,9 @@ fn held(state: CpuState) -> Holdings {
 /// The state after a start from a file, or why there is none.
 pub(super) fn start(corpus: &Corpus, case: &Case) -> Outcome {
     let setup = Setup::new(case);
-    let unreadable = |what| Outcome::Failed { got: json!({ "unreadable": what }) };
     let (made, forms) = match setup.make(corpus).and_then(|made| Ok((made, setup.forms()?))) {
         Ok(made) => made,
-        Err(Fault::Unreadable(what)) => return unreadable(what),
+        Err(Fault::Unreadable(what)) => return Outcome::unreadable(what),
         Err(Fault::Refused(errors)) => {
             let error = reported(&errors, case.recorded("/error"));
             return case.compare(json!({ "error": error, "stage": "construct" }));

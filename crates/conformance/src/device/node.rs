@@ -2,6 +2,7 @@
 
 mod life;
 mod wired;
+mod others;
 mod listing;
 mod serve;
 
@@ -13,7 +14,7 @@ use device_manager::{
 };
 use kubelet_release::{DeviceHintNodes, PluginsPerResource, Rules};
 use node_config::FeatureGates;
-use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};
+use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
 use topology_model::{NodeId, Nodes};
@@ -24,10 +25,9 @@ use super::show;
 use super::stored::Stored;
 use super::wire::Wire;
 use crate::case::{Case, numbers, text};
-use listing::Others;
+use others::Others;
 
 type Entry = Map<String, Value>;
-type Key = (PodUid, ContainerName);
 
 pub(super) struct Node {
     inventory: Inventory,
@@ -48,10 +48,10 @@ pub(super) struct Node {
     stored: Stored,
     pods: Vec<Played>,
     /// Where containers are wanted, in node ids.
-    affinities: BTreeMap<Key, Vec<NodeId>>,
+    affinities: BTreeMap<ContainerKey, Vec<NodeId>>,
     heard: Heard,
     /// Containers that were running when the kubelet started.
-    running: BTreeSet<Key>,
+    running: BTreeSet<ContainerKey>,
     chance: Chance,
     now: Moment,
     others: Others,
@@ -244,7 +244,8 @@ impl Node {
     }
 
     fn affinity(&mut self, step: &Value) {
-        let key = (PodUid::new(text(&step["pod"])), ContainerName::new(text(&step["container"])));
+        let container = ContainerName::new(text(&step["container"]));
+        let key = ContainerKey { pod: PodUid::new(text(&step["pod"])), container };
         match &step["nodes"] {
             Value::Null => self.affinities.remove(&key),
             nodes => self.affinities.insert(key, numbers(nodes).into_iter().map(NodeId).collect()),

@@ -11,7 +11,7 @@ use pod_spec::ResourceName;
 use serde_json::{Map, Value, json};
 use topology_model::NodeId;
 
-use super::show;
+use super::show::{self, ids};
 use crate::case::{numbers, text};
 
 /// All plugins that have been started and not stopped.
@@ -232,11 +232,6 @@ pub(super) fn reply_as_case(setup: &Setup) -> Value {
     add("devices", devices.collect());
     add("cdi", json!(setup.cdi_devices));
     Value::Object(reply)
-}
-
-/// The ids in the order of cases.
-pub(super) fn ids<'a>(ids: impl IntoIterator<Item = &'a DeviceId>) -> Value {
-    ids.into_iter().map(DeviceId::as_str).collect()
 }
 
 /// What `GetDevicePluginOptions` answers.

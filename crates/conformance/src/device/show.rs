@@ -1,13 +1,12 @@
 //! What a manager knows, as cases write it.
 
 use device_manager::{
-    Access, AllocateReply, DeviceEntry, DeviceIds, DeviceNode, Endpoint, Health, Held, Holdings, Inventory,
-    Life, Mount, Setup, SocketConnections,
+    Access, AllocateReply, DeviceEntry, DeviceId, DeviceIds, DeviceNode, Endpoint, Health, Held, Holdings,
+    Inventory, Life, Mount, Setup, SocketConnections,
 };
 use pod_spec::{ContainerName, PodUid, ResourceName};
 use serde_json::{Map, Value, json};
 
-use super::plugins::ids;
 use crate::case::text;
 
 /// The folder of sockets, as cases write it.
@@ -51,6 +50,11 @@ pub(super) fn state(inventory: &Inventory, held: &Holdings, connections: &Socket
 
 fn by_resource<'a>(sets: impl Iterator<Item = (&'a ResourceName, &'a DeviceIds)>) -> Value {
     Value::Object(sets.map(|(name, set)| (name.to_string(), ids(set))).collect())
+}
+
+/// The ids in the order of cases.
+pub(super) fn ids<'a>(ids: impl IntoIterator<Item = &'a DeviceId>) -> Value {
+    ids.into_iter().map(DeviceId::as_str).collect()
 }
 
 /// The devices under each node, -1 for none.

@@ -7,8 +7,8 @@ use pod_spec::ResourceName;
 use serde_json::{Map, Value, json};
 use topology_model::Nodes;
 
-use super::plugins::ids;
 use super::show;
+use super::show::ids;
 
 /// A state file.
 pub(super) enum Stored {

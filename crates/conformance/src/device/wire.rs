@@ -23,8 +23,8 @@ use tokio::runtime::Runtime;
 use super::plugins::reply_as_case;
 use super::show;
 use crate::case::text;
-pub(in crate::device) use process::listing;
 use process::{Found, Process};
+pub(in crate::device) use process::{Registered, listing};
 use told::Told;
 use topology_admission::Compat;
 
@@ -61,15 +61,6 @@ impl Drop for Folder {
         // Whoever cleans the system's folder will find it else.
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// What a plugin was told of its registration.
-pub(in crate::device) enum Registered {
-    Yes,
-    /// It had called: code and text.
-    Refused(i32, String),
-    /// It had been found: the text.
-    NotTaken(String),
 }
 
 /// The runtime of those who call.

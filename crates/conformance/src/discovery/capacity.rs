@@ -4,7 +4,8 @@ use node_config::{CapacityFacts, KubeletConfiguration};
 use serde_json::{Map, Value, json};
 use topology_model::MachineInfo;
 
-use super::{cadvisor, described_machine};
+use super::cadvisor;
+use super::machine::described_machine;
 use crate::case::{Case, Outcome};
 use crate::corpus::Corpus;
 

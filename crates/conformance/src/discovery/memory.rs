@@ -8,7 +8,8 @@ use pod_spec::{ResourceList, ResourceName};
 use serde_json::{Value, json};
 use topology_model::{NodeId, NodeMemory, Nodes};
 
-use super::{cadvisor, described_machine};
+use super::cadvisor;
+use super::machine::described_machine;
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 use crate::memory::sums;
@@ -25,7 +26,7 @@ pub(crate) fn memory(corpus: &Corpus, case: &Case) -> Outcome {
     };
     let reserved = match reservations(&case.input["reserved"]) {
         Ok(reserved) => reserved,
-        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
+        Err(error) => return Outcome::unreadable(error),
     };
     // The kubelet refuses other nodes when it checks its configuration. Cases go straight to the tables, which pass
     // over them.

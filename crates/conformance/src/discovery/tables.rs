@@ -13,7 +13,7 @@ use topology_model::{CpuRow, CpuTable, CpuTableError, MachineInfo, MachineNode, 
 use topology_policy::{Admit, KubeletPolicy, Policy, Ties, WorkLimit};
 
 use super::cadvisor;
-use super::described_machine;
+use super::machine::described_machine;
 use crate::case::{Case, Expected, Outcome, numbers, text};
 use crate::corpus::Corpus;
 
@@ -121,7 +121,7 @@ pub(crate) fn cpudetails(corpus: &Corpus, case: &Case) -> Outcome {
     };
     let kept = match case.input["keep"].as_str().map(str::parse::<CpuSet>) {
         Some(Ok(keep)) => whole.keep(&keep),
-        Some(Err(error)) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
+        Some(Err(error)) => return Outcome::unreadable(error),
         None => whole.clone(),
     };
     let ids = numbers(&case.input["ids"]);
@@ -216,7 +216,7 @@ pub(crate) fn alignment(corpus: &Corpus, case: &Case) -> Outcome {
         Ok(cpus) => cpus,
         // Past the last CPU that a kernel has.
         Err(error @ cpuset::ParseError::TooLarge(_)) => return Outcome::unanswered(error),
-        Err(error) => return Outcome::Failed { got: json!({ "unreadable": error.to_string() }) },
+        Err(error) => return Outcome::unreadable(error),
     };
     let aligned = table.is_in_one_cache(&cpus);
     case.compare(json!({ "text": format!("{cpus} aligned=<uncore:{aligned}>"), "uncore_cache": aligned }))

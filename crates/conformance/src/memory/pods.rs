@@ -1,10 +1,11 @@
 //! Pods as memory cases write them.
 
 use k8s_quantity::ParseError;
-use pod_spec::{Container, ContainerName, Pod, PodResources, PodUid, QosClass, Role};
+use pod_spec::{
+    Container, ContainerName, Pod, PodResources, PodUid, QosClass, ResourceList, ResourceName, Role,
+};
 use serde_json::Value;
 
-use super::amounts;
 use crate::case::text;
 
 /// `{"uid","qos","resources","init","containers"}`; of a container `res` are requests and limits at once.
@@ -37,4 +38,10 @@ pub(super) fn pod(value: &Value) -> Result<Pod, ParseError> {
     };
     let uid = text(&value["uid"]);
     Ok(Pod { uid: PodUid::new(uid), resources, status_qos, ..Pod::new("", uid, containers) })
+}
+
+/// Amounts by resource.
+pub(super) fn amounts(value: &Value) -> Result<ResourceList, ParseError> {
+    let amounts = value.as_object().into_iter().flatten();
+    amounts.map(|(name, amount)| Ok((ResourceName::new(name), text(amount).parse()?))).collect()
 }

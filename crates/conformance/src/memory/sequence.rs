@@ -16,7 +16,7 @@ use topology_model::Nodes;
 use super::leeway::any_of;
 use super::order::{Order, in_any_order};
 use super::setup::{Fault, Made, Setup};
-use super::{file, leeway, pods, state, unreadable};
+use super::{file, leeway, pods, state};
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
 
@@ -33,7 +33,7 @@ fn sequence_in(order: Order, case: &Case) -> Outcome {
         Err(Fault::Refused(errors)) => {
             return leeway::compare(case, json!({ "error": any_of(&errors) }));
         }
-        Err(Fault::Unreadable(what)) => return unreadable(&what),
+        Err(Fault::Unreadable(what)) => return Outcome::unreadable(what),
     }
     let start = kubelet.state();
     let mut before = start.clone();
@@ -41,7 +41,7 @@ fn sequence_in(order: Order, case: &Case) -> Outcome {
     for step in case.input["steps"].as_array().into_iter().flatten() {
         let mut entry = match kubelet.step(setup, step) {
             Ok(entry) => entry,
-            Err(what) => return unreadable(&what),
+            Err(what) => return Outcome::unreadable(what),
         };
         entry.insert("metrics".into(), Value::Object(std::mem::take(&mut kubelet.metrics)));
         let after = kubelet.state();

@@ -11,7 +11,7 @@ use pod_spec::{ResourceList, ResourceName};
 use serde_json::Value;
 use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
 
-use super::amounts;
+use super::pods::amounts;
 use crate::case::Case;
 
 /// What a manager is made from.

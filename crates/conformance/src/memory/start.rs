@@ -3,10 +3,11 @@
 use memory_manager::Stored;
 use serde_json::{Value, json};
 
+use super::answers::allocatable;
 use super::leeway::any_of;
 use super::order::{Order, in_any_order};
 use super::setup::{Fault, Made, Setup};
-use super::{allocatable, file, leeway, state, unreadable};
+use super::{file, leeway, state};
 use crate::case::{Case, Outcome};
 use crate::corpus::Corpus;
 
@@ -21,7 +22,7 @@ fn start_in(order: Order, case: &Case) -> Outcome {
             (json!({ "allocatable": allocatable, "state": state }), Some(file))
         }
         Err(Fault::Refused(errors)) => (json!({ "error": any_of(&errors) }), before.map(str::to_owned)),
-        Err(Fault::Unreadable(what)) => return unreadable(&what),
+        Err(Fault::Unreadable(what)) => return Outcome::unreadable(what),
     };
     if after.is_some() && after.as_deref() == before {
         got["file_unchanged"] = json!(true);

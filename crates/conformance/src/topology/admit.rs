@@ -13,7 +13,8 @@ use topology_admission::{Compat, ContainerId, Ledger, Node, NodeSetup, PodLevel,
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Provider, Refusal};
 use topology_model::{NodeId, Nodes};
 
-use super::{config, nodes_of, push};
+use super::configuration::{config, named, nodes_of};
+use super::hints::push;
 use crate::case::{Case, Outcome, reported, text};
 use crate::corpus::Corpus;
 
@@ -31,7 +32,6 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
         Ok(nodes) => nodes,
         Err(error) => return Outcome::unanswered(error),
     };
-    let named = super::named(config);
     let setup = || NodeSetup {
         nodes: nodes.clone(),
         distances: parts.iter().map(|(_, row)| row.clone()).collect(),
@@ -53,7 +53,7 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
     let mut manager = Manager { ledger: node.empty_ledger(), node, script, seen: BTreeMap::new() };
     let steps = case.input["steps"].as_array().into_iter().flatten().map(|step| manager.step(step));
     let steps: Vec<Value> = steps.collect();
-    let mut got = named;
+    let mut got = named(config);
     got["steps"] = json!(steps);
     case.compare(got)
 }

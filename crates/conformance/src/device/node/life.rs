@@ -6,7 +6,7 @@ use device_manager::{
 };
 use kubelet_release::PluginsPerResource;
 use node_config::Gate;
-use pod_spec::{ContainerName, PodUid, ResourceName};
+use pod_spec::{ContainerKey, ContainerName, PodUid, ResourceName};
 use serde_json::{Value, json};
 use topology_admission::Compat;
 
@@ -299,7 +299,8 @@ impl Node {
         let with =
             |runs| listed().filter(move |container| (container["running"].as_bool() == Some(true)) == runs);
         let key = |container: &Value| {
-            (PodUid::new(text(&container["pod"])), ContainerName::new(text(&container["container"])))
+            let name = ContainerName::new(text(&container["container"]));
+            ContainerKey { pod: PodUid::new(text(&container["pod"])), container: name }
         };
         self.running = with(true).map(key).collect();
         if self.chance == Chance::EndedInstances {

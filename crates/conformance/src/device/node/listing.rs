@@ -1,113 +1,14 @@
 //! What the pod resources service and the pods' status say.
 
-use std::collections::BTreeMap;
-
-use cpuset::{CpuId, CpuSet};
-use device_manager::DeviceEntry;
-use device_plugin::{ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, PodResourcesSnapshot};
-use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Role};
+use device_plugin::{ContainerEntry, PodEntry, PodResourcesClient, PodResourcesSnapshot};
+use pod_spec::{Container, ContainerKey, Pod, Role};
 use serde_json::{Map, Value, json};
-use topology_model::NodeId;
 
-use super::{Entry, Key, Node};
-use crate::case::{numbers, text};
+use super::others::{Amounts, Which};
+use super::{Entry, Node};
+use crate::case::text;
 use crate::device::pods::{Activity, Played};
 use crate::device::show;
-
-/// What the service says beside devices, as the case puts it.
-pub(super) struct Others {
-    which: Which,
-    of_node: Amounts,
-    of_containers: BTreeMap<Key, Amounts>,
-    of_pods: BTreeMap<PodUid, Amounts>,
-    whole_pods: WholePods,
-}
-
-/// Whether what a pod holds as a whole is told at the pod.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WholePods {
-    Told,
-    NotTold,
-}
-
-/// Which pods are listed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    All,
-    Active,
-}
-
-/// CPUs and memory.
-#[derive(Default)]
-struct Amounts {
-    cpus: Vec<usize>,
-    memory: Vec<Value>,
-}
-
-impl Others {
-    pub(super) fn new(input: &Value) -> Self {
-        let which =
-            if input["use_active_pods"].as_bool() == Some(false) { Which::All } else { Which::Active };
-        let is_on = input["pod_level_managers"].as_bool() == Some(true);
-        Self {
-            which,
-            of_node: Amounts::default(),
-            of_containers: BTreeMap::new(),
-            of_pods: BTreeMap::new(),
-            whole_pods: if is_on { WholePods::Told } else { WholePods::NotTold },
-        }
-    }
-
-    pub(super) fn set(&mut self, step: &Value) {
-        let amounts = match step["pod"].as_str() {
-            None => &mut self.of_node,
-            Some(pod) if step["container"].is_null() => self.of_pods.entry(PodUid::new(pod)).or_default(),
-            Some(pod) => {
-                let key = (PodUid::new(pod), ContainerName::new(text(&step["container"])));
-                self.of_containers.entry(key).or_default()
-            }
-        };
-        if text(&step["op"]) == "cpus" {
-            let cpus: CpuSet = text(&step["cpus"]).parse().unwrap_or_default();
-            amounts.cpus = cpus.iter().map(CpuId::get).collect();
-        } else {
-            amounts.memory = step["memory"].as_array().cloned().unwrap_or_default();
-        }
-    }
-}
-
-impl Amounts {
-    /// As the service is told.
-    fn told(&self, devices: Vec<DeviceEntry>) -> device_plugin::Amounts {
-        let block = |block: &Value| MemoryEntry {
-            kind: ResourceName::new(text(&block["type"])),
-            size: block["size"].as_u64().unwrap_or_default(),
-            nodes: numbers(&block["nodes"]).into_iter().map(NodeId).collect(),
-        };
-        device_plugin::Amounts {
-            cpus: self.cpus.iter().filter_map(|cpu| CpuId::new(*cpu).ok()).collect(),
-            memory: self.memory.iter().map(block).collect(),
-            devices,
-        }
-    }
-
-    fn show(&self, devices: Value) -> Map<String, Value> {
-        let mut shown = Map::new();
-        shown.insert("cpu_ids".into(), if self.cpus.is_empty() { Value::Null } else { json!(self.cpus) });
-        shown.insert("memory".into(), json!(self.memory));
-        shown.insert("devices".into(), devices);
-        shown
-    }
-
-    fn show_whole(&self, pod: &mut Value) {
-        if !self.cpus.is_empty() {
-            pod["cpu_ids"] = json!(self.cpus);
-        }
-        if !self.memory.is_empty() {
-            pod["memory"] = json!(self.memory);
-        }
-    }
-}
 
 impl Node {
     pub(super) fn list(&mut self, entry: &mut Entry) -> Result<(), String> {
@@ -169,21 +70,21 @@ impl Node {
     /// What there is to tell of these pods, and of the node.
     fn snapshot(&self, pods: &[&Pod]) -> PodResourcesSnapshot {
         let container = |pod: &Pod, container: &Container| {
-            let key = (pod.uid.clone(), container.name.clone());
+            let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
             let devices = self.held.entries(&pod.uid, &container.name).collect();
             let nothing = Amounts::default();
-            let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing).told(devices);
+            let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing).listed(devices);
             ContainerEntry { name: container.name.clone(), amounts }
         };
         let pod = |pod: &&Pod| PodEntry {
             name: pod.name.clone(),
             namespace: pod.namespace.clone(),
             containers: lasting(pod).map(|lasting| container(pod, lasting)).collect(),
-            whole: self.whole(pod).map(|whole| whole.told(Vec::new())).unwrap_or_default(),
+            whole: self.others.whole(&pod.uid).map(|whole| whole.listed(Vec::new())).unwrap_or_default(),
         };
         PodResourcesSnapshot {
             pods: pods.iter().map(pod).collect(),
-            allocatable: self.others.of_node.told(self.inventory.allocatable().collect()),
+            allocatable: self.others.of_node.listed(self.inventory.allocatable().collect()),
         }
     }
 
@@ -191,7 +92,7 @@ impl Node {
     fn shown_pod(&self, pod: &Pod) -> Value {
         let nothing = Amounts::default();
         let containers = lasting(pod).map(|container| {
-            let key = (pod.uid.clone(), container.name.clone());
+            let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
             let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing);
             let mut shown = amounts.show(show::entries(self.held.entries(&pod.uid, &container.name)));
             shown.insert("name".into(), json!(container.name.as_str()));
@@ -199,18 +100,10 @@ impl Node {
         });
         let containers: Vec<Value> = containers.collect();
         let mut shown = json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers });
-        if let Some(whole) = self.whole(pod) {
+        if let Some(whole) = self.others.whole(&pod.uid) {
             whole.show_whole(&mut shown);
         }
         shown
-    }
-
-    /// What a pod has as a whole, where that is told.
-    fn whole(&self, pod: &Pod) -> Option<&Amounts> {
-        match self.others.whole_pods {
-            WholePods::Told => self.others.of_pods.get(&pod.uid),
-            WholePods::NotTold => None,
-        }
     }
 
     pub(super) fn status(&mut self, step: &Value, entry: &mut Entry) -> Result<(), String> {
@@ -246,21 +139,10 @@ fn shown_entry(pod: &PodEntry) -> Value {
     };
     let containers: Vec<Value> = pod.containers.iter().map(container).collect();
     let mut shown = json!({ "name": pod.name, "namespace": pod.namespace, "containers": containers });
-    heard(&pod.whole).show_whole(&mut shown);
+    Amounts::read(&pod.whole).show_whole(&mut shown);
     shown
 }
 
 fn shown_amounts(told: &device_plugin::Amounts) -> Map<String, Value> {
-    heard(told).show(show::entries(told.devices.iter().cloned()))
-}
-
-fn heard(told: &device_plugin::Amounts) -> Amounts {
-    let block = |block: &MemoryEntry| {
-        let nodes: Vec<i64> = block.nodes.iter().map(|node| node.0).collect();
-        json!({ "type": block.kind.as_str(), "size": block.size, "nodes": nodes })
-    };
-    Amounts {
-        cpus: told.cpus.iter().map(CpuId::get).collect(),
-        memory: told.memory.iter().map(block).collect(),
-    }
+    Amounts::read(told).show(show::entries(told.devices.iter().cloned()))
 }

@@ -6,12 +6,12 @@ use device_manager::{
     Devices, Failure, Holdings, Inventory, Outcome, Question, Replies, Reply, Request, Sources,
 };
 use node_config::Gate;
-use pod_spec::{Container, Pod, ResourceName};
+use pod_spec::{Container, ContainerKey, Pod, ResourceName};
 use serde_json::{Value, json};
 use topology_hint::Affinity;
 use topology_model::Nodes;
 
-use super::{Entry, Heard, Key, Node};
+use super::{Entry, Heard, Node};
 use crate::device::show;
 use crate::device::stored::{Contents, Stored};
 
@@ -40,7 +40,7 @@ impl Node {
         entry: &mut Entry,
         decide: Decision<E>,
     ) -> Result<(), String> {
-        let key = (pod.uid.clone(), container.name.clone());
+        let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
         let active = self.active();
         let sources = match self.heard {
             Heard::All => Sources::Ready,
@@ -84,7 +84,7 @@ impl Node {
 
     /// Where a container is wanted, and the devices on a machine that has all these nodes. Cases name some that the
     /// machine lacks; which nodes it has makes no difference to who gets what.
-    fn wanted(&self, key: &Key) -> Result<(Inventory, Affinity), String> {
+    fn wanted(&self, key: &ContainerKey) -> Result<(Inventory, Affinity), String> {
         let Some(ids) = self.affinities.get(key) else { return Ok((self.inventory.clone(), Affinity::Any)) };
         let known = self.inventory.nodes();
         let inventory = if ids.iter().all(|id| known.index_of(*id).is_some()) {
@@ -98,7 +98,7 @@ impl Node {
         Ok((inventory, Affinity::Nodes(near)))
     }
 
-    fn claimed(&self, (pod, container): &Key) -> BTreeSet<ResourceName> {
+    fn claimed(&self, ContainerKey { pod, container }: &ContainerKey) -> BTreeSet<ResourceName> {
         if !self.gates.is_on(Gate::DraExtendedResource) {
             return BTreeSet::new();
         }

@@ -27,7 +27,8 @@ use topology_model::Nodes;
 use super::Nothing;
 use crate::case::{Case, Outcome, text};
 use crate::corpus::Corpus;
-use crate::device::plugins::{ids, rpc_error};
+use crate::device::plugins::rpc_error;
+use crate::device::show::ids;
 use crate::device::wire::{Folder, listing};
 
 /// How long is waited for what must come.

@@ -20,7 +20,6 @@ use tokio_stream::{Stream, StreamExt as _};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
-use super::Registered;
 use crate::case::text;
 use crate::device::plugins;
 
@@ -41,6 +40,15 @@ pub(super) struct Process {
 pub(super) struct Found {
     pub(super) socket: PathBuf,
     pub(super) endpoint: PathBuf,
+}
+
+/// How the registration of a plugin ended.
+pub(in crate::device) enum Registered {
+    Yes,
+    /// It had called: code and text.
+    Refused(i32, String),
+    /// It had been found: the text.
+    NotTaken(String),
 }
 
 /// What answers.

@@ -9,7 +9,7 @@ use topology_hint::{Affinity, Answers, Hint, Preference};
 use topology_model::{NodeId, Nodes};
 use topology_policy::{Admit, KubeletPolicy, Policy, Ties, WorkLimit};
 
-use super::super::answer;
+use super::super::answers::answer;
 use super::super::leeway::any_of;
 use super::{Kubelet, Manager};
 use crate::case::{numbers, text};
