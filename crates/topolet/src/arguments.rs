@@ -10,6 +10,8 @@ use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
 use node_output::Format;
 
+use crate::client::SOCKET;
+
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]
 pub(crate) struct PodsArguments {
@@ -219,6 +221,32 @@ impl RulesArguments {
         let DeviceArguments { devices, selected } = devices;
         RulesSource { config, kubelet, decided_by, topolet_config, policy, scope, devices, selected }
     }
+}
+
+/// Which state.
+#[derive(Args, Debug)]
+pub(crate) struct FolderArguments {
+    /// The kubelet's root folder, or a copy of it; without it that of the node file, else /var/lib/kubelet.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state: Option<PathBuf>,
+    /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
+    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) pods: Option<PathBuf>,
+}
+
+/// Which daemon.
+#[derive(Args, Debug)]
+pub(crate) struct SocketArguments {
+    /// Where the daemon listens.
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "TOPOLET_SOCKET",
+        default_value = SOCKET,
+        value_hint = ValueHint::FilePath
+    )]
+    pub(crate) socket: PathBuf,
 }
 
 #[derive(Args, Debug)]

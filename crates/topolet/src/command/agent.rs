@@ -7,33 +7,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum};
 use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
-use node_output::http::{FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;
 
+use super::answer::{shape, shape_of, show};
+use super::events::GetEvents;
 use super::{events, examples};
-use crate::arguments::OutputArguments;
-use crate::client::{self, Reply, SOCKET, Sent};
+use crate::arguments::{OutputArguments, SocketArguments};
+use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
-use crate::render::{Glyphs, Screen};
-
-/// Which daemon.
-#[derive(Args, Debug)]
-pub(crate) struct SocketArguments {
-    /// Where the daemon listens.
-    #[arg(
-        long,
-        value_name = "PATH",
-        env = "TOPOLET_SOCKET",
-        default_value = SOCKET,
-        value_hint = ValueHint::FilePath
-    )]
-    pub(super) socket: PathBuf,
-}
+use crate::render::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct GetArguments {
@@ -105,17 +92,6 @@ impl PodsFormat {
             Self::Yaml => Format::Yaml,
         }
     }
-}
-
-#[derive(Args, Debug)]
-pub(super) struct GetEvents {
-    /// Goes on and prints each event as it happens, until it is stopped. With `-o json` one object a line.
-    #[arg(short, long)]
-    pub(super) watch: bool,
-    #[command(flatten)]
-    pub(super) socket: SocketArguments,
-    #[command(flatten)]
-    pub(super) output: OutputArguments,
 }
 
 #[derive(Args, Debug)]
@@ -439,25 +415,6 @@ fn delete_pod(namespace: &str, name: &str, socket: &SocketArguments) -> anyhow::
     Ok(())
 }
 
-/// How the answer is to be written.
-pub(super) fn shape(output: &OutputArguments, screen: Screen) -> String {
-    shape_of(output.output, screen)
-}
-
-fn shape_of(format: Format, screen: Screen) -> String {
-    let format = match format {
-        Format::Table => "table",
-        Format::Json => "json",
-        Format::Yaml => "yaml",
-    };
-    let glyphs = match screen.page.glyphs {
-        Glyphs::Unicode => "unicode",
-        Glyphs::Ascii => "ascii",
-    };
-    let width = screen.page.width.map_or_else(String::new, |width| format!("&width={}", width.max(40)));
-    format!("output={format}&glyphs={glyphs}{width}")
-}
-
 /// A name or UID without what would need escapes in a path: they have nothing of it.
 pub(super) fn checked(name: &str) -> anyhow::Result<&str> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
@@ -465,17 +422,4 @@ pub(super) fn checked(name: &str) -> anyhow::Result<&str> {
         return Ok(name);
     }
     anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only, UIDs also '_'")
-}
-
-pub(super) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
-    match format {
-        Format::Table => screen.show(&reply.body)?,
-        Format::Json | Format::Yaml => screen.print(&reply.body)?,
-    }
-    Ok(match reply.field(OUTCOME) {
-        Some(SOME_REFUSED | NOT_DECIDED | FATE) => Outcome::SomeRefused,
-        Some(PARTIAL) => Outcome::Partial,
-        Some(SOMETHING_WRONG) => Outcome::SomethingWrong,
-        _ => Outcome::Done,
-    })
 }

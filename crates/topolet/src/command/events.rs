@@ -6,16 +6,29 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::ensure;
+use clap::Args;
 use node_output::Format;
 use serde::Deserialize;
 
-use super::agent::{GetEvents, shape, show};
+use super::answer::{shape, show};
+use crate::arguments::{OutputArguments, SocketArguments};
 use crate::client::{self, Sent, Streamed};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
 /// Between two tries to reach a daemon that has closed the stream.
 const AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Args, Debug)]
+pub(super) struct GetEvents {
+    /// Goes on and prints each event as it happens, until it is stopped. With `-o json` one object a line.
+    #[arg(short, long)]
+    watch: bool,
+    #[command(flatten)]
+    socket: SocketArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
 
 pub(super) fn get(arguments: &GetEvents, screen: Screen) -> anyhow::Result<Outcome> {
     let GetEvents { watch, socket, output } = arguments;

@@ -2,6 +2,7 @@
 
 mod admit;
 mod agent;
+mod answer;
 mod capture;
 #[cfg(feature = "terminal")]
 mod completions;

@@ -13,9 +13,8 @@ use node_output::{Document, RepackPlans};
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Detail, Ledger, Limits, Repack, Tries, Verdict};
 
-use super::agent::SocketArguments;
-use super::{admit, agent};
-use crate::arguments::{OutputArguments, PodsArguments};
+use super::{admit, answer};
+use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::client::{self, Sent};
 use crate::outcome::Outcome;
 use crate::render::Screen;
@@ -109,13 +108,13 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
 fn applied(arguments: &RepackArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let RepackArguments { pods, moves, attempts, socket, output, .. } = arguments;
     let lenient = if pods.reading.lenient { "&fieldValidation=Warn" } else { "" };
-    let shape = agent::shape(output, screen);
+    let shape = answer::shape(output, screen);
     let path = format!("/v1/repack?{shape}{lenient}&moves={moves}&attempts={attempts}");
     let apply = |file: &Path| {
         let (bytes, name) = (node_input::read(file)?, shown_name(file));
         let sent = Sent { name: Some(&name), bytes: &bytes };
         let reply = client::send(&socket.socket, "POST", &path, sent)?.good()?;
-        agent::show(&reply, output.output, screen)
+        answer::show(&reply, output.output, screen)
     };
     let mut outcome = Outcome::Done;
     for file in &manifest_files(&pods.files)? {

@@ -1,6 +1,6 @@
 //! `topolet state`: what a kubelet has written of its node, what is wrong with it, and its repair.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use admission_report::Notice;
 use anyhow::Context as _;
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::examples;
 use super::state_repair::StateRepairArguments;
-use crate::arguments::{MachineArguments, OutputArguments, RulesArguments};
+use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -57,18 +57,6 @@ pub(crate) struct StateCheckArguments {
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-}
-
-/// Which state.
-#[derive(Args, Debug)]
-pub(crate) struct FolderArguments {
-    /// The kubelet's root folder, or a copy of it; without it that of the node file, else /var/lib/kubelet.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
-    /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
-    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) pods: Option<PathBuf>,
 }
 
 pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<Outcome> {

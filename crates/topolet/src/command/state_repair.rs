@@ -17,8 +17,7 @@ use node_state::{
 };
 use pod_spec::PodUid;
 
-use super::state::FolderArguments;
-use crate::arguments::{BackupArguments, MachineArguments, OutputArguments, RulesArguments};
+use crate::arguments::{BackupArguments, FolderArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 use crate::repair::{FileLine, QuarantinedLine, RepairLine, StateRepair};

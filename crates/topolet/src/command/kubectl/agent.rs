@@ -8,8 +8,7 @@ use anyhow::Context as _;
 use node_daemon::cluster_node::{AgentPod, Cluster};
 use node_output::Format;
 
-use super::super::agent::{shape, show};
-use super::ClusterArguments;
+use super::super::answer::{shape, show};
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
@@ -63,9 +62,9 @@ impl<'a> Agent<'a> {
     pub(super) fn of(
         node: &str,
         cluster: &'a Cluster,
-        arguments: &'a ClusterArguments,
+        named: Option<&'a AgentPlace>,
     ) -> Result<Self, NoAnswer> {
-        if let Some(place) = &arguments.agent {
+        if let Some(place) = named {
             return Ok(Self::At(place));
         }
         let found = cluster

@@ -4,7 +4,7 @@
 use clap::Args;
 use node_daemon::cluster_node::{Cluster, ClusterError};
 
-use super::ClusterArguments;
+use super::cluster::ClusterArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 

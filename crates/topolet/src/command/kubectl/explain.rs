@@ -1,6 +1,7 @@
 //! `kubectl topolet explain POD`: what the agent of the pod's node knows of it, else what amounts say.
 
 use anyhow::{Context as _, bail};
+use clap::Args;
 use node_daemon::cluster_node::pods_api::KubeletPod;
 use node_daemon::cluster_node::{BoundPod, Cluster, ClusterError, PodName};
 use node_output::{Document, Format, KubeletWord, PendingPod, PodOutlook, UnitOutlook, WholeLine};
@@ -8,11 +9,23 @@ use pod_spec::{Pod, PodLevelResources};
 use serde::Deserialize;
 
 use super::super::agent::checked;
-use super::ExplainPod;
 use super::agent::{Agent, NoAnswer};
+use super::cluster::ClusterArguments;
 use super::seen::{Seen, read_pod, was_admitted};
+use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct ExplainPod {
+    /// The pod.
+    #[arg(value_name = "POD")]
+    name: String,
+    #[command(flatten)]
+    cluster: ClusterArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
 
 pub(super) fn run(arguments: &ExplainPod, screen: Screen) -> anyhow::Result<Outcome> {
     let cluster = arguments.cluster.connect()?;
@@ -21,7 +34,7 @@ pub(super) fn run(arguments: &ExplainPod, screen: Screen) -> anyhow::Result<Outc
     let name = PodName { namespace, name: arguments.name.clone() };
     let BoundPod { pod, node } = cluster.pod(&name).map_err(|error| no_pod(error, &name))?;
     let Some(node) = node else { return pending(&cluster, &name, arguments, screen) };
-    let agent = Agent::of(&node, &cluster, &arguments.cluster);
+    let agent = Agent::of(&node, &cluster, arguments.cluster.agent.as_ref());
     let why = match agent {
         Ok(agent) => match asked(&agent, &pod, arguments, screen) {
             Ok(outcome) => return Ok(outcome),

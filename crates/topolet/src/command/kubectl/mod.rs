@@ -2,20 +2,20 @@
 //! kubectl with these commands alone; `topolet kubectl` has them too.
 
 mod agent;
+mod cluster;
 mod complete;
 mod explain;
 mod node;
 mod seen;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueHint};
-use node_daemon::cluster_node::{Access, Cluster, KubectlAccess};
+use clap::{Args, ColorChoice, Parser, Subcommand};
 
-use self::agent::AgentPlace;
 pub(crate) use self::complete::CompleteArguments;
+use self::explain::ExplainPod;
+use self::node::OneNode;
 use super::examples;
-use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -78,53 +78,6 @@ pub(crate) enum KubectlCommand {
     /// What may come next on a command line, as kubectl reads it.
     #[command(name = "__complete", hide = true)]
     Complete(CompleteArguments),
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ExplainPod {
-    /// The pod.
-    #[arg(value_name = "POD")]
-    name: String,
-    #[command(flatten)]
-    cluster: ClusterArguments,
-    #[command(flatten)]
-    output: OutputArguments,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct OneNode {
-    /// The node.
-    #[arg(value_name = "NODE")]
-    name: String,
-    #[command(flatten)]
-    cluster: ClusterArguments,
-    #[command(flatten)]
-    output: OutputArguments,
-}
-
-/// Which cluster, and who is asked there.
-#[derive(Args, Clone, Debug, Default)]
-struct ClusterArguments {
-    /// The file that says where the API server is. Without it those of KUBECONFIG, else ~/.kube/config.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    kubeconfig: Option<PathBuf>,
-    /// The context in the kubeconfig. Without it its current one.
-    #[arg(long, value_name = "CONTEXT")]
-    context: Option<String>,
-    /// The pod's namespace. Without it that of the context.
-    #[arg(short, long, value_name = "NAMESPACE")]
-    namespace: Option<String>,
-    /// The agent of the node: its socket, or an address such as <http://127.0.0.1:8080> that `kubectl port-forward`
-    /// listens at. Without it the API server forwards a port of the agent's pod.
-    #[arg(long, value_name = "SOCKET|URL")]
-    agent: Option<AgentPlace>,
-}
-
-impl ClusterArguments {
-    fn connect(&self) -> anyhow::Result<Cluster> {
-        let Self { kubeconfig, context, .. } = self.clone();
-        Ok(Cluster::new(&Access::Kubectl(KubectlAccess { kubeconfig, context }))?)
-    }
 }
 
 /// Does what the arguments say.

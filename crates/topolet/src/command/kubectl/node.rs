@@ -1,20 +1,33 @@
 //! `kubectl topolet node NODE`: a node on one screen, as its agent shows it, else as the API server's objects do.
 
+use clap::Args;
 use node_daemon::cluster_node::{Cluster, ClusterError};
 use node_output::{BoundLine, Document, NodeOutlook, NotRunning, PublishedRoom, WholeLine};
 use pod_spec::Phase;
 
-use super::OneNode;
 use super::agent::{Agent, NoAnswer};
+use super::cluster::ClusterArguments;
 use super::seen::Seen;
+use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
+
+#[derive(Args, Debug)]
+pub(crate) struct OneNode {
+    /// The node.
+    #[arg(value_name = "NODE")]
+    name: String,
+    #[command(flatten)]
+    cluster: ClusterArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+}
 
 pub(super) fn run(arguments: &OneNode, screen: Screen) -> anyhow::Result<Outcome> {
     let OneNode { name, cluster: given, output } = arguments;
     let cluster = given.connect()?;
     exists(&cluster, name)?;
-    let agent = Agent::of(name, &cluster, given);
+    let agent = Agent::of(name, &cluster, given.agent.as_ref());
     let why = match agent {
         Ok(agent) => match agent.show("/v1/status", "", None, output, screen) {
             Ok(Some(outcome)) => return Ok(outcome),
