@@ -2,6 +2,7 @@
 
 pub(crate) mod chart;
 mod kubelet;
+mod result;
 pub(crate) mod ours;
 mod table;
 
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::bench::kubelet::Answer;
 use crate::bench::ours::Ours;
+use crate::bench::result::Result;
 use crate::instructions::Counter;
 use crate::workspace::root;
 
@@ -48,15 +50,6 @@ enum Format {
     Table,
     /// For programs.
     Json,
-}
-
-/// One piece of work with all that was measured of it.
-#[derive(Debug)]
-struct Result {
-    ours: Ours,
-    /// For one repetition; `None`: not counted.
-    instructions: Option<u64>,
-    kubelet: Option<Answer>,
 }
 
 impl Bench {
@@ -102,18 +95,6 @@ impl Bench {
             eprintln!("drawn: {}", file.display());
         }
         Ok(())
-    }
-}
-
-impl Result {
-    /// How much longer the kubelet takes; at least so much where it was not waited for.
-    fn ratio(&self) -> Option<f64> {
-        match self.kubelet.as_ref()? {
-            Answer::Took { nanoseconds, .. } | Answer::Over { nanoseconds } => {
-                Some(nanoseconds / self.ours.nanoseconds)
-            }
-            Answer::Failed(_) => None,
-        }
     }
 }
 

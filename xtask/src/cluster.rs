@@ -1,15 +1,14 @@
 //! `cargo xtask cluster`: a Kubernetes control plane on loopback, and nodes for it.
 
 use std::io::Read as _;
-use std::path::PathBuf;
 
 use local_cluster::{
-    Containers, Extender, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE, package,
+    Containers, Extender, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE,
 };
 
-use crate::kubernetes::Release;
-use crate::schedulers::{self, Scheduler};
-use crate::workspace::{cargo, run, target};
+use crate::control_plane::{self, MACHINE, build, topolet};
+use crate::schedulers::Scheduler;
+use crate::workspace::target;
 
 /// Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends them with Enter or Ctrl-C.
 ///
@@ -46,9 +45,6 @@ pub(crate) struct Cluster {
     machine: String,
 }
 
-/// Two NUMA nodes of 48 CPUs.
-pub(crate) const MACHINE: &str = "xeon-2s-96cpu-sriov";
-
 impl Cluster {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         build(&self.kubelet_version)?;
@@ -68,12 +64,12 @@ impl Cluster {
         if self.topology_match {
             let scheduler = Scheduler::TopologyMatch;
             scheduler.build()?;
-            schedulers::prepare(&cluster)?;
+            control_plane::prepare(&cluster)?;
             cluster.start_scheduler(&scheduler.program(), scheduler.configuration())?;
         }
         let extender = match &topolet {
             Some(topolet) if self.extender => {
-                schedulers::prepare(&cluster)?;
+                control_plane::prepare(&cluster)?;
                 let extender = Extender::start(&cluster, topolet)?;
                 cluster.start_scheduler(&programs.path(Program::Scheduler), &extender.configuration())?;
                 Some(extender)
@@ -120,16 +116,4 @@ impl Cluster {
         };
         Node::start_several(cluster, topolet, options, usize::from(self.nodes))
     }
-}
-
-/// Builds the programs of a release that are not built yet.
-pub(crate) fn build(release: &str) -> anyhow::Result<()> {
-    let programs = Release(release);
-    Program::ALL.into_iter().try_for_each(|program| programs.build(program.name(), &package(program)))
-}
-
-/// Builds topolet.
-pub(crate) fn topolet() -> anyhow::Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
-    Ok(target().join("debug/topolet"))
 }

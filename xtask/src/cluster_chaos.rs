@@ -2,7 +2,7 @@
 
 use local_cluster::{Outages, Parts, Programs, RELEASE};
 
-use crate::cluster;
+use crate::control_plane;
 use crate::workspace::target;
 
 /// Kills the API server and nodes while kube-scheduler places pods, and fails if a pod is lost or admitted twice.
@@ -24,7 +24,7 @@ pub(crate) struct ClusterChaos {
     #[arg(long, default_value_t = 5)]
     node: usize,
     /// The machine of each node.
-    #[arg(long, value_name = "MACHINE", default_value = cluster::MACHINE)]
+    #[arg(long, value_name = "MACHINE", default_value = control_plane::MACHINE)]
     machine: String,
 }
 
@@ -32,8 +32,8 @@ impl ClusterChaos {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { pods, nodes, api_server, node, machine } = self;
         anyhow::ensure!(nodes > 0, "--nodes 0: nobody would run the pods");
-        cluster::build(RELEASE)?;
-        let topolet = cluster::topolet()?;
+        control_plane::build(RELEASE)?;
+        let topolet = control_plane::topolet()?;
         let mut cluster =
             local_cluster::Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Scheduler)?;
         let outages = Outages { pods, nodes, api_server, node, machine: &machine };

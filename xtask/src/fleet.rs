@@ -10,11 +10,11 @@ use anyhow::{Context as _, bail, ensure};
 use local_cluster::{Cluster, Parts, Programs, RELEASE};
 use serde_json::Value;
 
+use crate::control_plane;
 use crate::document::write_figures;
 use crate::soak::minutes;
 use crate::usage::Usage;
 use crate::workspace::{cargo, run, target};
-use crate::{cluster, schedulers};
 
 /// Runs `topolet fleet` with pods that come to each node by themselves, and measures its share of a core and its memory.
 #[derive(Debug, clap::Args)]
@@ -71,10 +71,10 @@ struct Done {
 
 impl Fleet {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        cluster::build(RELEASE)?;
+        control_plane::build(RELEASE)?;
         run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
         let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
-        schedulers::prepare(&cluster)?;
+        control_plane::prepare(&cluster)?;
         let folder = tempfile::tempdir()?;
         let pods = folder.path().join("pods.yaml");
         fs::write(&pods, PODS)?;

@@ -4,6 +4,7 @@
 //! where several are. The texts are those in the crates' packages.
 
 mod choice;
+mod part;
 mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,7 @@ use std::fs;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 
+use self::part::Part;
 use self::texts::Texts;
 use crate::workspace::{cargo, root};
 
@@ -38,17 +40,6 @@ pub(crate) struct Licences {
     /// Write crates/topolet/licences.txt, instead of comparing it.
     #[arg(long)]
     pub(crate) write: bool,
-}
-
-/// A crate of others that is a part of the program.
-#[derive(Clone, Debug)]
-struct Part {
-    name: String,
-    version: String,
-    /// An expression of SPDX.
-    licence: String,
-    repository: String,
-    folder: std::path::PathBuf,
 }
 
 impl Licences {

@@ -11,6 +11,7 @@ mod dist;
 mod document;
 mod ci;
 mod cluster;
+mod control_plane;
 mod cluster_chaos;
 mod codegen;
 mod first_minutes;

@@ -16,6 +16,7 @@ use local_cluster::{Cluster, Kind, Parts, Programs, RELEASE};
 
 use self::cases::{CONFIGURATIONS, MACHINES};
 use self::compare::Comparison;
+use self::judged::Outcome;
 use self::latency::Latency;
 use self::node::Node;
 use self::updater::Updater;
@@ -34,16 +35,9 @@ pub(crate) struct Nfd {
     admissions: u32,
 }
 
-/// A machine with a configuration, and what came of it.
-struct Outcome {
-    machine: &'static str,
-    configuration: &'static str,
-    comparison: Comparison,
-}
-
 impl Nfd {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        crate::cluster::build(RELEASE)?;
+        crate::control_plane::build(RELEASE)?;
         let updater = Updater::build()?;
         run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
         run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;

@@ -58,7 +58,7 @@ impl Others {
         if self.build {
             return Ok(());
         }
-        crate::cluster::build(&self.kubernetes)?;
+        crate::control_plane::build(&self.kubernetes)?;
         let trial = Trial::new(&self.kubernetes)?;
         for &program in &programs {
             eprintln!("{program}");

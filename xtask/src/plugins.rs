@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::test::needed_in_ci;
+use crate::test::needed::needed_in_ci;
 use crate::workspace::{root, run};
 
 /// Builds the plugins that tests run: needs Go, Python and their package registries.

@@ -13,16 +13,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use local_cluster::{
-    Cluster, Containers, EXTENDER_RIGHTS, Extender, Fleet, Kind, NODE_RIGHTS, Node, NodeOptions,
-    PUBLISHER_RIGHTS, Parts, Programs, READER_RIGHTS, RELEASE,
-};
+use local_cluster::{Cluster, Containers, Extender, Fleet, Node, NodeOptions, Parts, Programs, RELEASE};
 
 pub(crate) use self::kinds::Scheduler;
 use self::play::{Play, Played};
 use self::pods::Workload;
 use self::running::{Agents, Chaos, Running};
-use crate::cluster;
+use crate::control_plane;
 use crate::document::write_figures;
 use crate::workspace::{cargo, root, run, target};
 
@@ -90,7 +87,7 @@ impl Schedulers {
             ([], false) => Scheduler::ALL.to_vec(),
             (chosen, _) => chosen.to_vec(),
         };
-        cluster::build(RELEASE)?;
+        control_plane::build(RELEASE)?;
         for scheduler in &all {
             scheduler.build()?;
         }
@@ -136,7 +133,7 @@ impl Schedulers {
 
     fn with(&self, scheduler: Scheduler, round: &Round, workload: &Workload) -> anyhow::Result<Played> {
         let mut cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
-        prepare(&cluster)?;
+        control_plane::prepare(&cluster)?;
         let mut parts = self.parts(&cluster, scheduler, round, workload)?;
         let extended = parts.extender.as_ref().map(Extender::configuration);
         // While it is away pods wait: what it would have said is what is looked at.
@@ -214,13 +211,4 @@ impl Schedulers {
             self.policy
         )
     }
-}
-
-/// What nodes need that publish, and schedulers that read it.
-pub(crate) fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
-    cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState])?;
-    for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, EXTENDER_RIGHTS] {
-        cluster.apply(rights)?;
-    }
-    Ok(())
 }

@@ -1,20 +1,21 @@
 //! `cargo xtask test`: every test and every example of the documentation, after what they need is installed and built.
 
 mod host;
+pub(crate) mod needed;
 mod runner;
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::Context as _;
 use local_cluster::RELEASE;
 use serde_json::Value;
 
 use self::host::Host;
+use self::needed::needed_in_ci;
 pub(crate) use self::runner::Tests;
 use crate::plugins::Plugins;
 use crate::workspace::{cargo, root, run};
-use crate::{cluster, kubelet};
+use crate::{control_plane, kubelet};
 
 /// Runs all tests, and the examples of the documentation. What they need is installed and built first, below the target
 /// folder: a test runner, and in Go and Python the programs that tests talk to.
@@ -68,24 +69,13 @@ fn everything(host: Host) -> anyhow::Result<()> {
     next();
     needed_in_ci("tests beside the kubelet's own managers", kubelet::go_build(&["admission"]).map(drop))?;
     next();
-    needed_in_ci("tests with a control plane", cluster::build(RELEASE))?;
+    needed_in_ci("tests with a control plane", control_plane::build(RELEASE))?;
     next();
     run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
     run_examples()?;
     // Last, since its summary is what a reader looks for.
     next();
     Tests::build()?.run(host)
-}
-
-/// What some tests need: where CI is set, it is a failure if it cannot be had; elsewhere that is said, and so do the tests.
-pub(crate) fn needed_in_ci(what: &str, built: anyhow::Result<()>) -> anyhow::Result<()> {
-    match built {
-        Err(error) if std::env::var_os("CI").is_none() => {
-            eprintln!("skipped: {what}: {error:#}");
-            Ok(())
-        }
-        built => built.with_context(|| format!("{what} cannot be run")),
-    }
 }
 
 /// Packages and their examples that serve until they are killed: they are built and not run.

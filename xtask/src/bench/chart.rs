@@ -1,7 +1,7 @@
 //! The curves of growth as a picture: one small chart for each, both axes logarithmic, both sides in it.
 
-use super::Result;
 use super::kubelet::Answer;
+use super::result::Result;
 use super::table::time;
 
 /// Sizes in pixels.

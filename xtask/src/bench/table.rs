@@ -1,7 +1,7 @@
 //! The measurements as a table.
 
-use super::Result;
 use super::kubelet::Answer;
+use super::result::Result;
 
 /// Prints what must be reached first, then the curves.
 #[expect(clippy::print_stdout, reason = "the output of the command")]

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::Part;
+use super::part::Part;
 
 /// This one has the same text for all: it names nobody.
 const WITHOUT_NAMES: &str = "Apache-2.0";

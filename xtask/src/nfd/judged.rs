@@ -5,10 +5,16 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, ensure};
 
-use super::Outcome;
-use super::compare::Difference;
+use super::compare::{Comparison, Difference};
 use super::latency::Latency;
 use super::updater::RELEASE;
+
+/// A machine with a configuration, and what came of it.
+pub(super) struct Outcome {
+    pub(super) machine: &'static str,
+    pub(super) configuration: &'static str,
+    pub(super) comparison: Comparison,
+}
 
 /// A kind of difference: which fields it is about, and what is to be said of it.
 struct Kind {

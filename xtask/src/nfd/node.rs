@@ -1,6 +1,7 @@
 //! A daemon that publishes a machine, with pods that the API server knows too.
 
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -11,7 +12,6 @@ use local_cluster::Cluster;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::updater::lay_out_bus;
 use crate::node::Client;
 use crate::workspace::{root, target};
 
@@ -179,4 +179,22 @@ fn unpack(archive: &Path, to: &Path) -> anyhow::Result<()> {
     let file = File::open(archive).with_context(|| format!("failed to open {}", archive.display()))?;
     let decoder = ruzstd::decoding::StreamingDecoder::new(file).context("failed to read the archive")?;
     tar::Archive::new(decoder).unpack(to).with_context(|| format!("failed to unpack {}", archive.display()))
+}
+
+/// A folder is what the kernel has there: `/sys/bus/node/devices`, which archives of machines lack.
+fn lay_out_bus(sysfs: &Path) -> anyhow::Result<()> {
+    let nodes = sysfs.join("devices/system/node");
+    let bus = sysfs.join("bus/node/devices");
+    fs::create_dir_all(&bus)?;
+    for entry in fs::read_dir(&nodes).with_context(|| format!("failed to list {}", nodes.display()))? {
+        let name = entry?.file_name();
+        let is_node = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("node"))
+            .is_some_and(|id| id.parse::<u32>().is_ok());
+        if is_node && !bus.join(&name).exists() {
+            symlink(nodes.join(&name), bus.join(&name))?;
+        }
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
@@ -70,22 +70,4 @@ fn end(log: &[u8]) -> String {
     let text = String::from_utf8_lossy(log);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(8)..].join("\n")
-}
-
-/// A folder is what the kernel has there: `/sys/bus/node/devices`, which archives of machines lack.
-pub(super) fn lay_out_bus(sysfs: &Path) -> anyhow::Result<()> {
-    let nodes = sysfs.join("devices/system/node");
-    let bus = sysfs.join("bus/node/devices");
-    fs::create_dir_all(&bus)?;
-    for entry in fs::read_dir(&nodes).with_context(|| format!("failed to list {}", nodes.display()))? {
-        let name = entry?.file_name();
-        let is_node = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("node"))
-            .is_some_and(|id| id.parse::<u32>().is_ok());
-        if is_node && !bus.join(&name).exists() {
-            symlink(nodes.join(&name), bus.join(&name))?;
-        }
-    }
-    Ok(())
 }

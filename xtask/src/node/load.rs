@@ -493,6 +493,11 @@ fn pod(name: &str, resources: &Value) -> Value {
     })
 }
 
+/// Where the manifests folder of a node is.
+pub(crate) fn manifests(root: &Path) -> PathBuf {
+    root.join("manifests")
+}
+
 /// Manifests that come and go.
 #[derive(Debug)]
 pub(crate) struct Folder {
@@ -502,7 +507,7 @@ pub(crate) struct Folder {
 
 impl Folder {
     pub(crate) fn new(root: &Path, seed: u64) -> Self {
-        Self { path: super::process::manifests(root), random: fastrand::Rng::with_seed(!seed) }
+        Self { path: manifests(root), random: fastrand::Rng::with_seed(!seed) }
     }
 
     /// Writes and removes until it is told to stop.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 
 use super::client::Client;
+use super::load::{RESOURCE, manifests};
 use crate::reliability::previous;
 use crate::workspace::{cargo, run, target};
 
@@ -227,11 +228,6 @@ fn options(root: &Path) -> PathBuf {
     root.with_extension("yaml")
 }
 
-/// Where the manifests folder of a node is.
-pub(crate) fn manifests(root: &Path) -> PathBuf {
-    root.join("manifests")
-}
-
 /// A device plugin; killed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct DevicePlugin(Child);
@@ -239,7 +235,7 @@ pub(crate) struct DevicePlugin(Child);
 impl DevicePlugin {
     pub(crate) fn start(programs: &Programs, root: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(&programs.plugin);
-        command.arg(root.join("device-plugins")).args(["vf.sock", super::load::RESOURCE, "16"]);
+        command.arg(root.join("device-plugins")).args(["vf.sock", RESOURCE, "16"]);
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Ok(Self(child.context("failed to start a device plugin")?))
     }

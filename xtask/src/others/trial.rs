@@ -64,10 +64,11 @@ impl Trial {
 
     /// A cluster with controllers and three nodes, `node-1` and so on, that are ready.
     pub(super) fn cluster_with_nodes(&self) -> anyhow::Result<(Cluster, Fleet)> {
-        let topolet = crate::cluster::topolet()?;
+        let topolet = crate::control_plane::topolet()?;
         let cluster = self.cluster(Parts::Controllers)?;
         cluster.apply(NODE_RIGHTS)?;
-        let mut fleet = Fleet::start(&cluster, &topolet, NODES, &["--machine", crate::cluster::MACHINE])?;
+        let mut fleet =
+            Fleet::start(&cluster, &topolet, NODES, &["--machine", crate::control_plane::MACHINE])?;
         fleet.until_ready(&cluster)?;
         Ok((cluster, fleet))
     }

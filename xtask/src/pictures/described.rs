@@ -13,7 +13,7 @@ use anyhow::{Context as _, ensure};
 use local_cluster::{Cluster, Parts, Programs, RELEASE, WATCHER, WATCHER_RIGHTS};
 use serde_json::{Value, json};
 
-use crate::cluster;
+use crate::control_plane;
 use crate::node::Client;
 use crate::workspace::{cargo, run, target};
 
@@ -35,7 +35,7 @@ impl Drop for Daemon {
 /// What kubectl prints.
 pub(super) fn text(work: &Path) -> anyhow::Result<String> {
     run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
-    cluster::build(RELEASE)?;
+    control_plane::build(RELEASE)?;
     let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
     cluster.apply(&format!("{WATCHER_RIGHTS}{NODE}"))?;
     let agent = cluster.kubeconfig_of(WATCHER, Duration::from_hours(1))?.display().to_string();

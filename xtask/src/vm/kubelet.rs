@@ -13,7 +13,7 @@ use super::kubelet_programs;
 use super::needs::folder;
 use super::shape::Shape;
 use super::translate::{arguments, kernel_line};
-use crate::cluster;
+use crate::control_plane;
 
 /// Memory in MiB that is plugged in while a kubelet runs.
 const SPARE: u64 = 256;
@@ -87,7 +87,7 @@ impl Session {
         kubelet_programs::build(&self.releases, self.install)?;
         let control_plane = (self.about == About::Cluster).then(release_of_tests);
         if let Some(release) = &control_plane {
-            cluster::build(release)?;
+            control_plane::build(release)?;
         }
         // Runs of other releases do not share it.
         let of_cluster = if control_plane.is_some() { "cluster-" } else { "" };

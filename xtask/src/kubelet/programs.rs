@@ -1,0 +1,76 @@
+//! Programs of the kubelet's own code, by release.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use crate::workspace::{root, target};
+
+/// The release that xtask/kubelet/go.mod requires.
+pub(crate) const RELEASE: &str = "1.36.3";
+
+/// The releases of xtask/kubelet/releases, oldest first.
+pub(super) fn other_releases() -> anyhow::Result<Vec<String>> {
+    let folder = root().join("xtask/kubelet/releases");
+    let listed =
+        std::fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
+    let mut releases = Vec::new();
+    for entry in listed {
+        releases.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    releases.sort();
+    Ok(releases)
+}
+
+/// All releases that programs can be built with, oldest first.
+pub(crate) fn releases() -> anyhow::Result<Vec<String>> {
+    let mut releases = other_releases()?;
+    releases.push(RELEASE.to_owned());
+    releases.sort();
+    Ok(releases)
+}
+
+/// Builds a program of the module with any release and gives the folder that it is in.
+pub(crate) fn build(release: &str, program: &str) -> anyhow::Result<PathBuf> {
+    if release == RELEASE { go_build(&[program]) } else { build_release(release, program) }
+}
+
+/// Builds a program of another release, in a folder of its own beside the others.
+pub(super) fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
+    let folder = target().join("kubelet").join(release);
+    let known = other_releases()?;
+    ensure!(
+        known.iter().any(|own| own == release),
+        "no kubelet {release} in xtask/kubelet/releases: it has {}, and xtask/kubelet/go.mod has {RELEASE}",
+        known.join(", ")
+    );
+    eprintln!("building the own code of kubelet {release}");
+    let minor = release.rsplit_once('.').map_or(release, |(minor, _)| minor);
+    let module = format!("releases/{release}/go.mod");
+    let tag = format!("kubelet_{}", minor.replace('.', "_"));
+    let mut go = Command::new("go");
+    go.args(["build", "-modfile", &module, "-tags", &tag, "-o"])
+        .arg(folder.join(""))
+        .arg(format!("./cmd/{program}"));
+    let status = go.current_dir(root().join("xtask/kubelet")).status().context("failed to start Go")?;
+    ensure!(status.success(), "`go build` of kubelet {release} failed: {status}");
+    Ok(folder)
+}
+
+/// Builds programs of the module and gives the folder that they are in.
+///
+/// # Errors
+/// What is missing, for people.
+pub(crate) fn go_build(programs: &[&str]) -> anyhow::Result<PathBuf> {
+    let version = Command::new("go").arg("version").stdout(Stdio::null()).status();
+    ensure!(version.is_ok_and(|status| status.success()), "Go is not installed");
+    let folder = target().join("kubelet");
+    eprintln!("building the kubelet's own code (4 to 5 minutes the first time)");
+    let mut go = Command::new("go");
+    go.args(["build", "-o"]).arg(folder.join("")).current_dir(root().join("xtask/kubelet"));
+    go.args(programs.iter().map(|program| format!("./cmd/{program}")));
+    let status = go.status().context("failed to start Go")?;
+    ensure!(status.success(), "`go build` failed, which needs the network the first time: {status}");
+    Ok(folder)
+}
