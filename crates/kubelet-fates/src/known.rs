@@ -3,41 +3,18 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use cpu_manager::{StateError, Walk, WalkEnd};
+use cpu_manager::StateError;
 use cpuset::CpuSet;
 use device_manager::{BlockedDevices, Devices, Replies};
 use kubelet_release::Fault;
-use node_config::KubeletConfiguration;
 use pod_spec::{Pod, PodUid};
-use topology_admission::{Admission, Ledger, Node, RestoreError, Searches, Verdict};
-use topology_model::KubeletView;
+use topology_admission::{Admission, Ledger, RestoreError, Verdict};
 
 use crate::fate::Fate;
+use crate::fates::Fates;
+use crate::kubelet::Kubelet;
 use crate::possible::Possible;
-use crate::replay::{Held, Over, Replay};
-use crate::work::Work;
-
-/// A kubelet of which something is asked.
-#[derive(Clone, Copy)]
-pub struct Kubelet<'a> {
-    /// Its rules.
-    pub node: &'a Node,
-    /// The machine.
-    pub view: &'a KubeletView,
-    /// Its configuration.
-    pub config: &'a KubeletConfiguration,
-}
-
-/// What is known of an admission beforehand.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub struct Fates {
-    /// Until the answer, or the crash, or the loop without end.
-    pub work: Work,
-    /// What happens in place of the answer, or with it.
-    pub fate: Option<Fate>,
-    /// Whether a search of ours was cut, so that the kubelet may answer otherwise.
-    pub is_cut: bool,
-}
+use crate::replay::{Held, Replay};
 
 /// What a start of the kubelet walks through to choose reserved CPUs that are not listed. What keeps it from starting is
 /// what `Node::start` says.
@@ -114,39 +91,12 @@ fn given_twice(kubelet: Kubelet<'_>, ledger: &Ledger, pod: &Pod, admission: Admi
     (!twice.is_empty()).then_some(twice)
 }
 
-impl Fates {
-    pub(crate) fn ends(&mut self, fate: Fate) -> Result<(), Over> {
-        self.fate = Some(fate);
-        Err(Over)
-    }
-
-    pub(crate) fn walked(&mut self, walk: Walk) -> Result<(), Over> {
-        self.work.shares += walk.steps;
-        self.work.looks += walk.looks;
-        match walk.end {
-            WalkEnd::Found => Ok(()),
-            WalkEnd::Never => self.ends(Fate::NeverAnswers),
-            // So many steps take seconds: the answer is late in any case.
-            WalkEnd::Cut => Err(Over),
-        }
-    }
-}
-
 /// An answer that takes longer is late.
 const LATE: f64 = 1.0;
 
-impl<'a> Kubelet<'a> {
-    /// The kubelet that decides on a node; `None`: another program does, or the node was not
-    /// [started](Node::start) from a machine and a configuration.
-    #[must_use]
-    pub fn of(node: &'a Node) -> Option<Self> {
-        let origin = node.origin()?;
-        let decides = node.compat().searches == Searches::AsTheKubelet;
-        decides.then_some(Self { node, view: &origin.view, config: &origin.config })
-    }
-
+impl Kubelet<'_> {
     /// What happens in place of the answer on `pod` beside what `ledger` holds, or with it; `None`: it is answered at once,
-    /// as [`Node::admission`] says.
+    /// as [`Node::admission`](topology_admission::Node::admission) says.
     #[must_use]
     pub fn fate(&self, ledger: &Ledger, pod: &Pod, replies: &Replies) -> Option<Fate> {
         if Possible::of(*self, ledger, pod) == Possible::Something {

@@ -5,6 +5,8 @@ extern crate alloc;
 
 mod fate;
 mod work;
+mod kubelet;
+mod fates;
 mod known;
 mod possible;
 mod replay;
@@ -12,5 +14,7 @@ mod merge;
 mod sets;
 
 pub use fate::{Blocker, Crash, Fate};
-pub use known::{Fates, Kubelet, of_configuration, of_pod, of_restart};
+pub use fates::Fates;
+pub use known::{of_configuration, of_pod, of_restart};
+pub use kubelet::Kubelet;
 pub use work::Work;

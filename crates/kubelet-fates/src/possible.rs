@@ -6,7 +6,7 @@ use node_config::parse_bool;
 use pod_spec::{Pod, ResourceName};
 use topology_admission::Ledger;
 
-use crate::known::Kubelet;
+use crate::kubelet::Kubelet;
 use crate::sets::{count, has_gaps, is_no_bit, sets};
 use crate::work::Work;
 

@@ -27,7 +27,8 @@ use topology_model::NodeId;
 use topology_policy::{Admit, KubeletPolicy};
 
 use crate::fate::{Crash, Fate};
-use crate::known::{Fates, Kubelet};
+use crate::fates::{Fates, Over};
+use crate::kubelet::Kubelet;
 use crate::merge::{MergeEnd, combined, merge_end};
 use crate::sets::{count, has_gaps, is_no_bit, lists, sets};
 
@@ -37,9 +38,6 @@ pub(crate) struct Held {
     pub(crate) memory: Option<memory_manager::Holdings>,
     pub(crate) devices: device_manager::Holdings,
 }
-
-/// The admission is over: refused, or with a fate.
-pub(crate) struct Over;
 
 pub(crate) struct Replay<'a> {
     pub(crate) kubelet: Kubelet<'a>,
