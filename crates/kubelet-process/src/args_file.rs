@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::arguments::last_value;
+use crate::flags::last_value;
 
 /// kubelite's own default.
 const DEFAULT: &str = "/var/snap/microk8s/current/args/kubelet";

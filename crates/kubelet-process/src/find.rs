@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::proc::{Hidden, Listed, Proc};
+use crate::proc::{Hidden, Listed, MOST_PROCESSES, Proc};
 use crate::process::{KubeletProcess, look};
-
-/// So many processes are looked at; a kernel allows at most 4,194,304 (`pid_max`), and a busy node has some thousands.
-pub const MOST_PROCESSES: usize = 100_000;
 
 /// The kubelets that a machine's `/proc` shows.
 #[derive(Debug, Default)]

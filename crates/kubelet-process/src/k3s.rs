@@ -10,7 +10,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::arguments::{last_value, values};
+use crate::flags::{last_value, values};
 
 const DEFAULT: &str = "/var/lib/rancher/k3s";
 

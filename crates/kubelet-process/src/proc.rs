@@ -12,10 +12,11 @@ use nix::errno::Errno;
 use nix::sys::statfs::{PROC_SUPER_MAGIC, statfs};
 use nix::unistd::{SysconfVar, sysconf};
 
-use crate::find::MOST_PROCESSES;
+use crate::namespaces::{MountNamespace, PidNamespace};
 use crate::open::{self, open_below, open_regular, read_at_most};
-use crate::process::{MountNamespace, PidNamespace};
 
+/// So many processes are looked at; a kernel allows at most 4,194,304 (`pid_max`), and a busy node has some thousands.
+pub const MOST_PROCESSES: usize = 100_000;
 /// All arguments that are looked at.
 const MOST_OF_COMMAND_LINE: u64 = 128 << 10;
 /// Other files of a process have some KiB.

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use crate::arguments::{self, NoArguments};
 use crate::executable;
 use crate::k3s::{self, DataDir};
+use crate::namespaces::{MountNamespace, PidNamespace};
 use crate::open::open_below;
 use crate::proc::{Proc, is_gone};
 use crate::program::{Program, Recognised, recognise};
@@ -43,28 +44,6 @@ pub struct KubeletProcess {
     pub release: Option<String>,
     /// Of k3s, the folder in which it keeps everything; of others `None`.
     pub data_dir: Option<DataDir>,
-}
-
-/// Whether a process sees the same mounts as the reader (`root` is `/`) or as process 1 (it is another folder).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MountNamespace {
-    /// The same mounts.
-    Same,
-    /// A separate mount namespace: a container, or a service with such as `PrivateTmp`.
-    Other,
-    /// There is no right to read it; taken for the same.
-    Unknown,
-}
-
-/// Whether a process is in a separate pid namespace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PidNamespace {
-    /// In the one that `/proc` shows.
-    Same,
-    /// In one below: it runs in a container that does not share the host's.
-    Below,
-    /// `/proc/PID/status` does not say.
-    Unknown,
 }
 
 impl KubeletProcess {
