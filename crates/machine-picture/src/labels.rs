@@ -3,12 +3,13 @@
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use k8s_quantity::Amount;
 use terminal_text::Glyphs;
-use topology_model::{CacheKind, CoreKind, CpuCache, Machine, Node, PciDevice, Sriov};
+use topology_model::{CacheKind, CoreKind, CpuCache, Machine, Node, NodeIds, PciDevice, Sriov};
 
-use crate::nest::{CoreGroup, Part};
+use crate::nest::{CoreGroup, Nest, Part};
 
 /// Said of a node where something other than a CPU, such as an accelerator, starts memory traffic.
 pub(crate) const INITIATOR: &str = "generic initiator";
@@ -18,6 +19,16 @@ pub(crate) const INITIATOR_ONLY: &str = "generic initiator; ";
 /// What a node without any contents lacks. PCI devices are mentioned only where the machine has some.
 pub(crate) const fn nothing(has_pci: bool) -> &'static str {
     if has_pci { "no CPUs, no memory, no PCI devices" } else { "no CPUs, no memory" }
+}
+
+/// A line for each kind of nodes without CPUs, memory and PCI devices.
+pub(crate) fn bare(nest: &Nest<'_>, machine: &Machine) -> Vec<String> {
+    let nothing = nothing(!machine.devices().is_empty());
+    let kinds = [(&nest.initiators, INITIATOR_ONLY), (&nest.empty, "")];
+    let kinds = kinds.into_iter().filter(|(nodes, _)| !nodes.is_empty());
+    let lines = kinds
+        .map(|(nodes, what)| format!("NUMA {}: {what}{nothing}", nodes.iter().copied().collect::<NodeIds>()));
+    lines.collect()
 }
 
 /// `package 0`, `NUMA 1 94Gi 16×1Gi`, `L3 32Mi`.

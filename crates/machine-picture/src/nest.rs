@@ -1,19 +1,14 @@
 //! The layout: packages, NUMA nodes, shared caches and cores of a machine, one inside the other by their CPU sets.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::format;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::mem;
 
 use cpuset::CpuSet;
-use topology_model::{
-    CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, NodeIds, Package, PciDevice,
-};
+use topology_model::{CacheKind, Core, CoreKind, CpuCache, Machine, Node, NodeId, Package, PciDevice};
 
-use crate::labels;
 use crate::shares::Shares;
 
 /// The direct contents of the machine or of a place.
@@ -97,17 +92,6 @@ impl<'m> Nest<'m> {
             inside.smallest(&cpus).roots.push(root);
         }
         Self { inside, initiators, empty }
-    }
-
-    /// A line for each kind of nodes without CPUs, memory and PCI devices.
-    pub(crate) fn bare(&self, machine: &Machine) -> Vec<String> {
-        let nothing = labels::nothing(!machine.devices().is_empty());
-        let kinds = [(&self.initiators, labels::INITIATOR_ONLY), (&self.empty, "")];
-        let kinds = kinds.into_iter().filter(|(nodes, _)| !nodes.is_empty());
-        let lines = kinds.map(|(nodes, what)| {
-            format!("NUMA {}: {what}{nothing}", nodes.iter().copied().collect::<NodeIds>())
-        });
-        lines.collect()
     }
 }
 

@@ -29,7 +29,7 @@ pub fn tree(machine: &Machine, shares: &Shares, page: Page) -> String {
     let nest = Nest::new(machine);
     let drawing = Drawing { machine, shares, glyphs: page.glyphs };
     let mut lines = drawing.inside(&nest.inside, None);
-    lines.extend(nest.bare(machine).into_iter().map(|text| Line { text, below: Vec::new() }));
+    lines.extend(labels::bare(&nest, machine).into_iter().map(|text| Line { text, below: Vec::new() }));
     let mut text = String::new();
     draw(&lines, "", page, &mut text);
     text.push_str(&drawing.distances(page));

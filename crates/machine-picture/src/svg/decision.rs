@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 use cpuset::CpuId;
 use topology_model::NodeId;
 
-use super::{
-    Anchor, BAR, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, folded, grid, key_rows, pods, small_text,
-    text_width, wrapped, written,
-};
+use super::document::written;
+use super::figure::{Anchor, Figure, grid, key_rows, small_text};
+use super::look::Look;
+use super::pods;
+use super::text::{BAR, FONT, GAP, Pixels, SMALL_FONT, folded, text_width, wrapped};
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
 /// A decision on one pod.

@@ -9,7 +9,10 @@ use core::mem;
 
 use topology_model::{Machine, NodeId, PciDevice};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, pods, text_width};
+use super::figure::{Anchor, Figure};
+use super::look::Look;
+use super::pods;
+use super::text::{FONT, GAP, Pixels, SMALL_FONT, text_width};
 use crate::labels;
 use crate::nest::{Root, device_groups, leads_to_work, works_near};
 use crate::shares::{Owner, Shares};

@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 
 use topology_model::{Machine, Node};
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, key_rows, small_text, text_width};
+use super::figure::{Anchor, Figure, key_rows, small_text};
+use super::look::Look;
+use super::text::{FONT, GAP, Pixels, SMALL_FONT, text_width};
 
 /// The most nodes whose distances are drawn as a matrix.
 const LARGEST_MATRIX: usize = 16;

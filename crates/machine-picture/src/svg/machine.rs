@@ -13,10 +13,11 @@ use cpuset::{CpuId, CpuSet};
 use terminal_text::Glyphs;
 use topology_model::{Core, CoreKind, CpuCache, Machine, Node};
 
-use super::{
-    Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, devices, distances, folded, grid, key_rows, pods,
-    small_text, text_width, wrapped, written,
-};
+use super::document::written;
+use super::figure::{Anchor, Figure, grid, key_rows, small_text};
+use super::look::Look;
+use super::text::{FONT, GAP, Pixels, SMALL_FONT, folded, text_width, wrapped};
+use super::{devices, distances, pods};
 use crate::labels;
 use crate::nest::{CoreGroup, Inside, Nest, Part, Place, alike};
 use crate::reserved::Reserved;
@@ -77,7 +78,7 @@ pub fn picture_of(machine: &Machine, heading: Heading<'_>, contents: Contents<'_
         page.put_below(small_text(&format!("each core has {caches}")));
     }
     page.put_below(body);
-    for text in nest.bare(machine) {
+    for text in labels::bare(&nest, machine) {
         page.put_below(Figure::bar(&text, Look::Nothing, 0));
     }
     page.put_below(drawing.key(width));

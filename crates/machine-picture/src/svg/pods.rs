@@ -10,7 +10,9 @@ use serde::Serialize;
 use terminal_text::Glyphs;
 use topology_model::Node;
 
-use super::{Anchor, FONT, Figure, GAP, Look, Pixels, SMALL_FONT, text_width};
+use super::figure::{Anchor, Figure};
+use super::look::Look;
+use super::text::{FONT, GAP, Pixels, SMALL_FONT, text_width};
 use crate::reserved::Reserved;
 use crate::shares::{Owner, PodIndex, PodShare, Shares};
 
