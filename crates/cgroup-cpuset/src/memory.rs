@@ -1,6 +1,8 @@
 //! A hierarchy in memory that follows the kernel's rules: for tests without rights, and for trying things out.
 
 mod partitions;
+mod cgroup;
+mod errors;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,13 +11,11 @@ use std::path::{Path, PathBuf};
 use cpuset::{CpuId, CpuSet};
 use parking_lot::{Mutex, MutexGuard};
 
+use self::cgroup::Cgroup;
+use self::errors::{EACCES, EBUSY, EINVAL, ENOENT, error};
 use crate::files::Files;
 
 const MOUNTED: &str = "/sys/fs/cgroup";
-const ENOENT: i32 = 2;
-const EACCES: i32 = 13;
-const EBUSY: i32 = 16;
-const EINVAL: i32 = 22;
 
 /// A cgroup v2 hierarchy with the `cpuset` and `cpu` controllers, as if mounted at `/sys/fs/cgroup`.
 #[derive(Debug)]
@@ -26,23 +26,6 @@ pub struct MemoryHierarchy {
     has_partitions: bool,
     cgroups: Mutex<BTreeMap<PathBuf, Cgroup>>,
     writes: Mutex<Vec<(PathBuf, String)>>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Cgroup {
-    /// Controllers that its children have.
-    subtree: Vec<String>,
-    cpus: CpuSet,
-    mems: CpuSet,
-    /// `cpuset.cpus.exclusive`.
-    exclusive: CpuSet,
-    /// `cpuset.cpus.partition`; `None`: a member.
-    partition: Option<partitions::State>,
-    max: Option<String>,
-    /// `memory.max` and `memory.current`; `None`: no memory is counted.
-    memory: Option<(String, u64)>,
-    /// Whether processes are in it, not in one below.
-    has_processes: bool,
 }
 
 impl MemoryHierarchy {
@@ -249,8 +232,4 @@ impl Files for MemoryHierarchy {
 fn within(text: &str, all: &CpuSet) -> io::Result<CpuSet> {
     let set = CpuSet::from_kernel_list(text).map_err(|_| error(EINVAL))?;
     if set.is_subset(all) { Ok(set) } else { Err(error(EINVAL)) }
-}
-
-fn error(number: i32) -> io::Error {
-    io::Error::from_raw_os_error(number)
 }

@@ -1,31 +1,14 @@
 //! Partitions by the rules of Linux 6.12, for those that are remote: their CPUs are taken from the root.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use cpuset::CpuSet;
 
-use super::{Cgroup, EINVAL, error};
+use super::cgroup::{Cgroup, PartitionState};
+use super::errors::{EINVAL, error};
 use crate::partition::Partition;
-
-/// What a cgroup that is no member is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct State {
-    kind: Partition,
-    /// Why it is no partition although it should be.
-    invalid: Option<&'static str>,
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.invalid {
-            None => self.kind.fmt(f),
-            Some(why) => write!(f, "{} invalid ({why})", self.kind),
-        }
-    }
-}
 
 const NO_LIST: &str = "Invalid cpu list in cpuset.cpus.exclusive";
 const NOT_EXCLUSIVE: &str = "Cpu list in cpuset.cpus not exclusive";
@@ -41,7 +24,7 @@ fn could_have(cgroups: &Hierarchy, path: &Path) -> CpuSet {
     }
 }
 
-fn valid(cgroups: &Hierarchy) -> impl Iterator<Item = (&PathBuf, State)> {
+fn valid(cgroups: &Hierarchy) -> impl Iterator<Item = (&PathBuf, PartitionState)> {
     let states = cgroups.iter().filter_map(|(path, cgroup)| Some((path, cgroup.partition?)));
     states.filter(|(_, state)| state.invalid.is_none())
 }
@@ -136,7 +119,7 @@ pub(super) fn set(cgroups: &mut Hierarchy, path: &Path, word: &str, online: &Cpu
         None
     };
     if let Some(cgroup) = cgroups.get_mut(path) {
-        cgroup.partition = kind.map(|kind| State { kind, invalid });
+        cgroup.partition = kind.map(|kind| PartitionState { kind, invalid });
     }
     Ok(())
 }
