@@ -6,7 +6,6 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use cpuset::CpuSet;
-use device_manager::DeviceId;
 use k8s_quantity::Amount;
 use memory_manager::{Block, Granted as GrantedMemory};
 use numa_bitmask::NodeMask;
@@ -17,12 +16,12 @@ use topology_hint::Hint;
 use topology_model::{NodeIds, Nodes};
 
 use crate::claims::claims_of;
+use crate::device_set::DeviceSet;
 use crate::facts::Facts;
 use crate::json;
 use crate::links::LinkedDevices;
 use crate::resource::Resource;
 use crate::unchecked::UncheckedResource;
-use crate::words::joined;
 
 /// What a container was given, or holds.
 #[derive(Clone, Debug, Serialize)]
@@ -84,19 +83,6 @@ pub struct MemoryBlock {
     #[serde(serialize_with = "json::text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub nodes: NodeIds,
-}
-
-/// Devices of one resource; shown as `nvidia.com/gpu gpu-0 gpu-1`.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct DeviceSet {
-    /// Which resource.
-    pub resource: Resource,
-    /// The ids that the plugin gave them.
-    #[serde(serialize_with = "json::texts")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
-    pub ids: Vec<DeviceId>,
 }
 
 impl ContainerReport {
@@ -205,12 +191,6 @@ impl MemoryBlock {
 impl fmt::Display for MemoryBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} on NUMA {}", self.amount(), self.nodes)
-    }
-}
-
-impl fmt::Display for DeviceSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.resource, joined(&self.ids, " "))
     }
 }
 

@@ -9,9 +9,9 @@ use numa_bitmask::NodeMask;
 use topology_admission::{ResourceTrace, Standing, UnitTrace};
 use topology_model::{NodeId, NodeIds};
 
+use crate::closed::Closed;
 use crate::facts::{Facts, NamedPod};
 use crate::resource::Resource;
-use crate::unit::Closed;
 use crate::words::{and_more, verb};
 
 /// So many pods of one group, and so many groups, are named.

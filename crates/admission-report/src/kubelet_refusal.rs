@@ -5,7 +5,7 @@ use alloc::string::{String, ToString as _};
 
 use serde::Serialize;
 
-use crate::report::Conclusion;
+use crate::conclusion::Conclusion;
 
 /// What the kubelet puts before the message of a pod that it does not admit; earlier releases put the second.
 const REJECTED: [&str; 2] = ["Pod was rejected: ", "Pod "];

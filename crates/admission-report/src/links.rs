@@ -7,12 +7,10 @@ use core::fmt;
 
 use device_manager::{LinkLack, Links};
 use serde::Serialize;
-use topology_admission::{NotLinked, Placed};
+use topology_admission::NotLinked;
 
-use crate::container::{ContainerReport, DeviceSet};
-use crate::facts::Facts;
+use crate::device_set::DeviceSet;
 use crate::json;
-use crate::note::Remark;
 use crate::resource::Resource;
 use crate::words::{and_more, joined};
 
@@ -51,19 +49,6 @@ impl LinkedDevices {
             (ids().count() > 1).then_some(Self { resources, link })
         });
         linked.collect()
-    }
-}
-
-impl Facts<'_> {
-    /// On a container whose devices are on several links.
-    pub(crate) fn not_linked_note(&self, placed: &Placed) -> Option<Remark> {
-        let apart: Vec<Resource> = ContainerReport::new(self, placed)
-            .links
-            .into_iter()
-            .filter(|linked| linked.link.is_none())
-            .flat_map(|linked| linked.resources)
-            .collect();
-        (!apart.is_empty()).then_some(Remark::NotLinked(apart))
     }
 }
 

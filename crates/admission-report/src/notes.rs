@@ -11,10 +11,12 @@ use topology_policy::KubeletPolicy;
 
 use crate::chosen::ChosenRules;
 use crate::claims::UndecidedClaims;
+use crate::container::ContainerReport;
 use crate::facts::{Facts, NamedPod};
 use crate::faults;
 use crate::note::{MemoryMove, Note, Remark, SharingReason};
 use crate::parts_of_bytes::PartsOfBytes;
+use crate::resource::Resource;
 
 impl Facts<'_> {
     /// On an admitted pod.
@@ -53,6 +55,17 @@ impl Facts<'_> {
         let unchecked = (!resources.is_empty()).then_some(Remark::RefusedUnchecked { resources, advice });
         let claims = UndecidedClaims::of(self.pod).map(Remark::ClaimsUndecided);
         unchecked.into_iter().chain(claims).map(Note::on_pod).collect()
+    }
+
+    /// On a container whose devices are on several links.
+    fn not_linked_note(&self, placed: &Placed) -> Option<Remark> {
+        let apart: Vec<Resource> = ContainerReport::new(self, placed)
+            .links
+            .into_iter()
+            .filter(|linked| linked.link.is_none())
+            .flat_map(|linked| linked.resources)
+            .collect();
+        (!apart.is_empty()).then_some(Remark::NotLinked(apart))
     }
 
     /// On a pod that has chosen its rules.

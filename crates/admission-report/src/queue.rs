@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use kubelet_fates::{Blocker, Fate};
 use pod_spec::Pod;
 
-use crate::report::{Conclusion, Report};
+use crate::conclusion::Conclusion;
+use crate::report::Report;
 
 /// The pods before the next one, as far as they keep the kubelet from it.
 #[derive(Clone, Default, Debug)]

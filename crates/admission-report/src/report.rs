@@ -14,10 +14,10 @@ use topology_admission::{Explanation, OnEmptyNode, Placement, Refused, Tries, Ve
 
 use crate::chosen::ChosenRules;
 use crate::claims::UndecidedClaims;
+use crate::conclusion::{Conclusion, Fated};
 use crate::container::ContainerReport;
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
-use crate::fated::Fated;
 use crate::faults;
 use crate::json;
 use crate::kubelet_refusal::{KubeletRefusal, KubeletSaid};
@@ -45,38 +45,6 @@ pub struct Report {
     pub units: Vec<UnitReport>,
     /// What the pod's owner may not expect.
     pub notes: Vec<Note>,
-}
-
-/// What came out for a pod.
-#[derive(Clone, Debug)]
-pub enum Conclusion {
-    /// It may run, and its containers are given this, in the order in which they were served.
-    Admitted(Vec<ContainerReport>),
-    /// The managers give its containers this; its claims of devices are not decided here.
-    WithoutClaims(Vec<ContainerReport>, UndecidedClaims),
-    /// It may not run.
-    Refused(Refusal),
-    /// It waits for device plugins that are not back yet.
-    Deferred(Deferred),
-    /// Too little is known to decide.
-    Undecided(Undecided),
-    /// The kubelet does not simply admit or refuse it.
-    Fated(Fated),
-}
-
-impl Conclusion {
-    /// In a word, as documents have it.
-    #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Admitted(_) => "admitted",
-            Self::WithoutClaims(..) => "withoutClaims",
-            Self::Refused(_) => "refused",
-            Self::Deferred(_) => "deferred",
-            Self::Undecided(_) => "undecided",
-            Self::Fated(_) => "fate",
-        }
-    }
 }
 
 impl Report {

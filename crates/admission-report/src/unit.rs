@@ -3,13 +3,13 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use core::fmt;
 
 use pod_spec::ContainerName;
 use serde::{Serialize, Serializer};
 use topology_admission::{self as admission, ResourceTrace, Standing, UnitName, UnitTrace};
 use topology_model::{NodeId, NodeIds};
 
+use crate::closed::Closed;
 use crate::facts::{Facts, NamedPod};
 use crate::grouped::GroupedMemory;
 use crate::handed_on::HandedOnCpus;
@@ -119,20 +119,6 @@ pub struct NodeCell {
     pub closed: Option<Closed>,
 }
 
-/// Why a node that has enough of a resource does not serve the unit alone.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Closed {
-    /// CPUs that init containers left are on these nodes, and are counted first.
-    HandedOn(NodeIds),
-    /// Its memory is grouped with that of these nodes.
-    Grouped(NodeIds),
-    /// The devices are near other nodes too.
-    NotNear,
-    /// Its memory is used alone, and the unit needs more nodes.
-    UsedAlone,
-}
-
 /// What there is of a resource in one place.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -146,17 +132,6 @@ pub struct Cell {
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub held_by: Vec<NamedPod>,
-}
-
-impl fmt::Display for Closed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HandedOn(nodes) => write!(f, "only with NUMA {nodes}"),
-            Self::Grouped(nodes) => write!(f, "grouped with NUMA {nodes}"),
-            Self::NotNear => f.write_str("near other nodes too"),
-            Self::UsedAlone => f.write_str("used alone"),
-        }
-    }
 }
 
 impl UnitReport {

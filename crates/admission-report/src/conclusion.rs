@@ -1,4 +1,4 @@
-//! A pod that the kubelet does not simply admit or refuse.
+//! What came out for a pod, also where the kubelet does not simply admit or refuse it.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
@@ -8,8 +8,44 @@ use core::fmt;
 use kubelet_fates::Fate;
 use serde::{Serialize, Serializer};
 
+use crate::claims::UndecidedClaims;
+use crate::container::ContainerReport;
+use crate::deferred::Deferred;
 use crate::json;
-use crate::report::Conclusion;
+use crate::refusal::Refusal;
+use crate::undecided::Undecided;
+
+/// What came out for a pod.
+#[derive(Clone, Debug)]
+pub enum Conclusion {
+    /// It may run, and its containers are given this, in the order in which they were served.
+    Admitted(Vec<ContainerReport>),
+    /// The managers give its containers this; its claims of devices are not decided here.
+    WithoutClaims(Vec<ContainerReport>, UndecidedClaims),
+    /// It may not run.
+    Refused(Refusal),
+    /// It waits for device plugins that are not back yet.
+    Deferred(Deferred),
+    /// Too little is known to decide.
+    Undecided(Undecided),
+    /// The kubelet does not simply admit or refuse it.
+    Fated(Fated),
+}
+
+impl Conclusion {
+    /// In a word, as documents have it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Admitted(_) => "admitted",
+            Self::WithoutClaims(..) => "withoutClaims",
+            Self::Refused(_) => "refused",
+            Self::Deferred(_) => "deferred",
+            Self::Undecided(_) => "undecided",
+            Self::Fated(_) => "fate",
+        }
+    }
+}
 
 /// What happens in place of the kubelet's answer, or with it. Shown as a sentence without a full stop.
 #[derive(Clone, Debug)]
