@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use crate::bounded::BoundedAnswers;
 use crate::error::ClusterError;
-use crate::topology::Woken;
 
 /// How long a connection may take to be made.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -38,6 +37,17 @@ pub struct KubectlAccess {
     pub kubeconfig: Option<PathBuf>,
     /// `--context`. `None`: the kubeconfig's current one.
     pub context: Option<String>,
+}
+
+/// Why a writer stops waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    /// What it was told to wait for has come.
+    ByUs,
+    /// Somebody has changed the object, or deleted it.
+    ByOthers,
+    /// The time is over.
+    ByTime,
 }
 
 /// A connection to an API server. Its methods wait for their answer; not to be used inside a runtime.

@@ -34,7 +34,7 @@ mod state;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use bound::{BoundPodEvent, BoundPods, EndingPod, FailedPod, PodEnd, PodEnds, PodFailures};
-pub use connection::{Access, Cluster, KubectlAccess};
+pub use connection::{Access, Cluster, KubectlAccess, Woken};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};
@@ -43,7 +43,7 @@ pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;
 pub use state::{Found, NodeObjects, StateError, StatePart, WatchedObject};
-pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Woken, Written};
+pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Written};
 
 // The crate whose types are in the signatures here.
 pub use pods_api;

@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokio::time::sleep;
 use tokio_stream::{Stream, StreamExt as _};
 
-use crate::connection::Cluster;
+use crate::connection::{Cluster, Woken};
 use crate::error::ClusterError;
 
 /// As whom fields are set.
@@ -75,17 +75,6 @@ pub enum Written {
     Changed,
     /// It was so already.
     Same,
-}
-
-/// Why a writer stops waiting.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Woken {
-    /// What it was told to wait for has come.
-    ByUs,
-    /// Somebody has changed the object, or deleted it.
-    ByOthers,
-    /// The time is over.
-    ByTime,
 }
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
