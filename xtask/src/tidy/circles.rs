@@ -1,28 +1,91 @@
 //! Circles of files: files of a crate of which each uses the next, and the last the first.
 //!
-//! A file uses another if a path that begins with `crate::` leads into it, through re-exports too, or if a path begins
-//! with a module that it has imported so. What a file says of its children and its parent (`self::`, `super::`) is not
-//! looked at.
+//! A file uses another if a path leads into it, by `crate::`, `self::`, `super::`, a child module's or an imported name, through
+//! re-exports and imports of everything too. That a parent declares a module, or hands on what a child declares, is no use.
+//! Methods are not looked at.
+//!
+//! The circles that there still are stand in `xtask/circles.txt`, which may only shrink.
+
+mod source;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// A module by its path below the crate; empty: the crate's root.
-type Module = Vec<String>;
+use source::{Module, Source};
 
-/// A message for each circle of files below `source`, the folder `src` of the crate `name`.
-pub(super) fn circles(name: &str, source: &Path) -> anyhow::Result<Vec<String>> {
-    let mut files = BTreeMap::new();
-    read(source, &mut Vec::new(), &mut files)?;
-    Ok(Graph::new(&files).circles().into_iter().map(|circle| told(name, &circle)).collect())
+/// The list of circles, from the root of the workspace.
+pub(super) const LIST: &str = "xtask/circles.txt";
+
+/// What is wrong with circles: one message for each that the list does not allow, and for each line of the list that says
+/// more than there is.
+///
+/// `crates` are the names of all crates and their folders `src`.
+pub(super) fn faults(listed: &str, crates: &[(&str, PathBuf)]) -> anyhow::Result<Vec<String>> {
+    let listed = Listed::read(listed)?;
+    let mut faults = Vec::new();
+    let mut found = BTreeSet::new();
+    for (name, source) in crates {
+        let mut files = BTreeMap::new();
+        read(source, &mut Vec::new(), &mut files)?;
+        let graph = Graph::new(&files);
+        for circle in graph.circles() {
+            let line = Line { name: (*name).to_owned(), files: graph.named(&circle) };
+            if !listed.allows(&line) {
+                faults.push(format!("files of {name} use each other in a circle: {}", graph.shown(&circle)));
+            }
+            found.insert(line);
+        }
+    }
+    for gone in listed.0.difference(&found) {
+        let left = found.iter().filter(|left| gone.has(left)).map(Line::to_string);
+        let left: Vec<String> = left.collect();
+        let instead = if left.is_empty() { "nothing".to_owned() } else { left.join("; ") };
+        faults.push(format!("{LIST}: instead of `{gone}` it is {instead} now"));
+    }
+    Ok(faults)
 }
 
-fn told(name: &str, circle: &[String]) -> String {
-    let first = circle.first().map_or("", String::as_str);
-    format!("files of {name} use each other in a circle: {} -> {first}", circle.join(" -> "))
+/// A circle that there is, by its files.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    name: String,
+    files: BTreeSet<String>,
+}
+
+impl Line {
+    fn has(&self, other: &Self) -> bool {
+        self.name == other.name && self.files.is_superset(&other.files)
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let files: Vec<&str> = self.files.iter().map(String::as_str).collect();
+        write!(f, "{}: {}", self.name, files.join(" "))
+    }
+}
+
+/// `xtask/circles.txt`: lines `crate: file file`, and comments that begin with `#`.
+struct Listed(BTreeSet<Line>);
+
+impl Listed {
+    fn read(text: &str) -> anyhow::Result<Self> {
+        let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = lines.map(|line| {
+            let (name, files) =
+                line.split_once(": ").with_context(|| format!("circles.txt: `{line}` names no crate"))?;
+            let files = files.split_whitespace().map(str::to_owned).collect();
+            Ok(Line { name: name.to_owned(), files })
+        });
+        Ok(Self(lines.collect::<anyhow::Result<_>>()?))
+    }
+
+    fn allows(&self, found: &Line) -> bool {
+        self.0.iter().any(|listed| listed.has(found))
+    }
 }
 
 /// The files below a folder, by module: their path, and what the compiler sees of them.
@@ -36,228 +99,40 @@ fn read(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, Source>
             module.pop();
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let mut own = module.clone();
-            if !matches!(stem.as_str(), "lib" | "main" | "mod") {
+            let is_root = match stem.as_str() {
+                // Beside a library the program is a crate of its own.
+                "main" => !path.with_file_name("lib.rs").exists(),
+                stem => matches!(stem, "lib" | "mod"),
+            };
+            if !is_root {
                 own.push(stem.clone());
             }
             let shown = [module.as_slice(), &[format!("{stem}.rs")]].concat().join("/");
-            files.insert(own, Source::new(shown, &fs::read_to_string(&path)?));
+            let text =
+                fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            files.insert(own.clone(), Source::new(shown, &own, &text));
         }
     }
     Ok(())
 }
 
-/// What a file says of other modules.
-struct Source {
-    file: String,
-    /// Paths from the crate's root, without `crate`.
-    paths: BTreeSet<Vec<String>>,
-    /// Names that it exports, and the paths that they stand for.
-    exports: BTreeMap<String, Vec<String>>,
-}
-
-impl Source {
-    fn new(file: String, text: &str) -> Self {
-        let tokens = tokens(text);
-        let (mut paths, mut exports, mut imports) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        let mut rest = Vec::new();
-        let mut at = 0;
-        while let Some(token) = tokens.get(at) {
-            // `use<'a>` in a type says what it captures.
-            if *token != "use" || tokens.get(at + 1) == Some(&"<") {
-                rest.push(*token);
-                at += 1;
-                continue;
-            }
-            let is_public = match at.checked_sub(1).and_then(|before| tokens.get(before)) {
-                Some(&"pub") => true,
-                Some(&")") => tokens.get(..at).is_some_and(ends_with_visibility),
-                _ => false,
-            };
-            at += 1;
-            let mut found = Vec::new();
-            tree(&tokens, &mut at, &mut Vec::new(), &mut found);
-            for (path, name) in found {
-                if let Some(("crate", inside)) =
-                    path.split_first().map(|(first, rest)| (first.as_str(), rest))
-                {
-                    paths.insert(inside.to_vec());
-                    imports.insert(name.clone(), inside.to_vec());
-                }
-                if is_public {
-                    exports.insert(name, path);
-                }
-            }
-        }
-        for path in plain_paths(&rest) {
-            match path.split_first() {
-                Some((&"crate", inside)) => {
-                    paths.insert(inside.iter().map(|part| (*part).to_owned()).collect());
-                }
-                Some((first, inside)) => {
-                    if let Some(imported) = imports.get(*first) {
-                        let inside = inside.iter().map(|part| (*part).to_owned());
-                        paths.insert(imported.iter().cloned().chain(inside).collect());
-                    }
-                }
-                None => {}
-            }
-        }
-        Self { file, paths, exports }
-    }
-}
-
-/// Whether the tokens end with `pub(…)`.
-fn ends_with_visibility(tokens: &[&str]) -> bool {
-    let open = tokens.iter().rposition(|token| *token == "(");
-    open.and_then(|open| open.checked_sub(1)).and_then(|at| tokens.get(at)) == Some(&"pub")
-}
-
-/// The paths of a use tree up to its end, with the name that each has in the file.
-fn tree(tokens: &[&str], at: &mut usize, prefix: &mut Vec<String>, found: &mut Vec<(Vec<String>, String)>) {
-    let depth = prefix.len();
-    let mut alias = None;
-    let mut is_leaf = true;
-    while let Some(token) = tokens.get(*at) {
-        *at += 1;
-        match *token {
-            "::" => {}
-            "{" => {
-                is_leaf = false;
-                loop {
-                    tree(tokens, at, prefix, found);
-                    if tokens.get(*at - 1) != Some(&",") {
-                        break;
-                    }
-                }
-            }
-            "as" => {
-                alias = tokens.get(*at).map(|name| (*name).to_owned());
-                *at += 1;
-            }
-            "," | ";" | "}" => break,
-            part => prefix.push(part.to_owned()),
-        }
-    }
-    if is_leaf && prefix.len() > depth {
-        if prefix.last().is_some_and(|last| last == "self") && prefix.len() > 1 {
-            prefix.pop();
-        }
-        let name = alias.or_else(|| prefix.last().cloned()).unwrap_or_default();
-        found.push((prefix.clone(), name));
-    }
-    prefix.truncate(depth);
-}
-
-/// Paths of two or more parts outside of `use`.
-fn plain_paths<'t>(tokens: &[&'t str]) -> Vec<Vec<&'t str>> {
-    let mut paths = Vec::new();
-    let mut path: Vec<&str> = Vec::new();
-    let mut is_open = false;
-    for token in tokens.iter().copied().chain([";"]) {
-        match token {
-            "::" if !path.is_empty() => is_open = true,
-            name if is_name(name) && (is_open || path.is_empty()) => {
-                path.push(name);
-                is_open = false;
-            }
-            name => {
-                if path.len() > 1 {
-                    paths.push(std::mem::take(&mut path));
-                }
-                path.clear();
-                is_open = false;
-                if is_name(name) {
-                    path.push(name);
-                }
-            }
-        }
-    }
-    paths
-}
-
-fn is_name(token: &str) -> bool {
-    token.starts_with(|first: char| first.is_alphabetic() || first == '_')
-}
-
-/// Names, `::` and single other characters; comments and literals are left out.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            'r' | 'b' if raw_text(rest).is_some() => raw_text(rest).unwrap_or(rest.len()),
-            '"' => quoted(rest),
-            // A character or a lifetime.
-            '\'' => character(rest),
-            ':' if rest.starts_with("::") => {
-                tokens.push("::");
-                2
-            }
-            name if name.is_alphanumeric() || name == '_' => {
-                let is_part = |part: char| part.is_alphanumeric() || part == '_';
-                let length = rest.find(|part| !is_part(part)).unwrap_or(rest.len());
-                tokens.push(rest.get(..length).unwrap_or_default());
-                length
-            }
-            white if white.is_whitespace() => white.len_utf8(),
-            other => {
-                tokens.push(rest.get(..other.len_utf8()).unwrap_or_default());
-                other.len_utf8()
-            }
-        };
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    tokens
-}
-
-/// The length of a text in quotes, with them.
-fn quoted(text: &str) -> usize {
-    let mut is_escaped = false;
-    for (at, part) in text.char_indices().skip(1) {
-        match part {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '"' => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// The length of a raw text: `r"…"`, `r#"…"#`, `br"…"`.
-fn raw_text(text: &str) -> Option<usize> {
-    let start = text.strip_prefix('b').unwrap_or(text).strip_prefix('r')?;
-    let hashes = start.len() - start.trim_start_matches('#').len();
-    let inside = start.get(hashes..)?.strip_prefix('"')?;
-    let end = format!("\"{}", "#".repeat(hashes));
-    let length = inside.find(&end)? + end.len();
-    Some(text.len() - inside.len() + length)
-}
-
-/// The length of a character with its quotes, or of the quote of a lifetime.
-fn character(text: &str) -> usize {
-    let mut inside = text.char_indices().skip(1);
-    match inside.next() {
-        Some((_, '\\')) => text.get(3..).and_then(|rest| rest.find('\'')).map_or(text.len(), |end| end + 4),
-        Some(_) => inside.next().filter(|(_, end)| *end == '\'').map_or(1, |(end, _)| end + 1),
-        None => 1,
-    }
-}
-
 /// Which file uses which.
 struct Graph<'a> {
     files: &'a BTreeMap<Module, Source>,
-    uses: BTreeMap<&'a Module, BTreeSet<&'a Module>>,
+    /// By file the files that it uses, each with a path that leads there.
+    uses: BTreeMap<&'a Module, BTreeMap<&'a Module, &'a Module>>,
 }
 
 impl<'a> Graph<'a> {
     fn new(files: &'a BTreeMap<Module, Source>) -> Self {
         let mut graph = Self { files, uses: BTreeMap::new() };
+        let of_tests: Vec<&Module> = files.values().flat_map(|source| &source.of_tests).collect();
         for (module, source) in files {
-            let targets = source.paths.iter().filter_map(|path| graph.home(path, 0));
-            let targets = targets.filter(|target| *target != module).collect();
+            if of_tests.iter().any(|tests| module.starts_with(tests)) {
+                continue;
+            }
+            let targets = source.paths.iter().filter_map(|path| Some((graph.home(path, 0)?, path)));
+            let targets = targets.filter(|(target, _)| *target != module).collect();
             graph.uses.insert(module, targets);
         }
         graph
@@ -267,47 +142,94 @@ impl<'a> Graph<'a> {
     fn home(&self, path: &[String], followed: usize) -> Option<&'a Module> {
         let depth = (0..=path.len()).rev().find(|depth| self.files.contains_key(&path[..*depth]))?;
         let (module, source) = self.files.get_key_value(&path[..depth])?;
+        let Some((name, inside)) = path.get(depth..).and_then(|rest| rest.split_first()) else {
+            return Some(module);
+        };
         // Two modules may export each other's names.
-        if let Some(target) = path.get(depth).and_then(|name| source.exports.get(name))
-            && followed < 8
-        {
-            let (first, inside) = target.split_first()?;
-            let mut full = match first.as_str() {
-                "crate" => Vec::new(),
-                "self" => module.clone(),
-                "super" => module.split_last().map(|(_, parent)| parent.to_vec()).unwrap_or_default(),
-                first => [module.as_slice(), &[first.to_owned()]].concat(),
-            };
-            full.extend(inside.iter().chain(&path[depth + 1..]).cloned());
+        if followed == 8 {
+            return Some(module);
+        }
+        let through = |target: &Module| [target.as_slice(), inside].concat();
+        if let Some(target) = source.names.get(name) {
+            let full = through(target);
             if full != path {
                 return self.home(&full, followed + 1);
+            }
+        }
+        if !source.declared.contains(name) {
+            for glob in &source.globs {
+                let full = [glob.as_slice(), &path[depth..]].concat();
+                let target = self.home(&full, followed + 1);
+                let of = self.home(glob, followed + 1);
+                if target != of || of.is_some_and(|of| self.declares(of, name)) {
+                    return target;
+                }
             }
         }
         Some(module)
     }
 
-    /// The shortest circle through each file that no circle before it has.
-    fn circles(&self) -> Vec<Vec<String>> {
+    fn declares(&self, module: &Module, name: &str) -> bool {
+        self.files.get(module).is_some_and(|source| source.declared.contains(name))
+    }
+
+    /// Files of which each leads to each other, as many as belong together.
+    fn circles(&self) -> Vec<BTreeSet<&'a Module>> {
         let mut seen = BTreeSet::new();
         let mut circles = Vec::new();
-        for module in self.files.keys() {
+        for module in self.uses.keys().copied() {
             if seen.contains(module) {
                 continue;
             }
-            if let Some(circle) = self.shortest(module) {
-                seen.extend(circle.iter().copied());
-                let named = circle.iter().filter_map(|module| Some(self.files.get(*module)?.file.clone()));
-                circles.push(named.collect());
+            let reached = self.reached(module);
+            let circle: BTreeSet<&Module> =
+                reached.iter().copied().filter(|other| self.reached(other).contains(module)).collect();
+            seen.extend(circle.iter().copied());
+            if circle.contains(module) {
+                circles.push(circle);
             }
         }
         circles
+    }
+
+    /// What a file uses, and what that uses. The file itself only if it is in a circle.
+    fn reached(&self, start: &Module) -> BTreeSet<&'a Module> {
+        let mut reached = BTreeSet::new();
+        let mut waiting = vec![start];
+        while let Some(module) = waiting.pop() {
+            for next in self.uses.get(module).into_iter().flat_map(BTreeMap::keys).copied() {
+                if reached.insert(next) {
+                    waiting.push(next);
+                }
+            }
+        }
+        reached
+    }
+
+    fn named(&self, circle: &BTreeSet<&'a Module>) -> BTreeSet<String> {
+        circle.iter().filter_map(|module| Some(self.files.get(*module)?.file.clone())).collect()
+    }
+
+    /// The shortest way round from the first file, with the path by which each file uses the next.
+    fn shown(&self, circle: &BTreeSet<&'a Module>) -> String {
+        let Some(first) = circle.first() else { return String::new() };
+        let way = self.shortest(first).unwrap_or_default();
+        let steps = way.iter().zip(way.iter().cycle().skip(1)).map(|(module, next)| {
+            let file = self.files.get(*module).map_or("", |source| source.file.as_str());
+            let path = self.uses.get(*module).and_then(|uses| uses.get(*next));
+            format!("{file} uses {}", path.map(|path| path.join("::")).unwrap_or_default())
+        });
+        let steps: Vec<String> = steps.collect();
+        let others = circle.len() - way.len();
+        let more = if others == 0 { String::new() } else { format!("; {others} more files belong to it") };
+        format!("{}{more}", steps.join(", "))
     }
 
     fn shortest(&self, start: &'a Module) -> Option<Vec<&'a Module>> {
         let mut came_from: BTreeMap<&Module, &Module> = BTreeMap::new();
         let mut waiting = VecDeque::from([start]);
         while let Some(module) = waiting.pop_front() {
-            for next in self.uses.get(module).into_iter().flatten().copied() {
+            for next in self.uses.get(module).into_iter().flat_map(BTreeMap::keys).copied() {
                 if next == start {
                     let mut circle = vec![module];
                     while let Some(before) = circle.last().and_then(|last| came_from.get(last)) {
@@ -337,16 +259,21 @@ mod tests {
             if module.last().is_some_and(|last| ["lib", "mod"].contains(&last.as_str())) {
                 module.pop();
             }
-            (module, Source::new((*file).to_owned(), text))
+            let source = Source::new((*file).to_owned(), &module, text);
+            (module, source)
         });
-        Graph::new(&files.collect()).circles()
+        let files = files.collect();
+        let graph = Graph::new(&files);
+        graph.circles().iter().map(|circle| graph.named(circle).into_iter().collect()).collect()
     }
+
+    const NONE: [[&str; 0]; 0] = [];
 
     #[test]
     fn files_that_use_each_other_are_a_circle() {
         let lines =
             [("lib.rs", "mod a; mod b; mod c;"), ("a.rs", "use crate::b::B;"), ("b.rs", "use crate::c::C;")];
-        assert_eq!(found(&[&lines[..], &[("c.rs", "struct C;")]].concat()), [[""; 0]; 0]);
+        assert_eq!(found(&[&lines[..], &[("c.rs", "struct C;")]].concat()), NONE);
         let back = "fn c() { crate::a::a() }";
         assert_eq!(found(&[&lines[..], &[("c.rs", back)]].concat()), [["a.rs", "b.rs", "c.rs"]]);
     }
@@ -355,14 +282,20 @@ mod tests {
     fn a_name_leads_through_reexports_groups_and_imported_modules() {
         for back in [
             "use crate::part::Thing;",
-            "use crate::{other::X, part::{self as p, Thing as Other}};",
+            "use crate::{part::inner as i, part::{self as p, Thing as Other}};",
             "use crate::part; fn f() -> part::Thing { part::thing() }",
-            "pub(crate) use crate::part::inner::Thing;",
+            "pub(crate) use crate::part::inner::Thing; fn f(_: Thing) {}",
+            "use super::part::Thing;",
+            "use super::part; fn f() -> part::Thing { part::thing() }",
+            "fn f() -> super::part::Thing { super::super::part::thing() }",
+            "mod inside { fn f() -> super::super::part::Thing {} }",
+            "use super::Passed;",
+            "use super::*; fn f() -> self::part::Thing {}",
         ] {
             let files = [
-                ("lib.rs", "mod part; mod other; mod user;"),
-                ("part/mod.rs", "mod inner;\npub(crate) use self::inner::{Thing, thing};"),
-                ("part/inner.rs", "use crate::user::User; pub(crate) struct Thing;"),
+                ("lib.rs", "mod part; mod user; pub(crate) use part::Thing as Passed;"),
+                ("part/mod.rs", "mod inner;\npub(crate) use self::inner::*;"),
+                ("part/inner.rs", "use crate::user::User; pub(crate) struct Thing; fn thing() {}"),
                 ("user.rs", back),
             ];
             assert_eq!(found(&files), [["part/inner.rs", "user.rs"]], "{back}");
@@ -370,12 +303,97 @@ mod tests {
     }
 
     #[test]
+    fn a_child_and_its_parent_are_a_circle_where_both_use_each_other() {
+        let child = ("a.rs", "use super::Error; pub struct A;");
+        let circle = |parent: &str| found(&[("lib.rs", parent), child, ("error.rs", "pub struct Error;")]);
+        for parent in [
+            "mod a; use a::A; pub struct Error(A);",
+            "mod a; pub use a::A; pub struct Error(A);",
+            "mod a; pub struct Error(a::A);",
+            "mod a; pub struct Error; fn f() { self::a::f() }",
+        ] {
+            assert_eq!(circle(parent), [["a.rs", "lib.rs"]], "{parent}");
+        }
+        for parent in [
+            "mod a; pub struct Error;",
+            "mod a; pub use a::A; pub struct Error;",
+            "mod a; pub(crate) use self::a::{A, self}; pub(in crate::a) struct Error;",
+            "mod a; mod error; use error::Error; fn f(_: a::A) {}",
+        ] {
+            assert_eq!(circle(parent), NONE, "{parent}");
+        }
+    }
+
+    #[test]
+    fn what_only_tests_compile_is_no_use() {
+        let files = [
+            ("lib.rs", "mod a; mod b; #[cfg(test)] mod laws;"),
+            ("a.rs", "use crate::b::B; pub struct A;"),
+            ("b.rs", "pub struct B; #[cfg(test)] #[allow(x)] mod tests { use crate::a::A; fn f() { a() } }"),
+            ("laws.rs", "use crate::b::B; mod more;"),
+            ("laws/more.rs", "use super::*; fn f(_: super::super::laws::X) {}"),
+        ];
+        assert_eq!(found(&files), NONE);
+        let more = ("b.rs", "#[cfg(test)] use crate::{a::A, c::C}; pub struct B; fn f(_: crate::a::A) {}");
+        assert_eq!(found(&[files[0], files[1], more]), [["a.rs", "b.rs"]], "what follows is seen");
+    }
+
+    #[test]
     fn comments_and_texts_are_no_paths() {
         let text = "// use crate::a::A;\n/* crate::a::B */ const T: &str = \"crate::a::C\"; \
                     const R: &str = r#\"use crate::a::D; \"\"#; const Q: char = '\"'; fn f<'a>(_: &'a str) -> impl Sized + use<> {}";
         let files = [("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B;"), ("b.rs", text)];
-        assert_eq!(found(&files), [[""; 0]; 0]);
+        assert_eq!(found(&files), NONE);
         let used = format!("{text} fn g() {{ crate::a::g() }}");
         assert_eq!(found(&[files[0], files[1], ("b.rs", &used)]), [["a.rs", "b.rs"]], "what follows is seen");
+    }
+
+    /// A crate whose files `a`, `b` and `c` are in a circle, and `d` in none.
+    struct InCircles(PathBuf);
+
+    impl InCircles {
+        fn new() -> Self {
+            let folder = std::env::temp_dir().join(format!("circles-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            for (file, text) in [
+                ("lib.rs", "mod a; mod b; mod c; mod d;"),
+                ("a.rs", "use crate::b::B; struct A;"),
+                ("b.rs", "use crate::c::C; struct B;"),
+                ("c.rs", "use super::{a::A, d::D}; struct C;"),
+                ("d.rs", "struct D;"),
+            ] {
+                fs::write(folder.join(file), text).unwrap();
+            }
+            Self(folder)
+        }
+
+        fn faults(&self, listed: &str) -> Vec<String> {
+            faults(listed, &[("parts", self.0.clone())]).unwrap()
+        }
+    }
+
+    impl Drop for InCircles {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn the_list_may_only_shrink() {
+        let parts = InCircles::new();
+        let shown =
+            "files of parts use each other in a circle: a.rs uses b::B, b.rs uses c::C, c.rs uses a::A";
+        assert_eq!(parts.faults(""), [shown]);
+        assert_eq!(parts.faults("# Comment.\n\nparts: a.rs b.rs c.rs\n"), [""; 0]);
+        assert_eq!(
+            parts.faults("parts: a.rs b.rs c.rs d.rs"),
+            ["xtask/circles.txt: instead of `parts: a.rs b.rs c.rs d.rs` it is parts: a.rs b.rs c.rs now"]
+        );
+        assert_eq!(
+            parts.faults("parts: a.rs b.rs c.rs\nothers: a.rs b.rs"),
+            ["xtask/circles.txt: instead of `others: a.rs b.rs` it is nothing now"]
+        );
+        assert_eq!(parts.faults("parts: a.rs b.rs").len(), 2, "it has grown");
+        assert!(faults("parts", &[]).is_err());
     }
 }
