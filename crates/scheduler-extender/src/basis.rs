@@ -101,7 +101,7 @@ impl Exact {
             Verdict::Admitted(_) if let Some(fate) = self.fate(pod, &replies) => {
                 Outcome::Refused(BriefReason::from(&fate))
             }
-            Verdict::Admitted(placement) => Outcome::Fits(score(self, pod, placement, &attempt.after)),
+            Verdict::Admitted(placement) => Outcome::Fits(score(&self.node, pod, placement, &attempt.after)),
             Verdict::Refused(_) | Verdict::NeedsPlugin(_) => self.refused(pod, &replies),
         }
     }

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 
 use pod_spec::PodUid;
 
+use crate::member::Place;
 use crate::question::Question;
 use crate::shape::Shape;
-use crate::view::Place;
 
 /// Up to so many pods that are in flight at one node are taken in all combinations; more of them all together or not at
 /// all.

@@ -58,6 +58,10 @@ pub enum Updated {
     Outdated,
 }
 
+/// The position of a node; used again when the node is gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Place(pub(crate) usize);
+
 /// A node of the view.
 #[derive(Debug)]
 pub(crate) struct Member {

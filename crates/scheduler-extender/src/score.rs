@@ -5,8 +5,6 @@ use numa_bitmask::NodeMask;
 use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, Placed, Placement};
 
-use crate::basis::Exact;
-
 /// A score: 0 to [`Score::BEST`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Score(u8);
@@ -54,8 +52,7 @@ impl Alignment {
 }
 
 /// Of a pod that was given `placement`, after which the node's ledger is `after`.
-pub(crate) fn score(exact: &Exact, pod: &Pod, placement: &Placement, after: &Ledger) -> Score {
-    let node = &exact.node;
+pub(crate) fn score(node: &Node, pod: &Pod, placement: &Placement, after: &Ledger) -> Score {
     let mut all = NodeMask::EMPTY;
     let mut worst = Alignment::OneNode;
     for placed in &placement.containers {

@@ -7,14 +7,10 @@ use alloc::vec::Vec;
 use pod_spec::{Pod, PodUid};
 
 use crate::in_flight::InFlight;
-use crate::member::{Assumed, Member, NodeState, Updated};
+use crate::member::{Assumed, Member, NodeState, Place, Updated};
 use crate::question::Questions;
 use crate::shape::Shape;
 use crate::situation::Situations;
-
-/// The position of a node; used again when the node is gone.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Place(pub(crate) usize);
 
 /// How many shapes of pods are remembered, unless [`View::remembering`] says otherwise.
 const SHAPES: usize = 64;
