@@ -9,8 +9,8 @@ mod prices;
 
 use alloc::vec::Vec;
 
+use crate::fleet::Fleet;
 use crate::queue::Retry;
-use crate::run::Fleet;
 use crate::workload::{Arrival, Template};
 use classes::Class;
 use prices::Problem;

@@ -6,9 +6,9 @@ use core::cmp::Reverse;
 use pod_spec::Pod;
 
 use crate::extender::Extender;
+use crate::fleet::Fleet;
 use crate::host::Host;
 use crate::published::{Needs, Zones, kai, topology_match};
-use crate::run::Fleet;
 use crate::scheduler::{Account, RequestSums, ResourceIndex, Scheduler};
 use crate::site::HostState;
 use crate::workload::Template;

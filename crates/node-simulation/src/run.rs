@@ -16,6 +16,7 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Placement, Refused, Verdict};
 
 use crate::choice::Choice;
+use crate::fleet::Fleet;
 use crate::host::Host;
 use crate::levels::Demands;
 use crate::outcome::{Outcome, TemplateOutcome};
@@ -23,17 +24,6 @@ use crate::queue::{Queue, Retry, Waiting};
 use crate::scheduler::{ResourceIndex, Scheduler};
 use crate::site::{Arrived, HostState};
 use crate::workload::{Arrival, Template};
-
-/// The machines, and how pods are sent to them.
-#[derive(Debug)]
-pub struct Fleet<'a> {
-    /// Each kind of machine, and how many there are of it.
-    pub hosts: Vec<(Host<'a>, usize)>,
-    /// How pods are sent to machines.
-    pub scheduler: Scheduler,
-    /// Whether pods that did not run are tried again.
-    pub retry: Retry,
-}
 
 /// What was decided on one pod.
 #[derive(Clone, Copy, Debug)]

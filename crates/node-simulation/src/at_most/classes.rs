@@ -15,8 +15,8 @@ use node_config::Scope;
 use pod_spec::{Pod, Role, Unit};
 use topology_policy::KubeletPolicy;
 
+use crate::fleet::Fleet;
 use crate::host::Host;
-use crate::run::Fleet;
 use crate::scheduler::ResourceIndex;
 use crate::workload::Template;
 
