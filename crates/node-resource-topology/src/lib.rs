@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod object;
 pub mod names;
+mod facts;
 mod node;
 mod placement;
 mod fingerprint;
@@ -23,7 +24,7 @@ mod whole;
 
 pub use amounts::{Allocates, PublishedPolicies, UnreadableZones, ZoneAmount, ZoneAmounts};
 pub use comparison::{AskedAmount, Enough, UnitComparison};
+pub use facts::NodeFacts;
 pub use fingerprint::{Fingerprint, FingerprintMethod, UnnamedPods};
-pub use node::NodeFacts;
 pub use object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
 pub use whole::{WholeAmount, WholeNode};

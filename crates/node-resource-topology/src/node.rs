@@ -8,12 +8,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use device_manager::{Endpoint, Health};
-use node_config::{KubeletConfiguration, Scope};
+use node_config::Scope;
 use numa_bitmask::NodeIndex;
-use topology_admission::{Ledger, Node, Rules};
-use topology_model::{KubeletView, NodeId, NodeMemory};
+use topology_admission::{Node, Rules};
+use topology_model::{NodeId, NodeMemory};
 use topology_policy::KubeletPolicy;
 
+use crate::facts::NodeFacts;
 use crate::fingerprint::{Fingerprint, FingerprintMethod};
 use crate::names;
 use crate::object::{Attribute, Cost, Metadata, NodeResourceTopology, Resource, Zone};
@@ -22,19 +23,6 @@ use crate::placement::Placement;
 /// The option of the topology manager that raises the number of NUMA nodes, and that number without it.
 const MAX_NODES: &str = "max-allowable-numa-nodes";
 const DEFAULT_MAX_NODES: usize = 8;
-
-/// A node and what runs on it.
-#[derive(Clone, Copy, Debug)]
-pub struct NodeFacts<'a> {
-    /// Its managers.
-    pub node: &'a Node,
-    /// The machine from which the node was started.
-    pub view: &'a KubeletView,
-    /// The configuration with which the node was started.
-    pub config: &'a KubeletConfiguration,
-    /// What pods hold, and which devices there are.
-    pub ledger: &'a Ledger,
-}
 
 impl NodeResourceTopology {
     /// The object of the node that its cluster calls `name`. Without a fingerprint the attributes of one are left out.

@@ -24,7 +24,7 @@ use pod_spec::{Container, Pod, Role};
 use topology_model::NodeId;
 use twox_hash::XxHash64;
 
-use crate::node::NodeFacts;
+use crate::facts::NodeFacts;
 
 /// The placement of all containers of a node that are on one NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug)]
