@@ -19,7 +19,28 @@ use topology_admission::cpu_manager::StateError;
 use topology_admission::{Compat, Ledger, Node, RestoreError, RunningPods, SourcesReady, Verdict};
 use topology_model::KubeletView;
 
-use crate::trial::pod;
+use crate::hazard::{CPU_OPTIONS, Hazard, POLICY, STRICT, WHOLE_CORES};
+use crate::ordinary_pod::pod;
+
+/// What becomes of a full node when its kubelet starts again, where that is not the same.
+pub(crate) fn full_node(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
+    let is_on = |option: &str| {
+        let value = config.cpu_manager_policy_options.get(option);
+        value.and_then(|value| node_config::parse_bool(value)).unwrap_or(false)
+    };
+    Some(match not_again(config, view)? {
+        NotAgain::NoStart(RestoreError::Crash(uneven)) => Hazard::UnevenGroup(uneven),
+        NotAgain::NoStart(error) => {
+            let field = if is_on(STRICT) { CPU_OPTIONS } else { "reservedSystemCPUs" };
+            Hazard::NoRestart { error: error.to_string(), field }
+        }
+        NotAgain::Refused(reason) => {
+            let field =
+                if is_on(WHOLE_CORES) && reason == "SMTAlignmentError" { CPU_OPTIONS } else { POLICY };
+            Hazard::RefusedAtRestart { reason, field }
+        }
+    })
+}
 
 /// Why a full node does not come up again as it was.
 #[derive(Clone, PartialEq, Debug)]

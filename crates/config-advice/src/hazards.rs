@@ -9,19 +9,18 @@
 //! - Rules under which no ordinary pod is ever admitted (see `trial.rs`).
 //! - A full node on which the kubelet does not start again, or refuses pods that run (see `full_node.rs`).
 
-use alloc::string::{String, ToString as _};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use kubelet_release::Fault;
 use node_config::{FeatureGates, Gate, KubeletConfiguration};
-use topology_admission::RestoreError;
 use topology_model::{KubeletView, NodeMemory};
 
 use crate::DecidedBy;
 use crate::cost::{Cost, Walked, cost};
-use crate::full_node::{NotAgain, not_again};
+use crate::full_node::full_node;
 use crate::given_out::{TakenWhole, reserved_by, taken_whole};
-use crate::hazard::{CLOSEST, CPU_OPTIONS, Hazard, HintUser, MEMORY, POLICY, STRICT, WHOLE_CORES};
+use crate::hazard::{CLOSEST, CPU_OPTIONS, Hazard, HintUser, MEMORY, POLICY};
 use crate::memory_gap::MemoryGap;
 use crate::trial::{self, NothingAdmitted};
 
@@ -66,26 +65,6 @@ fn field_of(reason: &str, config: &KubeletConfiguration) -> &'static str {
         "SMTAlignmentError" => CPU_OPTIONS,
         _ => POLICY,
     }
-}
-
-/// What becomes of a full node when its kubelet starts again, where that is not the same.
-pub(crate) fn full_node(config: &KubeletConfiguration, view: &KubeletView) -> Option<Hazard> {
-    let is_on = |option: &str| {
-        let value = config.cpu_manager_policy_options.get(option);
-        value.and_then(|value| node_config::parse_bool(value)).unwrap_or(false)
-    };
-    Some(match not_again(config, view)? {
-        NotAgain::NoStart(RestoreError::Crash(uneven)) => Hazard::UnevenGroup(uneven),
-        NotAgain::NoStart(error) => {
-            let field = if is_on(STRICT) { CPU_OPTIONS } else { "reservedSystemCPUs" };
-            Hazard::NoRestart { error: error.to_string(), field }
-        }
-        NotAgain::Refused(reason) => {
-            let field =
-                if is_on(WHOLE_CORES) && reason == "SMTAlignmentError" { CPU_OPTIONS } else { POLICY };
-            Hazard::RefusedAtRestart { reason, field }
-        }
-    })
 }
 
 /// Memory of the machine that its nodes do not have, where policy Static depends on the nodes.
@@ -225,6 +204,7 @@ fn available(node: &NodeMemory, resource: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use alloc::format;
+    use alloc::string::ToString as _;
     use alloc::vec;
 
     use topology_discovery::{SysfsTree, read};

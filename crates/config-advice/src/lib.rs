@@ -18,6 +18,8 @@ mod hazard;
 mod hazards;
 mod cost;
 mod trial;
+mod ordinary_pod;
+mod start;
 mod full_node;
 mod given_out;
 mod note;

@@ -21,7 +21,7 @@ use crate::full_node::{NotAgain, not_again};
 use crate::hazard::{CLOSEST, STRICT, WHOLE_CORES};
 use crate::hazards::has_gaps;
 use crate::idle::has_effect;
-use crate::proposal::starts;
+use crate::start::starts;
 
 /// The most NUMA nodes that a kubelet accepts by default.
 const USUAL_NODES: usize = 8;

@@ -19,15 +19,18 @@ use topology_model::KubeletView;
 
 use crate::DecidedBy;
 use crate::amount::too_small;
+use crate::full_node::full_node;
 use crate::hazard::{CPU_OPTIONS, Hazard, TOPOLOGY_OPTIONS};
-use crate::hazards::{full_node, loses_cpus, untried_hazards};
+use crate::hazards::{loses_cpus, untried_hazards};
 use crate::idle::has_effect;
 use crate::note::Note;
 use crate::options::{cpu_options, topology_options};
+use crate::ordinary_pod::memory_of_pod;
 use crate::pinned::pinned;
 use crate::reserve::{reserve_cpus, reserve_memory};
 use crate::spelling::spelled_as;
-use crate::trial::{admits_nothing, memory_of_pod, refused};
+use crate::start::starts;
+use crate::trial::{admits_nothing, refused};
 
 /// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
 pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
@@ -217,11 +220,6 @@ fn why_not(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy)
     let hazard = untried_hazards(config, view, target).into_iter().next();
     let of_kubelet = || (target == DecidedBy::Kubelet).then(|| full_node(config, view)).flatten();
     hazard.or_else(of_kubelet).map(|hazard| hazard.to_string())
-}
-
-/// Whether a kubelet starts with it.
-pub(crate) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool {
-    config.validate().is_empty() && Node::start(view, config, None, Compat::KUBELET).is_ok()
 }
 
 /// The configuration without what cannot be read or is out of range, and without a gate that does harm whatever else is set.

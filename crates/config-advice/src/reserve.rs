@@ -18,8 +18,8 @@ use crate::given_out::{reserved_by, taken_whole};
 use crate::hazard::WHOLE_CORES;
 use crate::hazards::excessive_reservations;
 use crate::idle::idle_amounts;
-use crate::proposal::starts;
 use crate::share::{cpus, nodes_to_reserve_memory_on, room, split, usual_cpus, usual_memory};
+use crate::start::starts;
 
 pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
     list_cpus(config, view);

@@ -9,22 +9,19 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use k8s_quantity::{Format, Quantity};
+use k8s_quantity::Quantity;
 use node_config::KubeletConfiguration;
-use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use topology_admission::{Compat, Node, Verdict};
-use topology_model::{KubeletView, NodeMemory};
+use topology_model::KubeletView;
 
 use crate::DecidedBy;
+use crate::full_node::full_node;
 use crate::given_out::cores_differ;
-use crate::hazards::full_node;
 use crate::note::{Note, StartProblem};
+use crate::ordinary_pod::{memory_of_pod, pod};
 
 /// Numbers of CPUs that an ordinary pod asks for.
 const CPUS: core::ops::RangeInclusive<u8> = 1..=8;
-const MEBI: i64 = 1 << 20;
-/// Bytes that an ordinary pod asks for on a large machine.
-const MEMORY: i64 = 1 << 30;
 
 /// Ordinary pods that the node has room for in sum and refuses, as their numbers of CPUs by reason.
 pub(crate) type Refused = BTreeMap<String, Vec<u8>>;
@@ -91,14 +88,6 @@ impl Nodes {
             Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => Ok(()),
         }
     }
-}
-
-/// What an ordinary pod asks for beside CPUs: 1Gi, or an eighth of what the machine has beside huge pages.
-pub(crate) fn memory_of_pod(view: &KubeletView) -> Quantity {
-    let all = view.node_memory().iter().map(NodeMemory::beside_hugepages);
-    let all = all.fold(0, u64::saturating_add).min(view.memory_capacity());
-    let eighth = i64::try_from(all / 8).unwrap_or(i64::MAX) / MEBI * MEBI;
-    Quantity::from_units(eighth.clamp(MEBI, MEMORY), Format::BinarySi)
 }
 
 /// Tries pods under `config`; nothing is refused where a kubelet does not start with it.
@@ -173,15 +162,4 @@ pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: DecidedB
         }
     }
     notes
-}
-
-/// A Guaranteed pod of one container.
-pub(crate) fn pod(name: &str, cpus: impl Into<i64>, memory: &Quantity) -> Pod {
-    let limits: ResourceList = [
-        ("cpu".into(), Quantity::from_units(cpus.into(), Format::DecimalSi)),
-        ("memory".into(), memory.clone()),
-    ]
-    .into();
-    let container = Container { name: "main".into(), role: Role::App, requests: limits.clone(), limits };
-    Pod::new("default", name, vec![container]).with_defaults(PodLevelResources::Count)
 }
