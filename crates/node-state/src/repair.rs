@@ -26,6 +26,7 @@ mod doubt;
 mod memory;
 mod pods;
 mod reads;
+mod guesses;
 mod reasons;
 mod remedy;
 mod unfinished;
