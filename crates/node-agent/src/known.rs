@@ -2,8 +2,8 @@
 
 use pod_spec::Pod;
 
+use crate::deferred_pod::DeferredPod;
 use crate::effect::{Answer, RequestError};
-use crate::snapshot::DeferredPod;
 use node_state::{Record, manifest};
 
 /// The answer if the pod, or another of its name, runs or waits already; `None`: it is to be decided on.

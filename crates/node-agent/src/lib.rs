@@ -12,6 +12,8 @@ mod known;
 mod listing;
 mod event;
 mod effect;
+mod enforcement;
+mod deferred_pod;
 mod pod_move;
 mod snapshot;
 mod agent;
@@ -23,14 +25,13 @@ mod folder;
 pub use agent::Agent;
 pub use aside::{FoundFolder, read_anything};
 pub use backup::{KeptBackups, ReplacedFile, mend, prune};
-pub use effect::{
-    Answer, Effect, EndReason, Enforcement, FileName, Limits, Pinning, PodDecision, RequestError, Write,
-    WriteOutcome,
-};
+pub use deferred_pod::DeferredPod;
+pub use effect::{Answer, Effect, EndReason, FileName, PodDecision, RequestError, Write, WriteOutcome};
+pub use enforcement::{Enforcement, Limits, Pinning};
 pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
 pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan, in_order};
 pub use pod_move::{Manner, PodMove, WhyRestart};
-pub use snapshot::{DeferredPod, RefusedPod, Snapshot};
+pub use snapshot::{RefusedPod, Snapshot};
 pub use unfinished::{NotWritten, Unfinished, complete_moves};

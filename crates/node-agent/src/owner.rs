@@ -24,13 +24,17 @@
 //! gives the turns ([`Event::Turn`]) takes in what others ask for in between.
 
 mod plan;
+mod settle;
+mod pending;
 mod admit;
 mod moves;
+mod waiting;
 mod deferred;
 mod answers;
 mod requests;
 mod refused;
 mod listed;
+mod change;
 mod changes;
 mod resize;
 mod backlog;
@@ -43,24 +47,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_manager::ContainerId;
-use device_manager::{Endpoint, Life, Moment, Question, Replies};
+use device_manager::{Endpoint, Life, Moment};
 use kubelet_checkpoint::store::StateFile;
 use node_state::moves::ChangedFile;
 use node_state::{Record, Source};
-use pod_spec::{Pod, ResourceName};
-use topology_admission::{Ledger, Node, Plan as MovePlan, SourcesReady};
+use pod_spec::{PodUid, ResourceName};
+use topology_admission::{Ledger, Node, SourcesReady};
 
-use crate::effect::{Effect, FileName, Pinning};
-use crate::event::{Event, PluginEvent, Request, Ticket};
-use crate::snapshot::{DeferredPod, Snapshot};
+use crate::effect::{Effect, FileName};
+use crate::enforcement::Pinning;
+use crate::event::{Event, PluginEvent, Request};
+use crate::snapshot::Snapshot;
 use crate::unfinished::NotWritten;
 use backlog::{Backlog, LeftMoves};
-use changes::{Change, Records};
-use deferred::{Deferred, Turn};
+use change::Change;
 pub use order::in_order;
+use pending::{PendingPod, PendingStart};
 pub use plan::Plan;
 use refused::RefusedPods;
-use start::PendingStart;
+use waiting::{Deferred, Turn};
+
+/// Records by UID.
+type Records = BTreeMap<PodUid, Arc<Record>>;
 
 /// The owner of a node's ledger.
 #[derive(Debug)]
@@ -86,22 +94,6 @@ pub struct Owner {
     starting: Vec<PendingStart>,
     places: BTreeMap<ContainerId, Pinning>,
     effects: Vec<Effect>,
-}
-
-/// A pod that has not been decided on.
-#[derive(Clone, Debug)]
-struct PendingPod {
-    pod: Arc<Pod>,
-    source: Source,
-    ticket: Option<Ticket>,
-    /// When it was first looked at.
-    began: Option<Moment>,
-    replies: Replies,
-    asked: Option<Question>,
-    /// What is moved before it comes.
-    moves: Option<Arc<MovePlan>>,
-    /// What it was while it waited for a plugin, as it still does for others; `None`: it did not wait.
-    deferred: Option<Arc<DeferredPod>>,
 }
 
 impl Owner {
@@ -294,20 +286,5 @@ impl Owner {
             PluginEvent::Gone(resource) => inventory.disconnect(&resource, now),
         }
         self.changes.push_back(Change::Inventory(inventory));
-    }
-}
-
-impl PendingPod {
-    fn new(pod: Arc<Pod>, source: Source, ticket: Option<Ticket>) -> Self {
-        Self {
-            pod,
-            source,
-            ticket,
-            began: None,
-            replies: Replies::new(),
-            asked: None,
-            moves: None,
-            deferred: None,
-        }
     }
 }

@@ -9,7 +9,7 @@ use node_state::Record;
 use pod_spec::{ContainerName, Pod, PodUid, ResourceName, Wishes};
 use topology_admission::{LIVE, Ledger, Node};
 
-use crate::effect::Pinning;
+use crate::enforcement::Pinning;
 
 /// A pod that holds something else than before.
 #[derive(Clone, Debug)]

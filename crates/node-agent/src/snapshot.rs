@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use device_manager::Moment;
 use pod_spec::{Pod, PodUid};
-use topology_admission::{Deferral, Ledger, Reason};
+use topology_admission::{Ledger, Reason};
 
-use crate::effect::{Answer, Enforcement};
+use crate::deferred_pod::DeferredPod;
+use crate::effect::Answer;
+use crate::enforcement::Enforcement;
 use crate::known::known;
 use node_state::{Record, Source};
 
@@ -40,17 +42,6 @@ impl Snapshot {
         let waiting = self.waiting.iter().map(AsRef::as_ref);
         known(self.pods.values().map(AsRef::as_ref), waiting, self.deferred.iter().map(AsRef::as_ref), pod)
     }
-}
-
-/// A pod that waits for device plugins which are not back yet.
-#[derive(Clone, Debug)]
-pub struct DeferredPod {
-    /// The pod as it was asked for.
-    pub pod: Arc<Pod>,
-    /// The request or the file that asked for it.
-    pub source: Source,
-    /// What it waits for.
-    pub deferral: Deferral,
 }
 
 /// A pod that was refused.

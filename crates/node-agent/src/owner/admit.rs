@@ -7,9 +7,11 @@ use device_manager::Moment;
 use pod_spec::PodUid;
 use topology_admission::{Detail, Verdict};
 
+use super::Owner;
 use super::backlog::Deferred;
-use super::plan::{DecidingFiles, OnFailure, Outcome, Plan};
-use super::{Owner, PendingPod};
+use super::change::DecidingFiles;
+use super::pending::PendingPod;
+use super::plan::{OnFailure, Outcome, Plan};
 use crate::effect::{Answer, Effect, EndReason, PodDecision, RequestError};
 use crate::snapshot::RefusedPod;
 use node_state::Record;

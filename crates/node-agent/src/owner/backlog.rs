@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::PendingPod;
-use super::changes::Change;
+use super::change::Change;
+use super::pending::PendingPod;
 use crate::effect::{FileName, Write};
 
 /// Everything that is left for later.

@@ -1,79 +1,18 @@
-//! Changes other than admissions: pods that go, containers that start and exit, plugins.
+//! Changes other than admissions, worked out: pods that go, containers that start and exit, plugins.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use cpu_manager::{Change as CpuChange, ContainerId, Holdings as CpuHoldings};
 use device_manager::Inventory;
 use pod_spec::{ContainerKey, Pod, PodUid};
-use topology_admission::{Ledger, Sizes, SourcesReady};
+use topology_admission::{Ledger, SourcesReady};
 
 use super::Owner;
 use super::backlog::Deferred;
-use super::plan::{DecidingFiles, OnFailure, Outcome, Plan};
-use crate::effect::{Answer, Effect, EndReason, RequestError};
-use crate::event::Ticket;
-use node_state::ManifestFile;
+use super::change::Change;
+use super::plan::{OnFailure, Outcome, Plan};
+use crate::effect::{Answer, Effect, RequestError};
 use node_state::{Record, Running, Source};
-
-/// A change that is next or waits in line.
-#[derive(Debug)]
-pub(super) enum Change {
-    /// Files that are behind are written.
-    Rewrite,
-    /// All pods have been heard of: what others hold is free.
-    SourcesReady,
-    End {
-        uid: PodUid,
-        ticket: Option<Ticket>,
-        why: EndReason,
-    },
-    Resize {
-        uid: PodUid,
-        sizes: Sizes,
-        ticket: Ticket,
-    },
-    Started {
-        ticket: Ticket,
-        container: ContainerKey,
-        id: ContainerId,
-        cgroup: Option<PathBuf>,
-    },
-    Exited {
-        ticket: Ticket,
-        id: ContainerId,
-    },
-    /// The manifest of a pod of the folder is in this file now.
-    File {
-        uid: PodUid,
-        file: ManifestFile,
-    },
-    /// These are the devices.
-    Inventory(Inventory),
-}
-
-impl Change {
-    const fn ticket(&self) -> Option<Ticket> {
-        match self {
-            Self::Rewrite | Self::SourcesReady | Self::File { .. } | Self::Inventory(_) => None,
-            Self::End { ticket, .. } => *ticket,
-            Self::Started { ticket, .. } | Self::Exited { ticket, .. } | Self::Resize { ticket, .. } => {
-                Some(*ticket)
-            }
-        }
-    }
-
-    const fn decided_by(&self) -> DecidingFiles {
-        match self {
-            Self::Rewrite | Self::SourcesReady | Self::Inventory(_) => DecidingFiles::None,
-            Self::End { .. } => DecidingFiles::First,
-            Self::Started { .. } | Self::Exited { .. } | Self::File { .. } | Self::Resize { .. } => {
-                DecidingFiles::All
-            }
-        }
-    }
-}
 
 impl Owner {
     /// The devices as they are when all changes in line are made.
@@ -210,6 +149,3 @@ impl Owner {
         policy.metrics_of_collection(before, &collected)
     }
 }
-
-/// Records by UID.
-pub(super) type Records = BTreeMap<PodUid, Arc<Record>>;

@@ -8,84 +8,18 @@
 //! Pods are decided on in the order in which they came, one in each turn. While they wait they hold nothing, so that pods
 //! which come between two turns may get what they would have got.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use cpu_manager::ContainerId;
 use device_manager::Moment;
 use node_state::Source;
-use pod_spec::{ContainerKey, Pod, PodUid};
+use pod_spec::{ContainerKey, Pod};
 use topology_admission::Deferral;
 
-use super::{Owner, PendingPod};
+use super::Owner;
+use super::pending::PendingPod;
+use super::waiting::{Start, Turn};
+use crate::deferred_pod::DeferredPod;
 use crate::effect::{Answer, Effect};
-use crate::event::Ticket;
-use crate::snapshot::DeferredPod;
-
-/// Who waits.
-#[derive(Debug, Default)]
-pub(super) struct Deferred {
-    /// With who is to be answered.
-    pods: Vec<(Option<Ticket>, Arc<DeferredPod>)>,
-    starts: Vec<Start>,
-}
-
-/// A container that is about to start.
-#[derive(Debug)]
-struct Start {
-    ticket: Ticket,
-    container: ContainerKey,
-    id: ContainerId,
-    cgroup: Option<PathBuf>,
-}
-
-/// Whether a pod that waited may be decided on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
-    /// One may.
-    Given,
-    /// None, until the next turn.
-    Over,
-}
-
-impl Deferred {
-    pub(super) fn pod(&self, uid: &PodUid) -> Option<&Pod> {
-        self.pods.iter().map(|(_, pod)| &*pod.pod).find(|pod| pod.uid == *uid)
-    }
-
-    pub(super) fn source_of(&self, uid: &PodUid) -> Option<Source> {
-        self.pods.iter().find(|(_, pod)| pod.pod.uid == *uid).map(|(_, pod)| pod.source.clone())
-    }
-
-    /// Removes a pod, with who is to be answered.
-    pub(super) fn remove(&mut self, uid: &PodUid) -> Option<(Option<Ticket>, Arc<Pod>)> {
-        let at = self.pods.iter().position(|(_, pod)| pod.pod.uid == *uid)?;
-        let (ticket, pod) = self.pods.remove(at);
-        Some((ticket, pod.pod.clone()))
-    }
-
-    /// Drops pods that nobody wants any more.
-    pub(super) fn retain_pods(&mut self, mut keeps: impl FnMut(&mut Source, &Pod) -> bool) {
-        self.pods.retain_mut(|(_, deferred)| {
-            let mut source = deferred.source.clone();
-            let is_kept = keeps(&mut source, &deferred.pod);
-            if source != deferred.source {
-                Arc::make_mut(deferred).source = source;
-            }
-            is_kept
-        });
-    }
-
-    pub(super) fn start(
-        &mut self,
-        ticket: Ticket,
-        container: ContainerKey,
-        id: ContainerId,
-        cgroup: Option<PathBuf>,
-    ) {
-        self.starts.push(Start { ticket, container, id, cgroup });
-    }
-}
 
 impl Owner {
     /// The pods that wait for plugins, in order. One that has its turn is among them until it is decided on.

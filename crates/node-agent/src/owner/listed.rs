@@ -7,8 +7,9 @@ use pod_spec::{Pod, PodUid};
 use serde_json::Value;
 use topology_admission::SourcesReady;
 
-use super::changes::Change;
-use super::{Owner, PendingPod};
+use super::Owner;
+use super::change::Change;
+use super::pending::PendingPod;
 use crate::effect::EndReason;
 use crate::listing::{ListedPod, Listing};
 use node_state::ManifestFile;

@@ -8,9 +8,11 @@ use node_state::{Record, Source};
 use pod_spec::{ContainerKey, Pod, PodUid};
 use topology_admission::{Applied, ApplyError, Ledger, Plan as MovePlan};
 
+use super::Owner;
 use super::admit::Next;
-use super::plan::{DecidingFiles, OnFailure, Outcome};
-use super::{Owner, PendingPod};
+use super::change::DecidingFiles;
+use super::pending::PendingPod;
+use super::plan::{OnFailure, Outcome, Plan};
 use crate::effect::{Answer, Effect, PodDecision, RequestError};
 use crate::event::Ticket;
 use crate::pod_move::PodMove;
@@ -60,7 +62,7 @@ impl Owner {
         })
     }
 
-    fn plan_applied(&self, waiting: PendingPod, applied: Applied) -> Option<super::Plan> {
+    fn plan_applied(&self, waiting: PendingPod, applied: Applied) -> Option<Plan> {
         let Applied { before, attempt, trace, after, created, counted, regrouped } = applied;
         let verdict = attempt.verdict.clone();
         let moved = attempt.moved.clone();

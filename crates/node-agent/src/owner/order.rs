@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use cpu_manager::ContainerId;
 use cpuset::CpuSet;
 
-use crate::effect::{Enforcement, Pinning};
+use crate::enforcement::{Enforcement, Pinning};
 
 /// The places to be written one after the other: those of `wanted` and places in between. `before` are the places that were
 /// written last; `pool` are the CPUs that containers share.

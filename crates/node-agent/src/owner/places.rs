@@ -6,7 +6,8 @@ use pod_spec::{ContainerKey, ContainerName};
 
 use super::Owner;
 use super::order::in_order;
-use crate::effect::{Effect, Enforcement, Limits, Pinning};
+use crate::effect::Effect;
+use crate::enforcement::{Enforcement, Limits, Pinning};
 
 impl Owner {
     /// Where every running container belongs.

@@ -1,21 +1,18 @@
 //! A change that is worked out and not yet made: its files, what is so afterwards, and what follows if the files cannot
-//! be written. Every kind of change becomes one of these, and [`Owner::settle`] applies all of them alike.
+//! be written. Every kind of change becomes one of these.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use device_manager::Moment;
-use kubelet_checkpoint::store::StateFile;
-use node_state::moves::{self, ChangedFile, NewText};
-use node_state::{Record, files};
+use node_state::Record;
 use pod_spec::PodUid;
 use topology_admission::Ledger;
 
-use super::Owner;
-use super::backlog::{Deferred, LeftMoves};
-use crate::effect::{Answer, Effect, EndReason, FileName, PodDecision, RequestError, Write, WriteOutcome};
+use super::backlog::Deferred;
+use super::change::DecidingFiles;
+use crate::effect::{Effect, EndReason, PodDecision, Write, WriteOutcome};
 use crate::event::Ticket;
 use crate::snapshot::RefusedPod;
 
@@ -23,13 +20,13 @@ use crate::snapshot::RefusedPod;
 #[must_use]
 #[derive(Debug)]
 pub struct Plan {
-    writes: Vec<Write>,
+    pub(super) writes: Vec<Write>,
     /// So many of them finish a change before it.
-    finishing: usize,
-    outcome: Outcome,
-    decided_by: DecidingFiles,
-    on_failure: OnFailure,
-    worked: Duration,
+    pub(super) finishing: usize,
+    pub(super) outcome: Outcome,
+    pub(super) decided_by: DecidingFiles,
+    pub(super) on_failure: OnFailure,
+    pub(super) worked: Duration,
 }
 
 /// What is so once a change is made.
@@ -66,17 +63,6 @@ impl Outcome {
     }
 }
 
-/// Which files have to be safe for a change to be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum DecidingFiles {
-    /// None: it is a fact, whatever the disk has.
-    None,
-    /// The first one: the file of a pod that goes, or that with a change of several pods.
-    First,
-    /// Every one of them: a pod that comes, a container that starts or exits.
-    All,
-}
-
 /// What follows if a change is not made because its files could not be written.
 #[derive(Debug)]
 pub(super) enum OnFailure {
@@ -107,158 +93,11 @@ impl Plan {
         Self { worked, ..self }
     }
 
-    fn is_made(&self, written: &WriteOutcome) -> bool {
+    pub(super) fn is_made(&self, written: &WriteOutcome) -> bool {
         match (written, self.decided_by) {
             (WriteOutcome::All, _) | (_, DecidingFiles::None) => true,
             (WriteOutcome::Failed { done, .. }, DecidingFiles::First) => *done > self.finishing,
             (WriteOutcome::Failed { .. }, DecidingFiles::All) => false,
         }
     }
-}
-
-impl Owner {
-    pub(super) fn plan_of(&self, outcome: Outcome, decided_by: DecidingFiles, on_failure: OnFailure) -> Plan {
-        let mut writes = self.finishing();
-        let finishing = writes.len();
-        let own = self.writes(&outcome);
-        if outcome.is_of_several {
-            writes.push(Write { file: FileName::Moves, text: Some(moves_text(&own)) });
-            writes.extend(own);
-            writes.push(Write { file: FileName::Moves, text: None });
-        } else {
-            writes.extend(own);
-        }
-        Plan { writes, finishing, outcome, decided_by, on_failure, worked: Duration::ZERO }
-    }
-
-    /// What has to be written before anything else, since a change of several pods may be found by a start yet: its files
-    /// if it was made, as they are by now; then nothing is left of it.
-    fn finishing(&self) -> Vec<Write> {
-        let gone = Write { file: FileName::Moves, text: None };
-        match self.backlog.moves() {
-            None => Vec::new(),
-            Some(LeftMoves::NotMade) => vec![gone],
-            Some(LeftMoves::Made) => {
-                let behind = self.backlog.files().map(|file| self.write_of(file, &self.ledger));
-                behind.chain([gone]).collect()
-            }
-        }
-    }
-
-    /// The files of a change. Pods that go are the first, one after the other: the own file of each, then the state files
-    /// without it. What else changes in the state files is next, and whatever is behind. Pods' own files are last. So a
-    /// crash between any two files leaves the state files ahead of the pods' own in one pod at most.
-    fn writes(&self, Outcome { after, ended, records, .. }: &Outcome) -> Vec<Write> {
-        let own_file = |uid: &PodUid| FileName::Pod(uid.clone());
-        let mut writes = Vec::new();
-        let mut before = self.ledger.clone();
-        for (uid, _) in ended {
-            let without = before.release(uid);
-            writes.push(Write { file: own_file(uid), text: None });
-            writes.extend(changed(&before, &without).map(|file| self.state_write(file, &without)));
-            before = without;
-        }
-        let is_own = |file: &FileName| {
-            let FileName::Pod(uid) = file else { return false };
-            ended.iter().any(|(gone, _)| gone == uid) || records.iter().any(|record| record.pod.uid == *uid)
-        };
-        let behind = self.backlog.files().filter(|file| !is_own(file)).cloned();
-        let files: BTreeSet<FileName> = behind.chain(changed(&before, after).map(FileName::State)).collect();
-        writes.extend(files.iter().map(|file| self.write_of(file, after)));
-        let own =
-            records.iter().map(|record| Write { file: own_file(&record.pod.uid), text: Some(record.text()) });
-        writes.extend(own);
-        writes
-    }
-
-    /// A file as it is to be, of a pod as it is now.
-    fn write_of(&self, file: &FileName, ledger: &Ledger) -> Write {
-        match file {
-            FileName::State(file) => self.state_write(*file, ledger),
-            FileName::Pod(uid) => {
-                Write { file: file.clone(), text: self.pods.get(uid).map(|record| record.text()) }
-            }
-            FileName::Moves => Write { file: file.clone(), text: None },
-        }
-    }
-
-    fn state_write(&self, file: StateFile, ledger: &Ledger) -> Write {
-        Write { file: FileName::State(file), text: Some(files::text(file, &self.node, ledger)) }
-    }
-
-    /// Makes a change whose files have been written, or does not make it.
-    pub fn settle(&mut self, now: Moment, plan: Plan, written: &WriteOutcome) {
-        match written {
-            WriteOutcome::All => {
-                self.backlog.remove_files(&plan.writes);
-                self.backlog.leave_moves(None);
-            }
-            WriteOutcome::Failed { why, done } => {
-                // What was tried may be there or not, and what is there may be of a change that is not made.
-                self.backlog.add_files(plan.writes.iter().map(|write| write.file.clone()), why);
-                if *done >= plan.finishing {
-                    let left = if plan.is_made(written) { LeftMoves::Made } else { LeftMoves::NotMade };
-                    self.backlog.leave_moves(plan.outcome.is_of_several.then_some(left));
-                }
-                self.effects.push(Effect::NotWritten(why.clone()));
-            }
-        }
-        match written {
-            WriteOutcome::Failed { why, .. } if !plan.is_made(written) => match plan.on_failure {
-                OnFailure::Answer(ticket) => {
-                    let error = RequestError::NotStored(why.clone());
-                    self.effects.push(Effect::Answer(ticket, Answer::Failed(error)));
-                }
-                OnFailure::Retry(deferred) => self.backlog.defer(deferred),
-                OnFailure::Forget => {}
-            },
-            WriteOutcome::All | WriteOutcome::Failed { .. } => self.make(now, plan.outcome, plan.worked),
-        }
-        self.place_all();
-    }
-
-    fn make(&mut self, now: Moment, outcome: Outcome, worked: Duration) {
-        let Outcome { after, ended, records, refused, created, effects, decided, is_of_several: _ } = outcome;
-        self.ledger = after;
-        if let Some(refused) = refused {
-            self.refused.insert(refused);
-        }
-        for record in records {
-            self.arrivals = self.arrivals.max(record.arrival + 1);
-            self.refused.remove(&record.pod.uid);
-            self.pods.insert(record.pod.uid.clone(), record);
-        }
-        if let Some(id) = created {
-            // It was created with what it had then, so that it is written again even if nothing changed.
-            self.places.remove(&id);
-        }
-        for (uid, why) in ended {
-            self.pods.remove(&uid);
-            self.effects.push(Effect::Ended(uid, why));
-        }
-        self.effects.extend(effects);
-        if let Some((mut decided, began)) = decided {
-            decided.worked = worked;
-            decided.took = now.0.saturating_sub(began.unwrap_or(now).0);
-            self.effects.push(Effect::Decided(decided));
-        }
-    }
-}
-
-/// The file with a change of several pods.
-fn moves_text(writes: &[Write]) -> String {
-    let each = writes.iter().filter_map(|Write { file, text }| {
-        let file = match file {
-            FileName::State(file) => ChangedFile::State(*file),
-            FileName::Pod(uid) => ChangedFile::Pod(uid.clone()),
-            FileName::Moves => return None,
-        };
-        Some(NewText { file, text: text.clone() })
-    });
-    moves::text(&each.collect::<Vec<_>>())
-}
-
-/// The state files that differ between two ledgers.
-fn changed<'l>(before: &'l Ledger, after: &'l Ledger) -> impl Iterator<Item = StateFile> + use<'l> {
-    StateFile::ALL.into_iter().filter(|file| !files::is_same(*file, before, after))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use node_state::Source;
 use pod_spec::{Pod, PodUid};
 
-use super::changes::Change;
-use super::{Owner, PendingPod};
+use super::Owner;
+use super::change::Change;
+use super::pending::PendingPod;
 use crate::effect::{Answer, Effect, EndReason, RequestError};
 use crate::event::Ticket;
 use crate::known::known;

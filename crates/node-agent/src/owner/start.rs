@@ -8,19 +8,10 @@ use device_manager::{Endpoint, Life, PluginError, Question, Reply, StartError};
 use pod_spec::ContainerKey;
 
 use super::Owner;
-use super::changes::Change;
+use super::change::Change;
+use super::pending::PendingStart;
 use crate::effect::{Answer, Effect, RequestError};
 use crate::event::Ticket;
-
-/// A container whose plugins have been told and have not all answered.
-#[derive(Debug)]
-pub(super) struct PendingStart {
-    ticket: Ticket,
-    container: ContainerKey,
-    id: ContainerId,
-    cgroup: Option<PathBuf>,
-    unanswered: BTreeSet<Question>,
-}
 
 impl Owner {
     pub(super) fn ask_to_start(
