@@ -22,7 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use pod_spec::ResourceName;
 
 use crate::names::is_resource;
-use crate::node::{Field, MapEntry, Value};
+use crate::node::{Field, MapEntry, Value, known_fields};
+use crate::pci_selector::{PciSelector, read_selector};
+use crate::pod_resources::{MAX_NODE_ID, NODE_ID};
 use crate::yaml::{RepeatedKey, documents};
 use crate::{FunctionPool, ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
 
@@ -71,49 +73,6 @@ pub enum DeviceHealth {
     Unhealthy,
 }
 
-/// Which PCI functions are meant. What is `None` may be anything; at least one is not.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PciSelector {
-    /// The class, or its first digits.
-    pub class: Option<PciClass>,
-    /// The vendor's number.
-    pub vendor: Option<u16>,
-    /// The vendor's number of the device.
-    pub device: Option<u16>,
-}
-
-/// The first two, four or six hexadecimal digits of a class: `02` is every network card, `020000` Ethernet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PciClass {
-    bits: u32,
-    mask: u32,
-}
-
-impl PciClass {
-    /// Network cards.
-    pub(crate) const NETWORK: Self = Self { bits: 0x02_0000, mask: 0xff_0000 };
-    /// Processing accelerators.
-    pub(crate) const ACCELERATOR: Self = Self { bits: 0x12_0000, mask: 0xff_0000 };
-
-    /// Whether a class of 24 bits (as in sysfs: `0x030200`) begins with these digits.
-    #[must_use]
-    pub const fn matches(self, class: u32) -> bool {
-        class & self.mask == self.bits
-    }
-}
-
-impl PciSelector {
-    /// Whether a function of this class (24 bits), vendor and device is meant.
-    #[must_use]
-    pub fn matches(&self, class: u32, vendor: u16, device: u16) -> bool {
-        self.class.is_none_or(|wanted| wanted.matches(class))
-            && self.vendor.is_none_or(|wanted| wanted == vendor)
-            && self.device.is_none_or(|wanted| wanted == device)
-    }
-}
-
-/// The highest id of a NUMA node that the kernel gives (`MAX_NUMNODES` is at most 1024).
-pub(crate) const MAX_NODE_ID: u32 = 1023;
 /// The most devices of a resource on a node; more than any machine's virtual functions.
 const MAX_PER_NODE: u32 = 65_536;
 
@@ -292,8 +251,6 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
 /// What tells where a device sits.
 const PCI: &str = "a PCI address such as 0000:3b:00.0";
 
-pub(crate) const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
-
 fn read_counts(counts: &Field<'_>) -> Result<BTreeMap<u32, u32>, ManifestError> {
     let mut by_node = BTreeMap::new();
     for MapEntry { key, key_span, value } in counts.entries()? {
@@ -315,59 +272,4 @@ fn number(field: &Field<'_>, most: u32, expected: &'static str) -> Result<u32, M
         .ok()
         .filter(|&number| number <= most)
         .ok_or_else(|| field.fail(Problem::Range { found: text.clone(), expected }))
-}
-
-fn read_selector(field: &Field<'_>) -> Result<PciSelector, ManifestError> {
-    const FIELDS: &str = "class, vendor or device";
-    known_fields(field, &["class", "vendor", "device"], FIELDS)?;
-    let class = field.get("class")?.map(|class| read_class(&class)).transpose()?;
-    let id = |key| -> Result<Option<u16>, ManifestError> {
-        const EXPECTED: &str = "one to four hexadecimal digits, with or without 0x";
-        let Some(field) = field.get(key)? else { return Ok(None) };
-        let (value, _) = hex(&field, 4, EXPECTED)?;
-        u16::try_from(value).map(Some).map_err(|_| field.unexpected(EXPECTED))
-    };
-    let selector = PciSelector { class, vendor: id("vendor")?, device: id("device")? };
-    if selector.class.is_none() && selector.vendor.is_none() && selector.device.is_none() {
-        return Err(
-            field.fail(Problem::Missing { field: "class, vendor or device", expected: "at least one" })
-        );
-    }
-    Ok(selector)
-}
-
-fn read_class(field: &Field<'_>) -> Result<PciClass, ManifestError> {
-    const EXPECTED: &str = "two, four or six hexadecimal digits, with or without 0x";
-    let (value, digits) = hex(field, 6, EXPECTED)?;
-    let shift = match digits {
-        2 => 16,
-        4 => 8,
-        6 => 0,
-        _ => return Err(field.unexpected(EXPECTED)),
-    };
-    Ok(PciClass { bits: value << shift, mask: (0x00ff_ffff >> shift) << shift })
-}
-
-/// The number and how many digits it was written with.
-fn hex(field: &Field<'_>, most: usize, expected: &'static str) -> Result<(u32, usize), ManifestError> {
-    let text = field.scalar(expected)?;
-    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
-    let well_formed =
-        (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let value = u32::from_str_radix(digits, 16).ok().filter(|_| well_formed);
-    value.map(|value| (value, digits.len())).ok_or_else(|| field.unexpected(expected))
-}
-
-pub(crate) fn known_fields(
-    field: &Field<'_>,
-    known: &[&str],
-    expected: &'static str,
-) -> Result<(), ManifestError> {
-    match field.entries()?.iter().find(|entry| !known.contains(&entry.key)) {
-        None => Ok(()),
-        Some(entry) => {
-            Err(field
-                .fail_at(entry.key_span, Problem::UnknownField { found: entry.key.to_owned(), expected }))
-        }
-    }
 }

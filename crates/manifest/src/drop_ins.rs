@@ -2,7 +2,8 @@
 
 use node_config::{DEFAULT_EVICTIONS, Rules};
 
-use crate::kubelet::{ConfigKind, KubeletConfigRead, body, decoded, documents_of, read_kubelet_config_of};
+use crate::kubelet::{ConfigKind, KubeletConfigRead, body, documents_of, read_kubelet_config_of};
+use crate::kubelet_decoder::decoded;
 use crate::node::{Entry, Field, Node, Value};
 use crate::{ManifestError, Problem, Source};
 

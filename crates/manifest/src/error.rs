@@ -6,8 +6,10 @@ use core::ops::Range;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
-use crate::Problem;
-use crate::source::{Excerpt, Position, Source};
+use crate::excerpt::Excerpt;
+use crate::position::Position;
+use crate::problem::Problem;
+use crate::source::Source;
 
 /// Why a text was refused, and the place in it. Displays as one line, [`render`](ManifestError::render) shows the
 /// place.

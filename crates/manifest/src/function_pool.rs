@@ -14,8 +14,8 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
-use crate::devices::PciClass;
 use crate::node::{Field, Value};
+use crate::pci_selector::PciClass;
 use crate::problem::Quoted;
 use crate::suggest::nearest;
 use crate::{ManifestError, Problem};

@@ -8,8 +8,12 @@
 //! whether a configuration is valid and which devices a selector means is decided elsewhere.
 
 mod source;
+mod position;
+mod excerpt;
 mod problem;
 mod error;
+mod bytes;
+mod warning;
 mod outline;
 mod yaml;
 mod node;
@@ -24,6 +28,7 @@ mod workload;
 mod manifests;
 mod accepted;
 mod kubelet;
+mod kubelet_decoder;
 mod drop_ins;
 mod performance_profile;
 mod kubelet_fields;
@@ -31,6 +36,7 @@ mod patch;
 mod own;
 mod node_object;
 mod devices;
+mod pci_selector;
 mod pod_resources;
 mod function_pool;
 mod scenario;
@@ -39,13 +45,11 @@ mod plain;
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use claims::ClaimObjects;
-pub use devices::{
-    DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, PciClass, PciSelector, read_devices,
-};
+pub use devices::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
 pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
-pub use kubelet::{ConfigKind, KubeletConfigRead, Warning, read_kubelet_config, read_kubelet_config_of};
+pub use kubelet::{ConfigKind, KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
     read_manifests_up_to,
@@ -53,6 +57,7 @@ pub use manifests::{
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config};
+pub use pci_selector::{PciClass, PciSelector};
 pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
 pub use plain::plain_json;
 pub use pod_resources::{
@@ -65,6 +70,7 @@ pub use scenario::{
     ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
+pub use warning::Warning;
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

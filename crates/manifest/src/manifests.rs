@@ -9,14 +9,14 @@ use core::num::NonZeroUsize;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::go_quote;
-use pod_spec::{Pod, PodRules, PodUid};
+use pod_spec::{Pod, PodUid};
 
-use self::reader::Reader;
+pub use self::reader::{read_manifests, read_manifests_up_to};
 use crate::claims::ClaimObjects;
+use crate::position::TextPosition;
 use crate::problem::Quoted;
-use crate::source::TextPosition;
 use crate::workload::Kind;
-use crate::{ManifestError, Problem, Source, Style, Warning};
+use crate::{ManifestError, Problem, Style, Warning};
 
 /// What a text holds.
 #[derive(Clone, Debug, Default)]
@@ -232,35 +232,4 @@ impl fmt::Display for Skipped {
             None => Ok(()),
         }
     }
-}
-
-/// Reads every object of a text: `Pod` (`v1`), `Deployment`, `StatefulSet`, `ReplicaSet`, `DaemonSet` (`apps/v1`),
-/// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on).
-///
-/// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of
-/// them as it has replicas, a `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of
-/// their node; a mirror of a static pod has the UID by which its node knows that pod. Amounts are taken as they are written. `unknown` says what becomes of objects with fields that their
-/// kind does not have.
-///
-/// # Errors
-/// The text cannot be read at all.
-pub fn read_manifests(
-    source: &Source<'_>,
-    rules: impl Into<PodRules>,
-    unknown: UnknownFields,
-) -> Result<Manifests, ManifestError> {
-    read_manifests_up_to(PodLimit::Usual, source, rules, unknown)
-}
-
-/// The same for a text that may become no more than `limit` pods.
-///
-/// # Errors
-/// The text cannot be read at all, or is more pods ([`Problem::TooManyPodsAsked`]).
-pub fn read_manifests_up_to(
-    limit: PodLimit,
-    source: &Source<'_>,
-    rules: impl Into<PodRules>,
-    unknown: UnknownFields,
-) -> Result<Manifests, ManifestError> {
-    Reader::new(rules.into(), unknown, limit).read(source)
 }

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
+use crate::position::{Position, TextPosition};
 use crate::problem::Quoted;
-use crate::source::{Position, TextPosition};
 use crate::{ManifestError, Problem, Source};
 
 /// A value and the bytes it was read from.
@@ -230,6 +230,21 @@ impl Value {
             Self::Text(_) => "string",
             Self::List(_) => "array",
             Self::Map(_) => "object",
+        }
+    }
+}
+
+/// Refuses a mapping with a key that is none of `known`; `expected` names those.
+pub(crate) fn known_fields(
+    field: &Field<'_>,
+    known: &[&str],
+    expected: &'static str,
+) -> Result<(), ManifestError> {
+    match field.entries()?.iter().find(|entry| !known.contains(&entry.key)) {
+        None => Ok(()),
+        Some(entry) => {
+            Err(field
+                .fail_at(entry.key_span, Problem::UnknownField { found: entry.key.to_owned(), expected }))
         }
     }
 }

@@ -26,14 +26,15 @@
 //! ```
 
 mod devices;
+mod word;
 
 use node_config::{
     CacheAlignment, CpuInterrupts, CpuPartition, Drift, MemoryNodes, MixUnit, OwnOptions, Placement,
     PodPolicy, Regroup, Resize, Strategy,
 };
 
-use crate::devices::known_fields;
-use crate::node::{Field, MapEntry, Value};
+use self::word::choose;
+use crate::node::{Field, MapEntry, Value, known_fields};
 use crate::quantity::any_resources;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
@@ -204,22 +205,6 @@ fn pod_policy(field: &Field<'_>) -> Result<PodPolicy, ManifestError> {
         allowed = meant.ok_or_else(|| word.unexpected(PodPolicy::WORDS))?;
     }
     Ok(allowed)
-}
-
-/// Sets an option to what the word at `key` means; where there is none it stays.
-fn choose<T: Copy>(
-    parent: &Field<'_>,
-    key: &str,
-    expected: &'static str,
-    words: &[(&str, T)],
-    option: &mut T,
-) -> Result<(), ManifestError> {
-    if let Some(field) = parent.get(key)? {
-        let text = field.text(expected)?;
-        let meant = words.iter().find(|(word, _)| *word == text);
-        *option = meant.ok_or_else(|| field.unexpected(expected))?.1;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

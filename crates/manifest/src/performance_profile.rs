@@ -14,8 +14,9 @@ use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
-use crate::kubelet::{Warning, decoded, unknown_fields};
+use crate::kubelet_decoder::decoded;
 use crate::node::Field;
+use crate::warning::{Warning, unknown_fields};
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 

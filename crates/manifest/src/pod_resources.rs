@@ -12,11 +12,14 @@
 use cpuset::{CpuId, CpuSet};
 use pod_spec::{ContainerName, ResourceName};
 
-use crate::devices::{MAX_NODE_ID, NODE_ID};
 use crate::names::{check_name, check_namespace, is_resource};
 use crate::node::Field;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
+
+/// The highest id of a NUMA node that the kernel gives (`MAX_NUMNODES` is at most 1024).
+pub(crate) const MAX_NODE_ID: u32 = 1023;
+pub(crate) const NODE_ID: &str = "the id of a NUMA node, 0 to 1023";
 
 /// All answers of a text together.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

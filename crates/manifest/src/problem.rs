@@ -6,8 +6,7 @@ use k8s_quantity::ParseError;
 use thiserror::Error;
 
 use crate::Complaint;
-use crate::source::{MAX_BYTES, MAX_LIST_BYTES};
-use crate::yaml::MAX_DEPTH;
+use crate::source::{MAX_BYTES, MAX_DEPTH, MAX_LIST_BYTES};
 
 /// What is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -185,6 +184,9 @@ pub enum Problem {
     },
 }
 
+/// What is read as a configuration, for people.
+pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, settings of Bottlerocket, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
+
 impl Problem {
     /// What belongs there instead.
     #[must_use]
@@ -225,7 +227,7 @@ impl Problem {
             Self::Name(_) => "1 to 253 letters, digits and dashes, first and last no dash",
             Self::DuplicateContainer(_) => "container names that differ, init containers included",
             Self::DuplicatePod(_) => "each pod once",
-            Self::NotRegistered { .. } => crate::kubelet::ACCEPTED_CONFIGS,
+            Self::NotRegistered { .. } => ACCEPTED_CONFIGS,
             Self::Decode { wanted: "string", .. } => "text in quotes",
             Self::Decode { .. } => "a value of that type",
             Self::DuplicateDevice(_) => "each device once",

@@ -19,7 +19,8 @@ use serde_saphyr::{
 
 use crate::node::{Entry, Node, Value};
 use crate::outline::{self, Outline};
-use crate::source::Position;
+use crate::position::Position;
+use crate::source::MAX_DEPTH;
 use crate::{MAX_BYTES, ManifestError, Problem, Source};
 
 /// What happens to a key that its mapping already has.
@@ -43,10 +44,6 @@ pub(crate) fn documents(source: &Source<'_>, repeated: RepeatedKey) -> Result<Ve
     }
     Ok(nodes)
 }
-
-/// How deep values may be nested. Objects of Kubernetes stay below 16; the parser recurses, and must not leave the
-/// two mebibytes of stack that a thread has.
-pub(crate) const MAX_DEPTH: usize = 32;
 
 /// Limits that keep a megabyte of text from becoming more than some tens of megabytes of values.
 fn options(repeated: RepeatedKey) -> Options {

@@ -12,6 +12,7 @@ mod fields;
 mod names;
 mod metadata;
 mod pod;
+mod spec_owner;
 mod placement;
 mod ports;
 mod resources;

@@ -8,16 +8,10 @@ use super::names::dns_label;
 use super::placement::{check_affinity, check_node_name, check_selector, check_tolerations};
 use super::ports::Port;
 use super::resources::{Names, Requirements, check_consistency, check_within, defaulted};
+use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::node::Field;
-
-/// What a specification is part of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum SpecOwner {
-    Pod,
-    Template,
-}
 
 /// The specification of a pod, or with it absent, what should have it.
 pub(super) fn check_spec(

@@ -6,7 +6,7 @@ use pod_spec::{
 };
 
 use super::names::qualified;
-use super::pod::SpecOwner;
+use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::node::Field;

@@ -2,7 +2,8 @@
 
 use super::metadata::{check_labels, check_metadata};
 use super::names::{Wrong, dns_label, dns_subdomain, label_value};
-use super::pod::{SpecOwner, check_spec};
+use super::pod::check_spec;
+use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
 use crate::ManifestError;
 use crate::constraints::integer;

@@ -20,8 +20,39 @@ const MAX_COPIED: u64 = 32 << 20;
 /// Counted for each copy and each of its containers besides: names, and lists of amounts that are empty.
 const COPY: u64 = 16;
 
+/// Reads every object of a text: `Pod` (`v1`), `Deployment`, `StatefulSet`, `ReplicaSet`, `DaemonSet` (`apps/v1`),
+/// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on).
+///
+/// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of
+/// them as it has replicas, a `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of
+/// their node; a mirror of a static pod has the UID by which its node knows that pod. Amounts are taken as they are written. `unknown` says what becomes of objects with fields that their
+/// kind does not have.
+///
+/// # Errors
+/// The text cannot be read at all.
+pub fn read_manifests(
+    source: &Source<'_>,
+    rules: impl Into<PodRules>,
+    unknown: UnknownFields,
+) -> Result<Manifests, ManifestError> {
+    read_manifests_up_to(PodLimit::Usual, source, rules, unknown)
+}
+
+/// The same for a text that may become no more than `limit` pods.
+///
+/// # Errors
+/// The text cannot be read at all, or is more pods ([`Problem::TooManyPodsAsked`]).
+pub fn read_manifests_up_to(
+    limit: PodLimit,
+    source: &Source<'_>,
+    rules: impl Into<PodRules>,
+    unknown: UnknownFields,
+) -> Result<Manifests, ManifestError> {
+    Reader::new(rules.into(), unknown, limit).read(source)
+}
+
 /// Reads objects into [`Manifests`].
-pub(super) struct Reader {
+struct Reader {
     read: Manifests,
     rules: PodRules,
     unknown: UnknownFields,
@@ -56,13 +87,13 @@ impl Members {
 }
 
 impl Reader {
-    pub(super) fn new(rules: PodRules, unknown: UnknownFields, limit: PodLimit) -> Self {
+    fn new(rules: PodRules, unknown: UnknownFields, limit: PodLimit) -> Self {
         let (names, uids) = (BTreeSet::new(), BTreeSet::new());
         Self { read: Manifests::default(), rules, unknown, limit, names, uids, copied: 0 }
     }
 
     /// Every object of a text.
-    pub(super) fn read(mut self, source: &Source<'_>) -> Result<Manifests, ManifestError> {
+    fn read(mut self, source: &Source<'_>) -> Result<Manifests, ManifestError> {
         if source.text.len() > MAX_BYTES {
             self.read_pieces(source)?;
         } else {

@@ -17,10 +17,9 @@ use std::time::Duration;
 
 use node_config::{DeviceLinks, LinkRule, OwnOptions};
 
-use super::choose;
-use crate::devices::known_fields;
+use super::word::choose;
 use crate::names::is_resource;
-use crate::node::Field;
+use crate::node::{Field, known_fields};
 use crate::{ManifestError, Problem};
 
 const RESOURCE: &str = "a device's resource such as intel.com/vf";

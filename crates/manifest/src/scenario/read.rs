@@ -7,10 +7,10 @@ use super::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
     ScenarioRetry, SchedulerName, TracedPod,
 };
-use crate::devices::known_fields;
-use crate::node::{Field, MapEntry, Value};
+use crate::node::{Field, MapEntry, Value, known_fields};
 use crate::pods::read_inline_pod;
-use crate::{ManifestError, Problem};
+use crate::yaml::{RepeatedKey, documents};
+use crate::{ManifestError, Problem, Source};
 
 /// More is a typing error, or more than a simulation should be asked.
 const MOST_PODS: u64 = 10_000_000;
@@ -31,7 +31,45 @@ const FIELDS: [&str; 10] = [
     "arrivals",
 ];
 
-pub(super) fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
+/// Reads a scenario.
+///
+/// ```yaml
+/// apiVersion: topolet.dev/v1alpha1
+/// kind: Scenario
+/// seed: 7                                # default 0
+/// runs: 3                                # with seeds 7, 8 and 9; default 1
+/// scheduler: spread                      # or pack, blind, topolet, topology-match, kai; also of one configuration
+/// retry: true                            # pods that did not run come again: 1 s later, doubling to 10 s; default false
+/// machines:
+/// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
+/// configurations:                        # default: the built-in one
+/// - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
+/// pods:
+/// - weight: 3
+///   lifetime: {exponential: 2h}          # or a span, {uniform: [1h, 3h]}, {logNormal: {median: 1h, sigma: 0.5}}
+///   pod: {metadata: {name: dpdk}, spec: {containers: [{name: app, resources: {limits: {cpu: 8, memory: 4Gi}}}]}}
+/// arrivals: {count: 1000, every: {exponential: 30s}}
+/// ```
+///
+/// In place of `arrivals` there may be a recorded `trace`, a list of `{at: 90s, pod: dpdk, stays: 2h}` in the order of
+/// time. It is the project's own format, so unlike in Kubernetes' an unknown field is an error.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub fn read_scenario(source: &Source<'_>) -> Result<Scenario, ManifestError> {
+    let nodes = documents(source, RepeatedKey::Refused)?;
+    let (Some(node), rest) = (nodes.first(), nodes.get(1..).unwrap_or_default()) else {
+        return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
+    };
+    if let Some(second) = rest.first() {
+        let found = "a second document".to_owned();
+        return Err(Field::document(source, second)
+            .fail(Problem::Unexpected { found, expected: "one scenario in a file" }));
+    }
+    document(&Field::document(source, node))
+}
+
+fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
     header(document, "kind", "Scenario", |found| Problem::Kind { found, expected: "kind Scenario" })?;
     header(document, "apiVersion", "topolet.dev/v1alpha1", |found| Problem::ApiVersion {
         found,

@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-use crate::devices::known_fields;
-use crate::node::{Field, MapEntry, Value};
+use crate::node::{Field, MapEntry, Value, known_fields};
 use crate::{ManifestError, Problem};
 
 /// How spans of time are distributed. Each can be: no range is reversed, no mean or median is zero.
