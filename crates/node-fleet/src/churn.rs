@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use pod_spec::{Pod, PodUid};
 
 use crate::fleet_node::{FleetNode, Outcome};
-use crate::state::Kind;
+use crate::kind::Kind;
 
 /// When the next pods come.
 pub(crate) struct Pace {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use topology_admission::{ContainerId, Ledger, Placement, Refused, Verdict};
 
 use crate::fleet_pod::{FleetPod, Sending};
-use crate::state::{Counters, Kind};
+use crate::kind::{Counters, Kind};
 
 /// What is answered to who asks a plugin: there are none.
 const UNAVAILABLE: RpcCode = RpcCode(14);

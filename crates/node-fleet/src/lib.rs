@@ -13,7 +13,9 @@
 
 mod plan;
 mod runs;
+mod fleet;
 mod run;
+mod kind;
 mod fleet_node;
 mod fleet_pod;
 mod churn;
@@ -23,4 +25,5 @@ mod sender;
 mod state;
 mod conditions;
 
-pub use run::{Churn, Fleet, Published, run};
+pub use fleet::{Churn, Fleet, Published};
+pub use run::run;

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Access, Cluster};
+use cluster_node::Cluster;
 use crossbeam::channel;
-use node_input::LoadedNode;
-use pod_spec::Pod;
 
 use crate::churn::Pace;
+use crate::fleet::Fleet;
 use crate::job::{Job, Jobs};
+use crate::kind::Counters;
 use crate::pods;
 use crate::sender::Sender;
-use crate::state::{Counters, Shared};
+use crate::state::Shared;
 
 /// So many calls to the API server are under way at once.
 const SENDERS: usize = 8;
@@ -22,40 +22,6 @@ const SENDERS: usize = 8;
 const LOOK: Duration = Duration::from_millis(20);
 /// How often the log says what has been done.
 const TOLD: Duration = Duration::from_secs(10);
-
-/// Nodes that are simulated.
-pub struct Fleet {
-    /// How the API server is reached.
-    pub access: Access,
-    /// What nodes are called: `node` makes `node-1`, `node-2` and so on.
-    pub name: String,
-    /// How many there are.
-    pub count: usize,
-    /// The machine and configuration of each.
-    pub node: LoadedNode,
-    /// What schedulers can read of them.
-    pub published: Published,
-    /// Pods that come to each by themselves.
-    pub churn: Churn,
-}
-
-/// What schedulers can read of the nodes, beside their objects.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Published {
-    /// Their `NodeResourceTopology`.
-    pub topology: bool,
-    /// Their `NodeState`.
-    pub state: bool,
-}
-
-/// Pods that come to each node by themselves, and of which no API server knows. The oldest goes when there is no room.
-#[derive(Clone, Debug, Default)]
-pub struct Churn {
-    /// The kinds of pods, which take turns.
-    pub kinds: Vec<Pod>,
-    /// How many come to each node in a second; none if this is 0.
-    pub a_second: f64,
-}
 
 /// Runs the fleet until the program ends.
 ///

@@ -18,7 +18,8 @@ use thiserror::Error;
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::fleet_pod::Sending;
 use crate::job::{Job, NodeNumber};
-use crate::state::{Counters, Shared};
+use crate::kind::Counters;
+use crate::state::Shared;
 
 /// Until something that has failed is tried again.
 const AGAIN: Duration = Duration::from_secs(1);

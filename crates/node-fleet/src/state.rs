@@ -1,7 +1,6 @@
 //! What all threads share.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use cluster_node::{Access, now_in_seconds};
@@ -10,21 +9,13 @@ use node_input::{LoadedNode, NodeDescription};
 use parking_lot::Mutex;
 
 use crate::conditions::{FleetConditions, Work};
+use crate::fleet::Published;
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::job::{Job, Jobs, NodeNumber};
-use crate::run::Published;
+use crate::kind::{Counters, Kind};
 
 /// Between two writes of what schedulers read of a node.
 const PACE: Duration = Duration::from_secs(1);
-
-/// What all nodes of the fleet have in common.
-pub(crate) struct Kind {
-    pub(crate) node: LoadedNode,
-    pub(crate) reported: Reported,
-    /// What its `NodeState` says that it is.
-    pub(crate) description: NodeDescription,
-    pub(crate) counters: Counters,
-}
 
 /// What all threads share.
 pub(crate) struct Shared {
@@ -36,29 +27,6 @@ pub(crate) struct Shared {
     pub(crate) jobs: Jobs,
     pub(crate) conditions: FleetConditions,
     pub(crate) addresses: Vec<String>,
-}
-
-/// What has been done since the start.
-#[derive(Default)]
-pub(crate) struct Counters {
-    /// Pods that nodes admitted.
-    pub(crate) admitted: AtomicU64,
-    /// Pods that they refused.
-    pub(crate) refused: AtomicU64,
-    /// Times that what schedulers read of a node was written.
-    pub(crate) publications: AtomicU64,
-    /// How long what was written before was out of date, in all, in microseconds.
-    pub(crate) delay: AtomicU64,
-    /// Statuses of pods, and objects of pods that are deleted.
-    pub(crate) pods: AtomicU64,
-    /// Calls that the API server did not carry out.
-    pub(crate) failures: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn add(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 impl Shared {
