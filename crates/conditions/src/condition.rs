@@ -72,7 +72,7 @@ impl State {
 pub struct Condition {
     /// What was found last.
     pub state: State,
-    /// Since when it has its status, by the clock of whoever set it.
+    /// Since when it has its status, by the clock of the caller.
     pub since: Duration,
 }
 
@@ -80,7 +80,7 @@ pub struct Condition {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "a change is logged once"]
 pub enum Change {
-    /// Nothing that anybody needs to hear.
+    /// Nothing that has to be logged.
     None,
     /// Its status. A condition that works from the first does not change.
     Status,

@@ -1,9 +1,9 @@
-//! Conditions: what a program says of itself, in the shape that Kubernetes gives the conditions of an object.
+//! Conditions: what a program reports about itself, in the shape that Kubernetes gives the conditions of an object.
 //!
 //! A condition has a type, a status, a reason, a message and the time since which it has its status. It is about the program
-//! itself, or about one of several subjects: a socket, a container, a pod. [`Conditions`] is the table of them. Whoever finds
-//! that something fails or works sets a condition, as often as it likes, and learns from the [`Change`] whether that is news:
-//! one line of the log per transition. Whoever answers for the program (a health check, a metric, a page) reads the table.
+//! itself, or about one of several subjects: a socket, a container, a pod. [`Conditions`] is the table of them. The code that
+//! checks something sets its condition after each check. It gets a [`Change`], by which it logs one line per transition. Health
+//! checks, metrics and pages read the table.
 //!
 //! As in Kubernetes [`Status::True`] is what should be, `since` moves with the status and not with the message, and
 //! [`Status::Unknown`] is what has not been tried yet.

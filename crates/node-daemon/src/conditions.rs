@@ -164,7 +164,7 @@ impl NodeConditions {
                 ),
             )
         });
-        // Who finds it says so itself.
+        // The caller logs it.
         let _ = self.set(SocketServed, &path.to_string(), state);
     }
 
@@ -242,7 +242,7 @@ impl NodeConditions {
     /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
     pub(crate) fn why_no_member(&self) -> Option<String> {
         let conditions = self.0.lock();
-        // What an API server says of one call it says of others too.
+        // One cause makes several calls fail.
         let mut all: Vec<(String, &str)> = Vec::new();
         for (of, _, condition) in conditions.failing().filter(|(of, ..)| OF_MEMBER.contains(of)) {
             let failed = of.failed();
@@ -285,7 +285,7 @@ pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Whether the log needs a line. Who lacks a right lacks it for all objects.
+/// Whether the log needs a line. A right that is missing is missing for all objects.
 fn is_news(change: &Change, message: &str) -> bool {
     match change {
         Change::None => false,

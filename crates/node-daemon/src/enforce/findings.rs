@@ -46,7 +46,7 @@ impl Findings {
         there.map(|(_, why)| why.as_str())
     }
 
-    /// Sets the node's conditions. The log has what cannot be seen or moved; who found the rest has written it there.
+    /// Sets the node's conditions, and logs what cannot be seen or moved. The rest is logged where it is found.
     pub(super) fn report(&self, conditions: &NodeConditions) {
         let invalid = self.invalid.iter().map(|(cgroup, why)| (cgroup.to_string(), why.clone()));
         conditions.fails_of(PartitionValid, invalid);
