@@ -186,7 +186,7 @@ fn total(meminfo: &str) -> Option<u64> {
 
 /// Asks, gives the kubelet the pod, and compares; whether it runs.
 fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
-    let answer = decided(wish)?;
+    let (answer, asked) = decided(wish)?;
     let mut said = answer["decisions"][0].clone();
     let blind = if wish.asks_for(DEVICE) { Some(without_sockets(|| admit(wish, &[]))?) } else { None };
     if session.plan.wrong_answers {
@@ -214,24 +214,25 @@ fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
         &compare::entries(&did::state()?).to_string(),
     ));
     let blind = blind.map(|blind| format!(", without sockets {}", verdict(&blind["decisions"][0])));
-    let said = compare::summary(&said) + &blind.unwrap_or_default();
+    let again = if asked > 1 { format!(", asked {asked} times") } else { String::new() };
+    let said = compare::summary(&said) + &again + &blind.unwrap_or_default();
     let what = json!({"said": said, "did": did.summary()});
     session.row("add", &wish.name, &wish.summary(), &what, &differences);
     Ok(did.is_running())
 }
 
 /// Asks, and asks again while nothing is decided: on an emulated machine a kubelet may need longer for an answer than the two
-/// seconds that topolet gives it.
-fn decided(wish: &PodWish) -> anyhow::Result<Value> {
+/// seconds that topolet gives it. How often it was asked is a part of the figures.
+fn decided(wish: &PodWish) -> anyhow::Result<(Value, usize)> {
     const TRIES: usize = 5;
-    let mut answer = admit(wish, &[])?;
-    for _ in 1..TRIES {
-        if verdict(&answer["decisions"][0]) != "undecided" {
-            break;
+    let mut asked = 1;
+    loop {
+        let answer = admit(wish, &[])?;
+        if asked == TRIES || verdict(&answer["decisions"][0]) != "undecided" {
+            return Ok((answer, asked));
         }
-        answer = admit(wish, &[])?;
+        asked += 1;
     }
-    Ok(answer)
 }
 
 fn verdict(said: &Value) -> &str {

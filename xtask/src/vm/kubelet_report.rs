@@ -44,7 +44,8 @@ beside a file in the usual place that says something else; the plugin's devices 
 free, half held or all held. Then 256 MiB of memory are plugged into NUMA node 0, and later its huge pages change, while
 the kubelet runs. What `admit` says of each pod is compared with what the kubelet then does, and what `status` says of
 the next restart with that restart. A pod that asks for devices is asked about a second time while the kubelet's sockets
-are away: *not decided* is no disagreement there, a wrong verdict is one.
+are away: *not decided* is no disagreement there, a wrong verdict is one. With its sockets, a pod that is not decided since the
+emulated kubelet did not answer within two seconds is asked about again, five times in all; after them it is a disagreement.
 
 | kubelet | seed | pods | admitted | refused | without sockets | of them not decided | changes | restarts | disagreements | seconds |
 |---|---|---|---|---|---|---|---|---|---|---|
