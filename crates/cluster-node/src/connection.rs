@@ -42,9 +42,9 @@ pub struct KubectlAccess {
 /// Why a writer stops waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
-    /// What it was told to wait for has come.
+    /// The caller's own event has happened.
     ByUs,
-    /// Somebody has changed the object, or deleted it.
+    /// Another client has changed or deleted the object.
     ByOthers,
     /// The time is over.
     ByTime,

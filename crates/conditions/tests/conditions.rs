@@ -75,10 +75,10 @@ fn states() -> impl Strategy<Value = State> {
 }
 
 proptest! {
-    /// Beside the list of all that was found: `since` is the first of the last run of equal statuses, and who logs changes
-    /// only has said what is so now.
+    /// Beside the list of all that was found: `since` is the first of the last run of equal statuses, and a log of
+    /// changes alone ends with the present message.
     #[test]
-    fn a_log_of_changes_says_what_is_so(states in prop::collection::vec(states(), 1..40)) {
+    fn a_log_of_changes_ends_with_the_present_message(states in prop::collection::vec(states(), 1..40)) {
         let mut conditions = Conditions::<()>::new();
         let mut logged = String::new();
         for (second, state) in (0..).zip(&states) {

@@ -10,7 +10,7 @@ use crate::NotPinned;
 /// What a container runs on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Granted {
-    /// CPUs of its own.
+    /// Exclusive CPUs.
     Exclusive(CpuSet),
     /// The shared pool, and why.
     SharedPool(NotPinned),
@@ -30,7 +30,7 @@ impl Granted {
 /// What a pod that is served as a whole runs on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PodGranted {
-    /// CPUs of its own, and who uses which, in the order in which containers are served.
+    /// Exclusive CPUs of the pod, and which container uses which, in the order in which containers are served.
     Bubble {
         /// All of them.
         cpus: CpuSet,

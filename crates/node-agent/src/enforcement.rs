@@ -17,7 +17,7 @@ pub struct Enforcement {
     pub container: ContainerKey,
     /// Its id in the runtime.
     pub id: ContainerId,
-    /// Its cgroup, below the root of cgroups; `None`: nobody said.
+    /// Its cgroup, below the root of cgroups; `None`: not reported.
     pub cgroup: Option<PathBuf>,
     /// The CPUs and NUMA nodes to write.
     pub pinning: Pinning,

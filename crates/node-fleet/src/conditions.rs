@@ -33,7 +33,7 @@ impl Work {
             Self::Leases => "Leases of nodes are not renewed",
             Self::NodeStatuses => "statuses of nodes are not sent",
             Self::Publication => "what schedulers read is not written",
-            Self::PodStatuses => "the API server is not told of pods",
+            Self::PodStatuses => "statuses of pods are not sent",
             Self::Pods => "pods are not heard of",
         }
     }

@@ -46,7 +46,7 @@ pub enum MergeError {
         /// The best result so far.
         best: Option<Merged>,
     },
-    /// Two node sets of equal size could not be told apart by distance.
+    /// Two node sets of equal size cannot be ordered by distance.
     #[error(transparent)]
     MissingDistance(#[from] MissingDistance),
 }

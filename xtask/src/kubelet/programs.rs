@@ -36,7 +36,7 @@ pub(crate) fn build(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     if release == RELEASE { go_build(&[program]) } else { build_release(release, program) }
 }
 
-/// Builds a program of another release, in a folder of its own beside the others.
+/// Builds a program of another release, in a separate folder.
 pub(super) fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     let folder = target().join("kubelet").join(release);
     let known = other_releases()?;

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-/// What some tests need: where CI is set, it is a failure if it cannot be had; elsewhere that is said, and so do the tests.
+/// Something that tests need: if it cannot be built, CI fails. Elsewhere a line says so, and the tests that need it are skipped.
 pub(crate) fn needed_in_ci(what: &str, built: anyhow::Result<()>) -> anyhow::Result<()> {
     match built {
         Err(error) if std::env::var_os("CI").is_none() => {

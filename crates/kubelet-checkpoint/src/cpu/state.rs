@@ -13,7 +13,7 @@ pub struct CpuState {
     pub policy: String,
     /// The CPUs of all containers that have none of their own; empty under policy `none`.
     pub shared: CpuSet,
-    /// CPUs by pod and container. A pod without containers is told apart from a pod that is not there.
+    /// CPUs by pod and container. A pod without containers is not the same as a missing pod.
     pub containers: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,
     /// CPUs of pods that are served as a whole; formats V3 and V4 have them.
     pub pods: BTreeMap<PodUid, CpuSet>,

@@ -44,7 +44,7 @@ impl PendingPod {
     }
 }
 
-/// A container whose plugins have been told and have not all answered.
+/// A container whose device plugins have been asked and have not all answered.
 #[derive(Debug)]
 pub(super) struct PendingStart {
     pub(super) ticket: Ticket,

@@ -52,7 +52,7 @@ impl Deferred {
         Some((ticket, pod.pod.clone()))
     }
 
-    /// Drops pods that nobody wants any more.
+    /// Drops the pods that `keeps` does not keep.
     pub(super) fn retain_pods(&mut self, mut keeps: impl FnMut(&mut Source, &Pod) -> bool) {
         self.pods.retain_mut(|(_, deferred)| {
             let mut source = deferred.source.clone();

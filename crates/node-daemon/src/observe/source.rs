@@ -8,12 +8,12 @@ use pods_api::{Event, PodsError};
 #[cfg(feature = "kubernetes")]
 use crate::api_server::{Membership, NodeInCluster};
 
-/// Who may be asked for the pods of a kubelet beside its pods API. Without feature `kubernetes` nobody.
+/// The sources of a kubelet's pods beside its pods API. Without feature `kubernetes` there are none.
 #[derive(Clone, Debug, Default)]
 pub struct PodSources {
     /// What the kubelet calls its node, as the names of its static pods end; empty: not known.
     pub node_name: String,
-    /// An API server, which is told of refusals too.
+    /// An API server, which also gets an event for each refusal.
     #[cfg(feature = "kubernetes")]
     pub cluster: Option<NodeInCluster>,
     /// What the node brings with it where it is a member of that server's cluster, without a kubelet; `None`: it is not
@@ -25,14 +25,14 @@ pub struct PodSources {
     pub kubelet: Option<cluster_node::KubeletAccess>,
 }
 
-/// Why nothing is told.
+/// Why a source has no events.
 #[derive(Debug)]
 pub(super) enum Silence {
-    /// Nobody listens there, as before kubelet 1.37.
+    /// No process listens there, as before kubelet 1.37.
     NotServed(String),
     /// The kubelet is starting.
     Starting(String),
-    /// Who told has stopped.
+    /// The source has stopped.
     Ended(String),
     /// Something is wrong.
     Failed(String),
@@ -57,7 +57,7 @@ impl From<PodsError> for Silence {
     }
 }
 
-/// Somebody who can be asked.
+/// A source that can be asked.
 pub(super) trait Source: Send {
     /// As a log names it.
     fn name(&self) -> &'static str;
@@ -69,7 +69,7 @@ pub(super) trait Source: Send {
     fn watch(&self) -> Result<Box<dyn Telling>, Silence>;
 }
 
-/// Somebody who tells.
+/// A stream of a source's events.
 pub(super) trait Telling {
     /// The next event; `None`: nothing has happened within that time. The pods that there are come first, then
     /// [`Event::Complete`].
