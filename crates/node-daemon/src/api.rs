@@ -36,5 +36,4 @@ pub(super) use desk::Desk;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
 pub use openapi::{forms, interface as openapi};
-pub(crate) use pods::sources;
-pub(super) use routes::{for_a_page, for_monitoring, router, service};
+pub(super) use routes::{NodeControl, for_a_page, for_monitoring, router, service};

@@ -23,14 +23,14 @@ use node_input::LoadedNode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
-pub(crate) use self::findings::Findings;
+use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
 use self::quiet::Quiet;
 pub(super) use self::start::{enforcer, open};
 use super::owner::Enforcer;
-use super::shared::Shared;
-use crate::conditions::now;
+use crate::view::{Metrics, NodeConditions, ServedNode, Snapshots, now};
 use ContainerCondition::{HasCpus, Limited, Placed};
 
 /// Where cgroups are.
@@ -96,27 +96,35 @@ impl Enforcer for Orders {
     }
 }
 
-fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, shared: &Shared) {
-    let rounds = channel::tick(shared.node.keeping.period);
+/// What is kept, and where it is said how that goes.
+pub(super) struct Kept {
+    pub(super) served: Arc<ServedNode>,
+    pub(super) snapshots: Snapshots,
+    pub(super) conditions: Arc<NodeConditions>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, kept: &Kept) {
+    let rounds = channel::tick(kept.served.node.keeping.period);
     loop {
         select! {
             recv(orders) -> order => match order {
                 Ok(order @ Order::Enforce(_)) if !keeper.takes_single_orders() => {
-                    keep_all(&mut keeper, Some(order), orders, shared);
+                    keep_all(&mut keeper, Some(order), orders, kept);
                 }
-                Ok(order) => carry_out(&mut keeper, order, shared),
+                Ok(order) => carry_out(&mut keeper, order, kept),
                 // The owner has stopped.
                 Err(_) => return,
             },
-            recv(rounds) -> _ => keep_all(&mut keeper, None, orders, shared),
+            recv(rounds) -> _ => keep_all(&mut keeper, None, orders, kept),
         }
     }
 }
 
-fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
+fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, kept: &Kept) {
     match order {
         Order::Enforce(one) => {
-            let quota = quota(&shared.node, &shared.snapshot.load(), &one);
+            let quota = quota(&kept.served.node, &kept.snapshots.latest(), &one);
             for trouble in keeper.put(&one, quota).trouble {
                 trouble.log();
             }
@@ -127,27 +135,27 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, shared: &Shared) {
 
 /// A round over all containers, with what is ordered. Where there are partitions, or somebody could not be moved, the round
 /// has its own order, which takes the place of the one of the orders; the snapshot knows all that was ordered until then.
-fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, shared: &Shared) {
+fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, kept: &Kept) {
     let mut told = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
-            order if keeper.takes_single_orders() => carry_out(keeper, order, shared),
+            order if keeper.takes_single_orders() => carry_out(keeper, order, kept),
             // Who waits for a container waits for its partition too.
             Order::Then(then) => told.push(then),
             Order::Enforce(_) => {}
         }
     }
-    keep(keeper, told, shared);
+    keep(keeper, told, kept);
 }
 
 /// A round over all containers as the snapshot has them. Who waits for it is told as soon as containers have their CPUs for
 /// themselves.
-fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, shared: &Shared) {
-    let snapshot = shared.snapshot.load_full();
-    let places = snapshot.places.iter().map(|one| (one, quota(&shared.node, &snapshot, one)));
+fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, kept: &Kept) {
+    let snapshot = kept.snapshots.latest();
+    let places = snapshot.places.iter().map(|one| (one, quota(&kept.served.node, &snapshot, one)));
     let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
     let is_off = keeper.is_off();
-    let wanted = if is_off { Wanted::default() } else { Wanted::of(&shared.node, &snapshot) };
+    let wanted = if is_off { Wanted::default() } else { Wanted::of(&kept.served.node, &snapshot) };
     let round = keeper.ordered_round(&places.collect::<Vec<_>>(), &wanted, &pool);
     let mut found = (!is_off).then(|| Findings::of(&keeper.isolation, &snapshot));
     if let Some(found) = &mut found {
@@ -158,11 +166,11 @@ fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, shared
     }
     if let Some(mut found) = found {
         keeper.listen(&mut found);
-        shared.metrics.partitions(&found);
-        found.report(&shared.conditions);
+        kept.metrics.partitions(found.counts());
+        found.report(&kept.conditions);
     }
-    shared.metrics.drifted(round.drifted);
-    shared.metrics.partition_faults(round.partitions.len());
+    kept.metrics.drifted(round.drifted);
+    kept.metrics.partition_faults(round.partitions.len());
     round.trouble.iter().for_each(Trouble::log);
     round.partitions.iter().for_each(isolation::Trouble::log);
 }

@@ -17,13 +17,13 @@ use node_agent::{Agent, Owner, Request};
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use tower::ServiceExt as _;
 
-use super::api::router;
+use super::api::{NodeControl, router};
 use super::enforce;
 use super::owner::{Message, OwnerThread, WAITING};
 use super::plugins::Sockets;
 use super::root;
-use super::scribe::Scribe;
-use super::shared::{Mode, Shared};
+use super::scribe::{Scribe, Writing};
+use super::view::{Mode, NodeView, ServedNode};
 
 /// Files that the program may have open.
 const FILES: usize = 1024;
@@ -33,7 +33,7 @@ struct Served {
     runtime: tokio::runtime::Runtime,
     routes: Router,
     owner: Sender<Message>,
-    shared: Arc<Shared>,
+    view: NodeView,
 }
 
 impl Served {
@@ -52,30 +52,30 @@ impl Served {
         let now = move || Moment(began.elapsed());
         let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
-        let shared = Arc::new(super::shared(
-            node,
-            &machine,
-            agent.snapshot(),
-            Mode::Serve,
-            Vec::new(),
-            Arc::default(),
-        )?);
+        let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
+        let (view, writers) = NodeView::new(served, agent.snapshot(), Arc::default());
         let (sender, events) = channel::bounded(WAITING);
+        let news = Arc::default();
+        let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());
         let thread = OwnerThread {
             agent,
-            shared: shared.clone(),
+            snapshots: writers.snapshots,
+            metrics: view.metrics.clone(),
+            events: view.events.clone(),
+            news: Arc::clone(&news),
             inbox: Box::new(events),
-            scribe: Box::new(Scribe::start(shared.clone())?),
-            plugins: Box::new(Sockets::open(&root, &shared, FILES, sender.clone())?),
-            enforcer: enforce::enforcer(None, &root, &root, &shared)?,
+            scribe: Box::new(Scribe::start(writing)?),
+            plugins: Box::new(Sockets::open(&root, &view, FILES, sender.clone())?),
+            enforcer: enforce::enforcer(None, &root, &root, super::kept_containers(&view))?,
             clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,
         };
         thread.start(effects)?;
-        let routes = router(shared.clone(), Some(sender.clone()), NonZeroUsize::MIN)
-            .layer(Extension(Peer::Unix { user: 0 }));
-        Ok(Self { runtime: super::runtime()?, routes, owner: sender, shared })
+        let control = NodeControl { owner: sender.clone(), news, cgroups: None };
+        let routes =
+            router(view.clone(), Some(control), NonZeroUsize::MIN).layer(Extension(Peer::Unix { user: 0 }));
+        Ok(Self { runtime: super::runtime()?, routes, owner: sender, view })
     }
 
     /// One request: a line with its method and where it goes, then its body.
@@ -96,7 +96,7 @@ impl Served {
 
     /// Deletes all pods, after which nothing may be held.
     fn empty(&self) {
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         let deferred = snapshot.deferred.iter().map(|deferred| deferred.pod.uid.clone());
         let waiting = snapshot.waiting.iter().map(|pod| pod.uid.clone()).chain(deferred);
         let uids = snapshot.pods.keys().chain(snapshot.refused.keys()).cloned().chain(waiting);
@@ -107,7 +107,7 @@ impl Served {
                 .unwrap_or_else(|error| panic!("{error}"));
             told.blocking_recv().unwrap_or_else(|error| panic!("{error}"));
         }
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         assert!(snapshot.pods.is_empty() && snapshot.refused.is_empty() && snapshot.waiting.is_empty());
         if let Some(held) = snapshot.ledger.cpus() {
             assert_eq!(held.iter().count(), 0, "CPUs are held by nobody");

@@ -16,10 +16,10 @@ use kept_socket::FileIdentity;
 use node_agent::Event;
 use node_state::PODS;
 
-use super::conditions::NodeCondition::{FoldersPresent, QuarantineKnown};
 use super::owner::Message;
 use super::root;
-use super::shared::Shared;
+use super::view::NodeCondition::{FoldersPresent, QuarantineKnown};
+use super::view::{NodeConditions, Snapshots};
 
 /// How often the folders are looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -27,9 +27,15 @@ const EVERY: Duration = Duration::from_secs(1);
 const FOLDERS: [&str; 2] = ["device-plugins", PODS];
 
 /// Starts the thread that keeps the folders, for the rest of the program.
-pub(super) fn start(root: &Path, shared: Arc<Shared>, owner: Sender<Message>) -> anyhow::Result<()> {
+pub(super) fn start(
+    root: &Path,
+    snapshots: Snapshots,
+    conditions: Arc<NodeConditions>,
+    owner: Sender<Message>,
+) -> anyhow::Result<()> {
     let folders = FOLDERS.map(|folder| (folder, identity(&root.join(folder))));
-    let mut keeping = Keeping { root: root.to_path_buf(), folders, shared, owner, rewriting: Arc::default() };
+    let (root, rewriting) = (root.to_path_buf(), Arc::default());
+    let mut keeping = Keeping { root, folders, snapshots, conditions, owner, rewriting };
     thread::Builder::new().name("kept".to_owned()).spawn(move || {
         for _ in channel::tick(EVERY) {
             keeping.look();
@@ -42,7 +48,8 @@ struct Keeping {
     root: PathBuf,
     /// The folders whose files the owner knows to be written; `None`: there is no such folder.
     folders: [(&'static str, Option<FileIdentity>); 2],
-    shared: Arc<Shared>,
+    snapshots: Snapshots,
+    conditions: Arc<NodeConditions>,
     owner: Sender<Message>,
     rewriting: Arc<Rewriting>,
 }
@@ -60,7 +67,7 @@ impl Keeping {
             Ok(()) => root::make_folders(&self.root).map_err(|error| format!("{error:#}")),
             Err(error) => Err(format!("failed to mark folder {PODS} as removed: {error}")),
         };
-        self.shared.conditions.found(FoldersPresent, made.err().as_deref());
+        self.conditions.found(FoldersPresent, made.err().as_deref());
         for (folder, known) in &mut self.folders {
             let path = self.root.join(*folder);
             let now = identity(&path);
@@ -80,7 +87,7 @@ impl Keeping {
                 let _ = self.owner.send(Message::EventThen(Event::FilesLost { why }, then));
             }
         }
-        let is_written = self.shared.snapshot.load().behind.is_none();
+        let is_written = self.snapshots.latest().behind.is_none();
         if self.rewriting.is_handled.load(Ordering::Acquire)
             && is_written
             && let Err(error) = root::end_rewriting(&self.root)
@@ -91,7 +98,7 @@ impl Keeping {
 
     /// A file of quarantined pods that could not be read may be gone or mended.
     fn look_at_quarantine(&self) {
-        let conditions = &self.shared.conditions;
+        let conditions = &self.conditions;
         if !conditions.quarantine_is_known() {
             conditions.found(QuarantineKnown, quarantine_unknown(&self.root).as_deref());
         }

@@ -23,14 +23,13 @@
 
 mod owner;
 mod scribe;
-mod shared;
-mod conditions;
-mod events;
+mod view;
+mod setup;
 mod watch;
 mod news;
 mod changes;
+#[cfg(feature = "kubernetes")]
 mod changed;
-mod manifests;
 mod own_file;
 mod memory;
 mod plugins;
@@ -45,12 +44,10 @@ mod state;
 #[cfg(feature = "kubernetes")]
 mod member;
 mod explain;
-mod metrics;
 mod api;
 mod ui;
 mod simulator;
 mod listening;
-mod inputs;
 mod node_sources;
 mod root;
 mod kept;
@@ -59,39 +56,33 @@ mod reload;
 mod enforce;
 mod log;
 mod systemd;
-mod clock;
 #[cfg(fuzzing)]
 mod fuzzing;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use arc_swap::{ArcSwap, ArcSwapOption};
-use bounded_http::{Listeners, Open, OpenListener};
+use bounded_http::{Listeners, OpenListener};
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{Agent, KeptBackups};
-use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
-use terminal_text::{Glyphs, Page};
+use node_agent::Agent;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
-use self::changed::Changed;
-use self::conditions::NodeCondition::QuarantineKnown;
-use self::conditions::NodeConditions;
-use self::manifests::Manifests;
+use self::api::NodeControl;
+use self::news::News;
+use self::observe::{Disagreements, Kubelet, Observation};
 use self::open_files::OpenFiles;
 use self::owner::{Message, OwnerThread, WAITING};
 use self::plugins::Sockets;
-use self::scribe::Scribe;
-use self::shared::{Hardware, Mode, Shared};
+use self::scribe::{Scribe, Writing};
+use self::view::NodeCondition::QuarantineKnown;
+use self::view::{Mode, NodeConditions, NodeView, ProblemEvents, ServedNode};
 
 pub use self::api::{forms, openapi};
 #[cfg(feature = "kubernetes")]
@@ -104,6 +95,7 @@ pub use self::nrt::TopologyPublication;
 pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
 pub use self::root::Damaged;
+pub use self::setup::Setup;
 pub use self::simulator::{Progress, Simulated, Simulator};
 pub use self::ui::{Ui, UiAddress, ui};
 #[cfg(fuzzing)]
@@ -121,52 +113,6 @@ const THREADS: usize = 32;
 /// How long such a thread waits for more work. The allocator returns what it has freed to the system when it ends.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// What a daemon is told to do.
-pub struct Setup<'a> {
-    /// The folder with state and sockets, laid out as the kubelet's.
-    pub root: PathBuf,
-    /// A folder with manifests of pods that run as long as they are there.
-    pub manifests: Option<PathBuf>,
-    /// Where requests come in.
-    pub socket: PathBuf,
-    /// Who may connect to it.
-    pub open: Open,
-    /// The most pods in one request of a client that may not change anything.
-    pub explained: NonZeroUsize,
-    /// A loopback address where they come in too.
-    pub tcp: Option<SocketAddr>,
-    /// A file whose first line is the token that TCP needs to change something.
-    pub token_file: Option<PathBuf>,
-    /// An address at which anybody may read metrics, and whether the node is well.
-    pub metrics: Option<SocketAddr>,
-    /// The node's machine.
-    pub machine: MachineSource,
-    /// The rules by which it decides.
-    pub rules: RulesSource,
-    /// What the node is called.
-    pub identity: IdentitySource,
-    /// Whose lost lines are counted.
-    pub log: &'a Log,
-    /// What is done with state that is not as it should be.
-    pub damaged: Damaged,
-    /// Backups of each file that a repair leaves.
-    pub keep: KeptBackups,
-    /// Who tells of a kubelet's pods where the kubelet's pods API does not.
-    pub pods: PodSources,
-    /// Where schedulers are told what is free on each NUMA node; `None`: they are not.
-    #[cfg(feature = "kubernetes")]
-    pub topology: Option<TopologyPublication>,
-    /// Where schedulers read the node itself, if anywhere.
-    #[cfg(feature = "kubernetes")]
-    pub state: Option<NodeInCluster>,
-    /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
-    pub disagreements: Option<PathBuf>,
-    /// Where cgroups of containers are written, or with a kubelet read.
-    pub cgroups: CgroupRoot,
-    /// Where the kernel's `/proc` is, in which interrupts on CPUs of partitions are found and moved.
-    pub proc: PathBuf,
-}
-
 /// Owns the node until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
 ///
 /// # Errors
@@ -174,11 +120,11 @@ pub struct Setup<'a> {
 pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
     let began = Instant::now();
-    let (node, machine) = load(setup, Mode::Serve)?;
+    let (node, machine) = setup.load(Mode::Serve)?;
     let cgroups = enforce::open(&setup.cgroups, &node)?;
     root::make(&setup.root, setup.damaged)?;
     #[cfg(feature = "kubernetes")]
-    let candidate = member::candidate(setup)?;
+    let candidate = member::candidate(&setup.pods, &setup.root)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let conditions = Arc::<NodeConditions>::default();
@@ -189,39 +135,45 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
     conditions.found(QuarantineKnown, kept::quarantine_unknown(&setup.root).as_deref());
     let (agent, effects) = Agent::new(owner, store, &now);
-    let shared = shared(node, &machine, agent.snapshot(), Mode::Serve, Vec::new(), conditions)?;
-    let shared = Arc::new(Shared { cgroups: cgroups.clone(), ..shared });
-    shared.metrics.loses_lines(setup.log.lost());
-    shared.metrics.repaired(&repairs);
+    let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
+    let (view, writers) = NodeView::new(served, agent.snapshot(), conditions);
+    view.metrics.loses_lines(setup.log.lost());
+    view.metrics.repaired(&repairs);
 
     let (sender, events) = channel::bounded(WAITING);
-    let sockets = Sockets::open(&setup.root, &shared, files.plugins, sender.clone())?;
+    let sockets = Sockets::open(&setup.root, &view, files.plugins, sender.clone())?;
+    let news = Arc::<News>::default();
+    let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());
     let thread = OwnerThread {
         agent,
-        shared: shared.clone(),
+        snapshots: writers.snapshots,
+        metrics: view.metrics.clone(),
+        events: view.events.clone(),
+        news: news.clone(),
         inbox: Box::new(events),
-        scribe: Box::new(Scribe::start(shared.clone())?),
+        scribe: Box::new(Scribe::start(writing)?),
         plugins: Box::new(sockets.clone()),
-        enforcer: enforce::enforcer(cgroups, &setup.root, &setup.proc, &shared)?,
+        enforcer: enforce::enforcer(cgroups.clone(), &setup.root, &setup.proc, kept_containers(&view))?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,
     }
     .start(effects)?;
-    watch::start(setup.manifests.as_deref(), &shared, sender.clone())?;
-    kept::start(&setup.root, shared.clone(), sender.clone())?;
+    watch::start(setup.manifests.as_deref(), &view, sender.clone())?;
+    kept::start(&setup.root, view.snapshots.clone(), view.conditions.clone(), sender.clone())?;
     #[cfg(feature = "kubernetes")]
-    nrt::start(setup.topology.as_ref(), &shared)?;
+    nrt::start(setup.topology.as_ref(), &view)?;
     #[cfg(feature = "kubernetes")]
-    state::start(setup.state.as_ref(), &shared)?;
+    state::start(setup.state.as_ref(), &view)?;
     #[cfg(feature = "kubernetes")]
     if let Some(candidate) = candidate {
-        candidate.start(&shared, sender.clone(), now)?;
+        candidate.start(view.clone(), news.clone(), sender.clone(), now)?;
     }
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
-    let routes = api::router(shared.clone(), Some(sender.clone()), setup.explained);
-    let told = Told { setup, shared: &shared };
-    let result = runtime.block_on(told.wait(places.serve(routes, &shared), || thread.is_finished()));
+    let control = NodeControl { owner: sender.clone(), news, cgroups };
+    let routes = api::router(view.clone(), Some(control), setup.explained);
+    let signals = Signals { setup, view: &view, reload: &Notify::new() };
+    let result = runtime.block_on(signals.wait(places.serve(routes, &view), || thread.is_finished()));
     stop(&sender, thread)?;
     drop(sockets);
     result
@@ -233,81 +185,55 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 /// The node or its state cannot be read, or a socket cannot be had.
 pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
-    let (node, machine) = load(setup, Mode::Observe)?;
+    let (node, machine) = setup.load(Mode::Observe)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let conditions = Arc::<NodeConditions>::default();
     let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
-    let assumed = observe::assumed(setup, &machine);
-    let disagreements = observe::disagreements(setup, &machine)?;
-    let first = observe::first(&observe::Kubelet::of(setup), &node)?;
+    let sources = setup.sources(Mode::Observe);
+    let assumed = observe::assumed(&sources, &machine);
+    let disagreements = setup.disagreements.as_deref();
+    let disagreements = disagreements
+        .map(|folder| Disagreements::new(folder, &setup.root, &sources, &machine))
+        .transpose()?;
+    let kubelet = Kubelet::new(&setup.root, &setup.pods);
+    let first = observe::first(&kubelet, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
-    let shared =
-        Arc::new(shared(node, &machine, first.snapshot.clone(), Mode::Observe, assumed, conditions)?);
-    shared.metrics.loses_lines(setup.log.lost());
-    observe::start(setup, shared.clone(), &machine, first, disagreements)?;
+    let served = ServedNode::new(node, &machine, Mode::Observe, assumed)?;
+    let (view, writers) = NodeView::new(served, first.snapshot.clone(), conditions);
+    view.metrics.loses_lines(setup.log.lost());
+    let reload = Arc::new(Notify::new());
+    let observation = Observation {
+        kubelet,
+        machine: &machine,
+        sources,
+        pods: &setup.pods,
+        cgroups: &setup.cgroups,
+        disagreements,
+        reload: reload.clone(),
+    };
+    observe::start(observation, view.clone(), writers, first)?;
     #[cfg(feature = "kubernetes")]
-    nrt::start(setup.topology.as_ref(), &shared)?;
+    nrt::start(setup.topology.as_ref(), &view)?;
     #[cfg(feature = "kubernetes")]
-    state::start(setup.state.as_ref(), &shared)?;
+    state::start(setup.state.as_ref(), &view)?;
     let (root, socket) = (setup.root.display(), setup.socket.display());
-    tracing::info!(%root, %socket, configuration = shared.node.line.configuration, "node is watched");
-    let routes = api::router(shared.clone(), None, setup.explained);
-    let told = Told { setup, shared: &shared };
-    runtime.block_on(told.wait(places.serve(routes, &shared), || false))
+    tracing::info!(%root, %socket, configuration = view.node().line.configuration, "node is watched");
+    let routes = api::router(view.clone(), None, setup.explained);
+    let signals = Signals { setup, view: &view, reload: &reload };
+    runtime.block_on(signals.wait(places.serve(routes, &view), || false))
 }
 
-fn load(setup: &Setup<'_>, mode: Mode) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
-    inputs::check(setup)?;
-    let sources = setup.sources(mode);
-    let loaded = sources.load()?;
-    for warning in &loaded.0.warnings {
-        tracing::warn!("{warning}");
+/// What the thread that writes cgroups works with.
+fn kept_containers(view: &NodeView) -> enforce::Kept {
+    enforce::Kept {
+        served: view.served.clone(),
+        snapshots: view.snapshots.clone(),
+        conditions: view.conditions.clone(),
+        metrics: view.metrics.clone(),
     }
-    for note in sources.doubts(&loaded.1) {
-        tracing::info!("{note}");
-    }
-    Ok(loaded)
-}
-
-fn shared(
-    node: LoadedNode,
-    machine: &LoadedMachine,
-    snapshot: node_agent::Snapshot,
-    mode: Mode,
-    assumed: Vec<String>,
-    conditions: Arc<NodeConditions>,
-) -> anyhow::Result<Shared> {
-    let view = machine.view();
-    let hardware = machine.machine.as_ref().map(|machine| Hardware {
-        machine: machine.clone(),
-        summary: view.summary.line(Glyphs::Unicode),
-        reserved: node.reserved(),
-    });
-    Ok(Shared {
-        hardware,
-        metrics: metrics::Metrics::new(&node, &snapshot, mode),
-        node,
-        machine: serde_json::to_value(&view).context("failed to write the machine down")?,
-        drawing: node_output::topology(&view, "", Page::endless(Glyphs::Unicode)),
-        snapshot: ArcSwap::from_pointee(snapshot),
-        log: shared::Log::default(),
-        events: events::Events::default(),
-        problems: parking_lot::Mutex::default(),
-        mode,
-        cgroups: None,
-        assumed,
-        manifests: Manifests::default(),
-        conditions,
-        observed: ArcSwapOption::empty(),
-        demands_noted: Once::new(),
-        reload: tokio::sync::Notify::new(),
-        changed: Changed::default(),
-        state_changed: Changed::default(),
-        news: news::News::default(),
-    })
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
@@ -354,21 +280,23 @@ impl Places {
     }
 
     /// Serves for ever.
-    async fn serve(self, routes: axum::Router, shared: &Arc<Shared>) {
+    async fn serve(self, routes: axum::Router, view: &NodeView) {
         let served = bounded_http::serve(self.listeners, api::service(routes), self.connections);
         let Some(metrics) = self.metrics else { return served.await };
-        let routes = api::service(api::for_monitoring(shared.clone()));
+        let routes = api::service(api::for_monitoring(view.clone()));
         tokio::join!(served, bounded_http::serve_openly(metrics, routes, SCRAPERS));
     }
 }
 
-/// Who hears signals.
-struct Told<'a> {
+/// What happens when a signal comes.
+struct Signals<'a> {
     setup: &'a Setup<'a>,
-    shared: &'a Shared,
+    view: &'a NodeView,
+    /// Notified when everything has to be read again, as with SIGHUP.
+    reload: &'a Notify,
 }
 
-impl Told<'_> {
+impl Signals<'_> {
     /// Serves until a signal says to stop or to reload, or `is_over` says that there is nothing to be served any more.
     async fn wait(
         &self,
@@ -383,14 +311,15 @@ impl Told<'_> {
         reload::reload_is_heard()?;
         systemd::notify(systemd::State::Ready);
         let mut look = tokio::time::interval(LOOK);
-        let mut reload = std::pin::pin!(self.shared.reload.notified());
+        let mut reload = std::pin::pin!(self.reload.notified());
         let mut serving = std::pin::pin!(serving);
+        let mut problems = ProblemEvents::default();
         let ended = std::future::poll_fn(|context| {
             if terminate.poll_recv(context).is_ready() || interrupt.poll_recv(context).is_ready() {
                 return Poll::Ready(Some(Ended::Stop));
             }
             while hangup.poll_recv(context).is_ready() {
-                match reload::check(self.setup, self.shared.mode) {
+                match reload::check(self.setup, self.view.mode()) {
                     Ok(()) => return Poll::Ready(Some(Ended::Reload)),
                     Err(error) => {
                         let quoted = node_output::in_one_line(error.as_ref()).map(str::to_owned);
@@ -403,7 +332,7 @@ impl Told<'_> {
                 return Poll::Ready(Some(Ended::Reload));
             }
             while look.poll_tick(context).is_ready() {
-                self.shared.look_for_problems();
+                problems.look(self.view);
                 if is_over() {
                     return Poll::Ready(None);
                 }

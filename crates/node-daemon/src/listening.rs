@@ -11,7 +11,7 @@ use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
 use kept_socket::SocketChange;
 use kubelet_checkpoint::store::OtherFile;
 
-use super::conditions::NodeConditions;
+use super::view::NodeConditions;
 
 /// The options that give another socket.
 const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };

@@ -21,6 +21,7 @@ mod statuses;
 mod telling;
 mod node_object;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,10 +31,11 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 
 use self::node_object::{Keeping, Starting};
-use crate::Setup;
 use crate::api_server::{Membership, NodeInCluster};
+use crate::news::News;
+use crate::observe::PodSources;
 use crate::owner::Message;
-use crate::shared::Shared;
+use crate::view::NodeView;
 
 /// A node that may be a member: nobody else is it.
 pub(super) struct Candidate {
@@ -48,12 +50,12 @@ pub(super) struct Candidate {
 ///
 /// # Errors
 /// The way to the API server cannot be read, or another agent of that name lives.
-pub(super) fn candidate(setup: &Setup<'_>) -> anyhow::Result<Option<Candidate>> {
-    let (Some(node), Some(membership)) = (setup.pods.cluster.clone(), setup.pods.membership.clone()) else {
+pub(super) fn candidate(pods: &PodSources, root: &Path) -> anyhow::Result<Option<Candidate>> {
+    let (Some(node), Some(membership)) = (pods.cluster.clone(), pods.membership.clone()) else {
         return Ok(None);
     };
     let cluster = Cluster::new(&node.access)?;
-    let holder = holder::of(&setup.root, &node.node)?;
+    let holder = holder::of(root, &node.node)?;
     // An API server that does not answer is tried again later.
     if let Ok(Some(other)) = cluster.other_holder(&node.node, &holder) {
         bail!("{}", holder::taken(&node.node, &other));
@@ -68,18 +70,25 @@ impl Candidate {
     /// A thread cannot be started.
     pub(super) fn start(
         self,
-        shared: &Arc<Shared>,
+        view: NodeView,
+        news: Arc<News>,
         owner: Sender<Message>,
         clock: impl Fn() -> Moment + Send + 'static,
     ) -> anyhow::Result<()> {
         let Self { node, membership, cluster, holder } = self;
         let host = host::read(cluster.server());
         let (wake, woken) = channel::bounded(1);
-        shared.news.listen(wake);
-        let starting =
-            Starting { addresses: host.addresses.clone(), containers: membership.containers, owner, woken };
-        Keeping::new(node, cluster, holder, membership.labels, host, shared.clone(), Box::new(clock))
-            .start(starting)
+        news.listen(wake);
+        let changed = news.clone();
+        view.snapshots.subscribe(move || changed.changed());
+        let starting = Starting {
+            addresses: host.addresses.clone(),
+            containers: membership.containers,
+            owner,
+            news,
+            woken,
+        };
+        Keeping::new(node, cluster, holder, membership.labels, host, view, Box::new(clock)).start(starting)
     }
 }
 

@@ -7,8 +7,7 @@ use node_input::{
     RulesSource, Running,
 };
 
-use super::Setup;
-use super::shared::Mode;
+use super::view::Mode;
 
 /// Where installers put the kubelet's configuration, below its root.
 const CONFIG: &str = "config.yaml";
@@ -16,25 +15,11 @@ const CONFIG: &str = "config.yaml";
 /// Where a node's parts are.
 #[derive(Clone)]
 pub(super) struct NodeSources {
-    root: PathBuf,
-    mode: Mode,
-    machine: MachineSource,
-    rules: RulesSource,
-    identity: IdentitySource,
-}
-
-impl Setup<'_> {
-    /// Those of the node that the daemon is about.
-    pub(super) fn sources(&self, mode: Mode) -> NodeSources {
-        let Self { root, machine, rules, identity, .. } = self;
-        NodeSources {
-            root: root.clone(),
-            mode,
-            machine: machine.clone(),
-            rules: rules.clone(),
-            identity: identity.clone(),
-        }
-    }
+    pub(super) root: PathBuf,
+    pub(super) mode: Mode,
+    pub(super) machine: MachineSource,
+    pub(super) rules: RulesSource,
+    pub(super) identity: IdentitySource,
 }
 
 impl NodeSources {

@@ -22,8 +22,9 @@ use serde_json::Value;
 use self::counted::Counted;
 use self::others::{Answer, Before, Overruled};
 use crate::api_server::NodeInCluster;
-use crate::conditions::NodeCondition::{TopologyPublished, TopologyWatched};
-use crate::shared::Shared;
+use crate::changed::Changed;
+use crate::view::NodeCondition::{TopologyPublished, TopologyWatched};
+use crate::view::NodeView;
 
 /// Between two writes.
 const PACE: Duration = Duration::from_secs(1);
@@ -45,14 +46,16 @@ pub struct TopologyPublication {
 ///
 /// # Errors
 /// The API server's address or credentials cannot be read.
-pub(super) fn start(to: Option<&TopologyPublication>, shared: &Arc<Shared>) -> anyhow::Result<()> {
+pub(super) fn start(to: Option<&TopologyPublication>, view: &NodeView) -> anyhow::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let writer = Cluster::new(&to.node.access)?.topology_of(&to.node.node);
+    let changed = Changed::of(&view.snapshots);
     let counted = Counted::default();
-    shared.metrics.add(|registry| counted.register(registry));
+    view.metrics.add(|registry| counted.register(registry));
     let publishing = Publishing {
         to: to.clone(),
-        shared: shared.clone(),
+        view: view.clone(),
+        changed,
         counted,
         writer,
         overruled: Overruled::default(),
@@ -65,7 +68,9 @@ pub(super) fn start(to: Option<&TopologyPublication>, shared: &Arc<Shared>) -> a
 
 struct Publishing {
     to: TopologyPublication,
-    shared: Arc<Shared>,
+    view: NodeView,
+    /// Whether there is a snapshot that has not been published.
+    changed: Arc<Changed>,
     counted: Counted,
     writer: TopologyWriter,
     overruled: Overruled,
@@ -120,10 +125,10 @@ impl Publishing {
     /// Writes the object as it is now; `None`: there was nothing to be written.
     fn publish(&mut self, next: Next) -> Result<Option<Written>, ApplyError> {
         // Taken before the snapshot: no later change is lost.
-        let changed = self.shared.changed.take();
+        let changed = self.changed.take();
         let result = self.write(next);
         match (&result, changed) {
-            (Err(_), changed) => self.shared.changed.put_back(changed),
+            (Err(_), changed) => self.changed.put_back(changed),
             (Ok(Some(Written::Changed)), Some(changed)) => self.counted.delay(changed.elapsed()),
             (Ok(_), _) => {}
         }
@@ -150,7 +155,7 @@ impl Publishing {
         if written == Written::Changed {
             self.counted.published();
         }
-        if self.shared.conditions.works(TopologyPublished) {
+        if self.view.conditions.works(TopologyPublished) {
             tracing::info!("NodeResourceTopology {} is published", self.to.node.node);
         }
         Ok(Some(written))
@@ -174,16 +179,16 @@ impl Publishing {
     }
 
     fn made(&self) -> Value {
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         // What pods hold that have ended is free for the next one.
         let ledger = snapshot.ledger.collect();
-        let method = match self.shared.requests() {
+        let method = match self.view.requests() {
             Requests::OfEveryPod => FingerprintMethod::All,
             Requests::WhatIsHeld => FingerprintMethod::WithExclusiveResources,
         };
         // Of pods that are known by UID alone there is none.
         let fingerprint = Fingerprint::of_pods(method, ledger.pods()).ok();
-        let node = &self.shared.node;
+        let node = self.view.node();
         let facts = NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &ledger };
         let object = NodeResourceTopology::new(&self.to.node.node, facts, fingerprint.as_ref());
         // It consists of texts, numbers and lists.
@@ -192,14 +197,14 @@ impl Publishing {
 
     /// Waits until something may have to be written.
     fn wait(&mut self) -> Next {
-        let shared = self.shared.clone();
+        let node_changed = self.changed.clone();
         let is_others = matches!(self.object, Object::Others);
         let changed = async move {
             // What others have is not written when the node changes.
             if is_others {
                 std::future::pending::<()>().await;
             }
-            shared.changed.wait().await;
+            node_changed.wait().await;
         };
         let now = Instant::now();
         let heard = match self.blind.filter(|until| *until > now) {
@@ -207,7 +212,7 @@ impl Publishing {
             None => self.writer.wait(changed, RESYNC),
         };
         if heard.is_ok() {
-            self.shared.conditions.works(TopologyWatched);
+            self.view.conditions.works(TopologyWatched);
         }
         match heard {
             Ok(Woken::ByUs) => Next::IfChanged,
@@ -218,7 +223,7 @@ impl Publishing {
                     "NodeResourceTopology {} is not watched, and what others do to it is noticed within a minute: {error}",
                     self.to.node.node
                 );
-                self.shared.conditions.fails(TopologyWatched, &text);
+                self.view.conditions.fails(TopologyWatched, &text);
                 Next::InAnyCase
             }
             // If something is wrong, writing says what.
@@ -243,7 +248,7 @@ impl Publishing {
         };
         let name = &self.to.node.node;
         let text = format!("NodeResourceTopology {name} is not published: {error}{hint}");
-        self.shared.conditions.fails(TopologyPublished, &text);
+        self.view.conditions.fails(TopologyPublished, &text);
         let is_lost = matches!(
             error,
             ApplyError::Cluster(

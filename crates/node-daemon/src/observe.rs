@@ -25,7 +25,7 @@ mod next_start;
 mod told;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,10 +35,11 @@ use device_manager::{Inventory, Moment};
 use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
-use node_state::{Contents, PodNames, Quarantine, Record, Source, StateFolder, files};
+use node_state::{Contents, Quarantine, Record, Source, files};
 use pod_spec::PodUid;
+use tokio::sync::Notify;
 
-use self::disagreements::Disagreements;
+pub(super) use self::disagreements::Disagreements;
 use self::fates::Undecided;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
@@ -46,11 +47,11 @@ use self::refusals::{Earlier, Past};
 use self::resources::{Told, Wanted};
 use self::rules::Rules;
 pub use self::source::PodSources;
-use super::Setup;
 use super::changes::{Changes, Pace};
-use super::conditions::NodeCondition::{Current, FilesAgree};
-use super::node_sources;
-use super::shared::{Mode, Shared};
+use super::enforce::CgroupRoot;
+use super::node_sources::{self, NodeSources};
+use super::view::NodeCondition::{Current, FilesAgree};
+use super::view::{NodeView, Observed, Writers};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
@@ -63,8 +64,8 @@ const LASTING: Duration = Duration::from_secs(5);
 const LATE: Duration = Duration::from_secs(1);
 
 /// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
-pub(super) fn assumed(setup: &Setup<'_>, machine: &LoadedMachine) -> Vec<String> {
-    let note = setup.sources(Mode::Observe).no_config(machine).map(|why| {
+pub(super) fn assumed(sources: &NodeSources, machine: &LoadedMachine) -> Vec<String> {
+    let note = sources.no_config(machine).map(|why| {
         format!(
             "{why}. The built-in configuration {PINNED} is assumed, so what is explained and counted may be wrong"
         )
@@ -81,9 +82,9 @@ pub(super) struct Kubelet {
 }
 
 impl Kubelet {
-    /// The one that is watched.
-    pub(super) fn of(setup: &Setup<'_>) -> Self {
-        Self { root: setup.root.clone(), node_name: setup.pods.node_name.clone() }
+    /// The one with this root folder.
+    pub(super) fn new(root: &Path, pods: &PodSources) -> Self {
+        Self { root: root.to_path_buf(), node_name: pods.node_name.clone() }
     }
 }
 
@@ -99,16 +100,6 @@ pub(super) struct Seen {
     version: Version,
     /// Why the files are not of one moment of the kubelet's.
     misfit: Option<String>,
-}
-
-/// What the files hold, and who is quarantined: what `state show` shows.
-pub(super) struct Observed {
-    pub(super) folder: StateFolder,
-    pub(super) quarantine: Quarantine,
-    /// Which pods run.
-    pub(super) names: PodNames,
-    /// Which requests of the pods that run are known.
-    pub(super) requests: Requests,
 }
 
 /// The first look that fits together, or that has not changed for [`LASTING`].
@@ -135,38 +126,47 @@ pub(super) fn first(kubelet: &Kubelet, node: &LoadedNode) -> anyhow::Result<Seen
     seen
 }
 
-/// Where node files are written of pods that are decided otherwise here; `None`: nowhere.
-pub(super) fn disagreements(
-    setup: &Setup<'_>,
-    machine: &LoadedMachine,
-) -> anyhow::Result<Option<Disagreements>> {
-    setup.disagreements.as_deref().map(|folder| Disagreements::new(folder, setup, machine)).transpose()
+/// What is watched of a kubelet.
+pub(super) struct Observation<'a> {
+    pub(super) kubelet: Kubelet,
+    pub(super) machine: &'a LoadedMachine,
+    pub(super) sources: NodeSources,
+    pub(super) pods: &'a PodSources,
+    /// Where the cgroups of its containers are.
+    pub(super) cgroups: &'a CgroupRoot,
+    /// Where node files are written of pods that are decided otherwise here; `None`: nowhere.
+    pub(super) disagreements: Option<Disagreements>,
+    /// Notified when everything has to be read again.
+    pub(super) reload: Arc<Notify>,
 }
 
 /// Goes on reading for the rest of the program.
 pub(super) fn start(
-    setup: &Setup<'_>,
-    shared: Arc<Shared>,
-    machine: &LoadedMachine,
+    observation: Observation<'_>,
+    view: NodeView,
+    writers: Writers,
     first: Seen,
-    disagreements: Option<Disagreements>,
 ) -> anyhow::Result<()> {
-    let root = &setup.root;
-    drift::start(&setup.cgroups, shared.clone())?;
+    let Observation { kubelet, machine, sources, pods: pod_sources, cgroups, disagreements, reload } =
+        observation;
+    let root = &kubelet.root;
+    drift::start(cgroups, view.clone())?;
     #[cfg(feature = "kubernetes")]
-    if let Some(node) = &setup.pods.cluster {
-        told::start(node, shared.clone())?;
+    if let Some(node) = &pod_sources.cluster {
+        told::start(node, view.events.clone())?;
     }
     let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
     let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
     let changes = Changes::of(&there, PACE);
     let pods = Arc::<KubeletPods>::default();
-    pods::listen(sources::all(root, &setup.pods), shared.clone(), pods.clone(), changes.announcer())?;
-    let sources = setup.sources(Mode::Observe);
+    pods::listen(sources::all(root, pod_sources), view.clone(), pods.clone(), changes.announcer())?;
+    let rules = Rules::new(sources.clone(), reload.clone(), &first.look, node_sources::runs(machine));
     let mut watching = Watching {
-        kubelet: Kubelet::of(setup),
-        rules: Rules::new(sources.clone(), &first.look, node_sources::runs(machine)),
-        shared: shared.clone(),
+        kubelet,
+        rules,
+        view: view.clone(),
+        writers,
+        reload,
         pods,
         served: None,
         past: None,
@@ -176,7 +176,7 @@ pub(super) fn start(
         disagreements,
     };
     watching.serve(first);
-    next_start::start(sources, shared)?;
+    next_start::start(sources, view)?;
     thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
     Ok(())
 }
@@ -184,7 +184,10 @@ pub(super) fn start(
 struct Watching {
     kubelet: Kubelet,
     rules: Rules,
-    shared: Arc<Shared>,
+    view: NodeView,
+    writers: Writers,
+    /// Notified when everything has to be read again.
+    reload: Arc<Notify>,
     pods: Arc<KubeletPods>,
     /// What is served, and what the kubelet had told of its pods by then.
     served: Option<(Look, Version)>,
@@ -214,15 +217,17 @@ impl Watching {
             let (refusals, admissions) = (self.pods.take_refusals(), self.pods.take_admissions());
             let undecided = self.pods.take_undecided();
             self.look();
+            let decisions = &self.writers.decisions;
             for refusal in &refusals {
-                refusals::explain(&self.shared, &self.earlier, self.disagreements.as_ref(), refusal);
+                let disagreements = self.disagreements.as_ref();
+                refusals::explain(&self.view, decisions, &self.earlier, disagreements, refusal);
             }
             self.earlier.forget_ledgers();
             for admission in &admissions {
-                admissions::tell(&self.shared, admission);
-                fates::tell_admitted(&self.shared, &admission.pod);
+                admissions::tell(&self.view, admission);
+                fates::tell_admitted(&self.view, decisions, &admission.pod);
             }
-            self.undecided.tell(&self.shared, &self.pods, &undecided);
+            self.undecided.tell(&self.view, decisions, &self.pods, &undecided);
             changes.wait();
         }
     }
@@ -233,12 +238,12 @@ impl Watching {
             Err(error) => {
                 // That of a kubelet in a container is below its process, and ends with it.
                 if self.kubelet.root.starts_with("/proc") && !self.kubelet.root.exists() {
-                    self.shared.reload.notify_one();
+                    self.reload.notify_one();
                 }
                 return self.stale(&error);
             }
         };
-        if let Some(unknown) = self.rules.why_unknown(&self.shared, &look) {
+        if let Some(unknown) = self.rules.why_unknown(&self.view, &look) {
             return self.stale(&anyhow!(unknown));
         }
         let version = self.pods.version();
@@ -248,16 +253,16 @@ impl Watching {
         {
             if told.refused != version.refused {
                 told.refused = version.refused;
-                let now = Snapshot::clone(&self.shared.snapshot.load());
-                self.shared.becomes(Snapshot { refused: self.pods.refused(), ..now });
+                let now = Snapshot::clone(&self.view.snapshot());
+                self.writers.snapshots.publish(Snapshot { refused: self.pods.refused(), ..now });
             }
             self.odd = None;
-            self.shared.conditions.works(Current);
+            self.view.conditions.works(Current);
             return;
         }
         let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
-        let known = self.shared.snapshot.load().pods.clone();
-        let seen = see(&self.kubelet, look.clone(), &self.shared.node, &self.pods, &known);
+        let known = self.view.snapshot().pods.clone();
+        let seen = see(&self.kubelet, look.clone(), self.view.node(), &self.pods, &known);
         self.odd(look);
         let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
         match seen {
@@ -270,7 +275,7 @@ impl Watching {
                     let fits = |node: &LoadedNode| {
                         see(&self.kubelet, odd.look.clone(), node, &self.pods, &known).is_ok()
                     };
-                    self.rules.recount(&self.shared, fits);
+                    self.rules.recount(&self.view, fits);
                 }
                 self.stale(&error);
             }
@@ -284,17 +289,17 @@ impl Watching {
         if let Some(before) = self.past.replace(past) {
             self.earlier.add(before);
         }
-        self.shared.becomes(snapshot);
+        self.writers.snapshots.publish(snapshot);
         let folder = look.folder.clone();
-        self.shared.observed.store(Some(Arc::new(Observed { folder, quarantine, names, requests })));
+        self.writers.observed.publish(Observed { folder, quarantine, names, requests });
         (self.served, self.odd) = (Some((look, version)), None);
         let misfit = misfit.map(|why| {
             format!(
                 "the state is served though its files do not fit together, since they have not changed for {LASTING:?}: {why}"
             )
         });
-        self.shared.conditions.works(Current);
-        self.shared.conditions.found(FilesAgree, misfit.as_deref());
+        self.view.conditions.works(Current);
+        self.view.conditions.found(FilesAgree, misfit.as_deref());
     }
 
     /// These files are not served yet.
@@ -312,7 +317,7 @@ impl Watching {
     }
 
     fn stale(&self, error: &anyhow::Error) {
-        self.shared.conditions.fails(Current, &format!("what is known stays as it was: {error:#}"));
+        self.view.conditions.fails(Current, &format!("what is known stays as it was: {error:#}"));
     }
 }
 

@@ -9,11 +9,13 @@ use admission_report::Report;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
-use node_agent::{Agent, Answer, Effect, Enforcement, Event, PodMove, Request, Ticket};
+use node_agent::{Agent, Answer, DeferredPod, Effect, Enforcement, Event, PodMove, Request, Ticket};
 use tokio::sync::oneshot;
+use topology_admission::Deferral;
 
+use super::news::News;
 use super::scribe::Job;
-use super::shared::Shared;
+use super::view::{Events, Kind, Metrics, SnapshotWriter};
 
 /// Events that may wait; who sends more waits itself.
 pub(super) const WAITING: usize = 1024;
@@ -87,7 +89,10 @@ pub(super) trait Enforcer: Send {
 /// Everything that the thread works with.
 pub(super) struct OwnerThread<F: Fs> {
     pub(super) agent: Agent<F>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) snapshots: SnapshotWriter,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) events: Arc<Events>,
+    pub(super) news: Arc<News>,
     pub(super) inbox: Box<dyn Inbox>,
     pub(super) scribe: Box<dyn Writer>,
     pub(super) plugins: Box<dyn Plugins>,
@@ -162,13 +167,13 @@ impl<F: Fs> OwnerThread<F> {
     fn announce(&self, effects: &[Effect]) {
         for effect in effects {
             if let Effect::Ended(uid, why) = effect {
-                self.shared.news.ended(uid, why);
+                self.news.ended(uid, why);
             }
         }
     }
 
     fn publish(&self) {
-        self.shared.becomes(self.agent.snapshot());
+        self.snapshots.publish(self.agent.snapshot());
     }
 
     fn apply(&mut self, effects: Vec<Effect>) {
@@ -191,21 +196,29 @@ impl<F: Fs> OwnerThread<F> {
                     if !self.enforcer.is_enforcing() {
                         decided.made_room.iter_mut().for_each(PodMove::is_not_enforced);
                     }
-                    self.shared.metrics.decided(&decided);
+                    self.metrics.decided(&decided);
                     let answer = decided.ticket.and_then(|ticket| self.asked(ticket));
                     self.scribe.write(Job { decided, answer });
                 }
-                Effect::Deferred(deferred) => self.shared.deferred(&deferred),
+                Effect::Deferred(deferred) => self.deferred(&deferred),
                 Effect::Ask(question) => self.plugins.ask(question),
                 Effect::Enforce(enforcement) => self.enforcer.enforce(enforcement),
                 Effect::Ended(uid, why) => tracing::info!(%uid, ?why, "pod ended"),
-                Effect::Counted(changes) => self.shared.metrics.cpus(&changes),
+                Effect::Counted(changes) => self.metrics.cpus(&changes),
                 Effect::NotWritten(why) => {
-                    self.shared.metrics.not_written();
+                    self.metrics.not_written();
                     tracing::error!("state is behind on disk: {why}");
                 }
             }
         }
+    }
+
+    /// A pod waits for device plugins.
+    fn deferred(&self, DeferredPod { pod, deferral, .. }: &DeferredPod) {
+        let message = deferral.to_string();
+        tracing::warn!(pod = format!("{}/{}", pod.namespace, pod.name), "pod deferred: {message}");
+        self.metrics.deferred();
+        self.events.add(Some((&**pod).into()), Kind::Normal, Deferral::REASON, message);
     }
 
     fn answer(&mut self, ticket: Ticket, told: Told) {

@@ -18,9 +18,8 @@ use node_input::LoadedNode;
 use pod_spec::{Container, Pod, Role};
 use topology_admission::Ledger;
 
-use super::conditions::NodeConditions;
 use super::owner::{Message, Plugins};
-use super::shared::Shared;
+use super::view::{NodeConditions, NodeView, ServedNode, Snapshots};
 
 /// The name of both sockets.
 const SOCKET: &str = "kubelet.sock";
@@ -36,24 +35,28 @@ impl Sockets {
     /// Opens them below the root, for so many connections. What comes in waits for the owner.
     pub(super) fn open(
         root: &Path,
-        shared: &Arc<Shared>,
+        view: &NodeView,
         connections: usize,
         owner: Sender<Message>,
     ) -> anyhow::Result<Self> {
         let root = std::path::absolute(root).context("failed to find out which folder this is in")?;
         let limits = Limits::of(connections);
-        let per_resource = shared.node.node.kubelet_rules().plugins_per_resource;
+        let per_resource = view.node().node.kubelet_rules().plugins_per_resource;
         let setup = Setup { limits, per_resource, ..Setup::new(Folders::below(&root)) };
         let hearing = Hearing {
             owner: owner.clone(),
-            conditions: shared.conditions.clone(),
+            conditions: view.conditions.clone(),
             registration: setup.folders.device_plugins.join(SOCKET),
             pod_resources: setup.folders.pod_resources.join(SOCKET),
         };
         let tell = move |said| tell(&hearing, said);
-        let server = Server::start(&setup, Arc::new(Books(shared.clone())), tell)
-            .context("failed to open the sockets for device plugins")?;
-        shared.metrics.add(|registry| server.metrics().register(registry));
+        let server = Server::start(
+            &setup,
+            Arc::new(Books { served: view.served.clone(), snapshots: view.snapshots.clone() }),
+            tell,
+        )
+        .context("failed to open the sockets for device plugins")?;
+        view.metrics.add(|registry| server.metrics().register(registry));
         Ok(Self { server: Arc::new(server), owner })
     }
 }
@@ -144,18 +147,21 @@ impl Plugins for Sockets {
 }
 
 /// What pods hold, for monitoring and schedulers.
-struct Books(Arc<Shared>);
+struct Books {
+    served: Arc<ServedNode>,
+    snapshots: Snapshots,
+}
 
 impl PodResources for Books {
     fn snapshot(&self, asked: PodResourcesQuery) -> Arc<PodResourcesSnapshot> {
-        let snapshot = self.0.snapshot.load();
+        let (node, snapshot) = (&self.served.node, self.snapshots.latest());
         let pods = match asked {
             PodResourcesQuery::Allocatable => Vec::new(),
-            PodResourcesQuery::List | PodResourcesQuery::Get => pods(&self.0.node, &snapshot),
-            PodResourcesQuery::ListV1Alpha1 => known(&self.0.node, &snapshot),
+            PodResourcesQuery::List | PodResourcesQuery::Get => pods(node, &snapshot),
+            PodResourcesQuery::ListV1Alpha1 => known(node, &snapshot),
         };
         let allocatable = match asked {
-            PodResourcesQuery::Allocatable => allocatable(&self.0.node, &snapshot.ledger),
+            PodResourcesQuery::Allocatable => allocatable(node, &snapshot.ledger),
             PodResourcesQuery::List | PodResourcesQuery::Get | PodResourcesQuery::ListV1Alpha1 => {
                 Amounts::default()
             }

@@ -13,8 +13,8 @@ use anyhow::Context as _;
 use nix::sys::signal::{SigSet, Signal};
 use node_state::StateFolder;
 
-use super::shared::Mode;
-use super::{Setup, load};
+use super::setup::Setup;
+use super::view::Mode;
 
 /// State is written in several files; what does not fit together is looked at again.
 const LOOKS: usize = 5;
@@ -52,7 +52,7 @@ fn hangup() -> SigSet {
 /// # Errors
 /// Why not.
 pub(super) fn check(setup: &Setup<'_>, mode: Mode) -> anyhow::Result<()> {
-    let (node, _) = load(setup, mode)?;
+    let (node, _) = setup.load(mode)?;
     if mode == Mode::Observe {
         return Ok(());
     }

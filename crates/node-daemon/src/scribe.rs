@@ -1,19 +1,19 @@
 //! Decisions written up: with their reasons, for who asked and for the log. Finding out what would have fitted takes a
 //! while, so it happens here and not in the owner's thread.
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::thread;
 
 use admission_report::{Facts, Report};
 use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
-use node_agent::PodDecision;
+use node_agent::{Manner, PodDecision, PodMove};
 use node_input::ADVICE;
+use pod_spec::Pod;
 use tokio::sync::oneshot;
 
-use super::clock;
 use super::owner::{Told, Writer};
-use super::shared::{LoggedDecision, Shared};
+use super::view::{DecisionWriter, Events, Kind, LoggedDecision, ServedNode, clock, reason};
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;
@@ -27,13 +27,22 @@ pub(super) struct Job {
 /// Who writes decisions up.
 pub(super) struct Scribe(Sender<Job>);
 
+/// What decisions are written up with, and where they go.
+pub(super) struct Writing {
+    served: Arc<ServedNode>,
+    decisions: DecisionWriter,
+    events: Arc<Events>,
+    /// Whether the log says that demands of pods are not looked at.
+    demands_noted: Once,
+}
+
 impl Scribe {
     /// Starts its thread, which ends with it.
-    pub(super) fn start(shared: Arc<Shared>) -> anyhow::Result<Self> {
+    pub(super) fn start(writing: Writing) -> anyhow::Result<Self> {
         let (sender, jobs) = channel::bounded::<Job>(WAITING);
         thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             for job in jobs {
-                job.done(&shared);
+                job.done(&writing);
             }
         })?;
         Ok(Self(sender))
@@ -42,9 +51,9 @@ impl Scribe {
 
 impl Job {
     /// Writes it up, and tells who waits for it.
-    pub(super) fn done(self, shared: &Shared) {
+    pub(super) fn done(self, writing: &Writing) {
         let Self { decided, answer } = self;
-        let report = Arc::new(written_up(shared, &decided));
+        let report = Arc::new(writing.report(&decided));
         log(&decided, &report);
         let logged = LoggedDecision {
             time: clock::now(),
@@ -52,14 +61,14 @@ impl Job {
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
             kubelet: None,
-            free: node_output::free_cpus(&shared.node.node, &decided.before),
+            free: node_output::free_cpus(&writing.served.node.node, &decided.before),
             asked: (!report.is_placed()).then(|| decided.pod.clone()),
             report: report.clone(),
         };
-        shared.decided(&decided.pod, logged);
+        writing.decisions.add(&decided.pod, logged);
         let PodDecision { pod, made_room, .. } = *decided;
         for moved in &made_room {
-            shared.moved(moved, &pod);
+            writing.moved(moved, &pod);
         }
         if let Some(answer) = answer {
             let told =
@@ -81,13 +90,43 @@ impl Writer for Scribe {
     }
 }
 
-fn written_up(shared: &Shared, decided: &PodDecision) -> Report {
-    let PodDecision { pod, verdict, trace, before, after, moved, .. } = decided;
-    shared.note_demands(pod);
-    let facts = Facts { node: &shared.node.node, before, after, pod, trace, moved, advice: ADVICE };
-    let mut report = Report::of(&facts, verdict, &Replies::default());
-    shared.node.remark(before, pod, &mut report);
-    report
+impl Writing {
+    pub(super) fn new(served: Arc<ServedNode>, decisions: DecisionWriter, events: Arc<Events>) -> Self {
+        Self { served, decisions, events, demands_noted: Once::new() }
+    }
+
+    fn report(&self, decided: &PodDecision) -> Report {
+        let PodDecision { pod, verdict, trace, before, after, moved, .. } = decided;
+        let node = &self.served.node;
+        self.note_demands(pod);
+        let facts = Facts { node: &node.node, before, after, pod, trace, moved, advice: ADVICE };
+        let mut report = Report::of(&facts, verdict, &Replies::default());
+        node.remark(before, pod, &mut report);
+        report
+    }
+
+    /// Says once in the log what pods demand and is not known of the node.
+    fn note_demands(&self, pod: &Pod) {
+        let notes = self.served.node.not_looked_at([pod]);
+        if !notes.is_empty() {
+            self.demands_noted.call_once(|| notes.iter().for_each(|note| tracing::warn!("{note}")));
+        }
+    }
+
+    /// A pod has moved so that another one fits.
+    fn moved(&self, PodMove { pod, manner }: &PodMove, other: &Pod) {
+        let (name, other) =
+            (format!("{}/{}", pod.namespace, pod.name), format!("{}/{}", other.namespace, other.name));
+        let message = format!("moved so that {other} fits: {manner}");
+        let (kind, reason) = if matches!(manner, Manner::Restart(_)) {
+            tracing::warn!(pod = name, "pod {message}");
+            (Kind::Warning, reason::RESTART_NEEDED)
+        } else {
+            tracing::info!(pod = name, "pod {message}");
+            (Kind::Normal, reason::MOVED)
+        };
+        self.events.add(Some((&**pod).into()), kind, reason, message);
+    }
 }
 
 fn log(decided: &PodDecision, report: &Report) {

@@ -10,8 +10,8 @@ use node_input::LoadedNode;
 use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
-use super::clock::epoch;
 use super::root::{self, Damaged};
+use super::view::clock::epoch;
 
 /// The owner of the node with what was found in the root, and what was repaired.
 pub(super) fn owner(

@@ -12,8 +12,9 @@ use node_agent::Snapshot;
 use node_input::{NodeDescription, NodeHoldings, PublishedRefusal};
 
 use crate::api_server::NodeInCluster;
-use crate::conditions::NodeCondition::StatePublished;
-use crate::shared::Shared;
+use crate::changed::Changed;
+use crate::view::NodeCondition::StatePublished;
+use crate::view::NodeView;
 
 /// Between two writes.
 const PACE: Duration = Duration::from_secs(1);
@@ -26,14 +27,16 @@ const RESYNC: Duration = Duration::from_mins(1);
 ///
 /// # Errors
 /// The API server's address or credentials cannot be read.
-pub(super) fn start(to: Option<&NodeInCluster>, shared: &Arc<Shared>) -> anyhow::Result<()> {
+pub(super) fn start(to: Option<&NodeInCluster>, view: &NodeView) -> anyhow::Result<()> {
     let Some(to) = to else { return Ok(()) };
     let cluster = Cluster::new(&to.access)?;
+    let changed = Changed::of(&view.snapshots);
     let publishing = Publishing {
-        description: NodeDescription::of(&shared.node),
+        description: NodeDescription::of(view.node()),
         to: to.clone(),
         cluster,
-        shared: shared.clone(),
+        view: view.clone(),
+        changed,
         knows: Knows::Nothing,
     };
     thread::Builder::new().name("state".to_owned()).spawn(move || publishing.run())?;
@@ -44,7 +47,9 @@ struct Publishing {
     description: NodeDescription,
     to: NodeInCluster,
     cluster: Cluster,
-    shared: Arc<Shared>,
+    view: NodeView,
+    /// Whether there is a snapshot that has not been published.
+    changed: Arc<Changed>,
     knows: Knows,
 }
 
@@ -62,19 +67,19 @@ impl Publishing {
         loop {
             let began = Instant::now();
             // Taken before the snapshot: no later change is lost.
-            self.shared.state_changed.take();
+            self.changed.take();
             match self.write() {
                 Ok(()) => {
-                    if self.shared.conditions.works(StatePublished) {
+                    if self.view.conditions.works(StatePublished) {
                         tracing::info!("NodeState {} is published", self.to.node);
                     }
                     thread::sleep(PACE.saturating_sub(began.elapsed()));
-                    let shared = self.shared.clone();
-                    self.cluster.rest(async move { shared.state_changed.wait().await }, RESYNC);
+                    let changed = self.changed.clone();
+                    self.cluster.rest(async move { changed.wait().await }, RESYNC);
                 }
                 Err(error) => {
                     let text = format!("NodeState {} is not published: {error}", self.to.node);
-                    self.shared.conditions.fails(StatePublished, &text);
+                    self.view.conditions.fails(StatePublished, &text);
                     self.reconnect(&error);
                     thread::sleep(AGAIN);
                 }
@@ -88,7 +93,7 @@ impl Publishing {
             self.cluster.write_state(name, StatePart::Node, &self.description)?;
             self.knows = Knows::Node;
         }
-        let holdings = holdings(&self.shared, &self.shared.snapshot.load());
+        let holdings = holdings(&self.view, &self.view.snapshot());
         if self.cluster.write_state(name, StatePart::Holdings, &holdings)? == Found::Missing {
             self.cluster.write_state(name, StatePart::Node, &self.description)?;
         }
@@ -111,10 +116,10 @@ impl Publishing {
     }
 }
 
-fn holdings(shared: &Shared, snapshot: &Snapshot) -> NodeHoldings {
+fn holdings(view: &NodeView, snapshot: &Snapshot) -> NodeHoldings {
     let refused = snapshot
         .refused
         .iter()
         .map(|(uid, refused)| PublishedRefusal { uid: uid.to_string(), reason: refused.reason.to_string() });
-    NodeHoldings::of(&shared.node.node, &snapshot.ledger, refused.collect())
+    NodeHoldings::of(&view.node().node, &snapshot.ledger, refused.collect())
 }

@@ -14,9 +14,9 @@ use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::api::Desk;
-use super::shared::Mode;
 use super::simulator::Simulator;
-use super::{api, runtime, shared};
+use super::view::{Mode, NodeView, ServedNode};
+use super::{api, runtime};
 
 /// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was
 /// left keeps some for a while.
@@ -65,7 +65,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     // Nothing of it is to be written, so nothing can be behind on disk.
     let owner = Owner::new(node.node.clone(), &residents.ledger, []);
     let snapshot = Snapshot { behind: None, ..owner.snapshot() };
-    let shared = shared(node, machine, snapshot, mode, notes, Arc::default())?;
+    let (view, _) = NodeView::new(ServedNode::new(node, machine, mode, notes)?, snapshot, Arc::default());
     let runtime = runtime()?;
     let token = random_token()?;
     runtime.block_on(async {
@@ -76,7 +76,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
         let (mut terminate, mut interrupt) =
             (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
         opened(&UiAddress { address, token })?;
-        let service = api::service(api::for_a_page(Arc::new(shared), PODS, Desk::new(simulator)));
+        let service = api::service(api::for_a_page(view, PODS, Desk::new(simulator)));
         tokio::select! {
             () = serve_on_loopback(listener, service, CONNECTIONS) => {}
             _ = terminate.recv() => {}

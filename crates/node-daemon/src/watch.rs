@@ -10,9 +10,8 @@ use node_agent::{Event, Folder, FolderError, FolderProblem, FolderProblemKind, L
 use node_state::ManifestFile;
 
 use super::changes::{Changes, Pace};
-use super::manifests::{held_back, kept};
 use super::owner::Message;
-use super::shared::Shared;
+use super::view::{Manifests, NodeView, Snapshots, held_back, kept};
 
 /// The longest wait is the kubelet's `fileCheckFrequency`.
 const PACE: Pace = Pace {
@@ -22,61 +21,63 @@ const PACE: Pace = Pace {
 };
 
 /// Watches a folder for the rest of the program; without one there are no such pods.
-pub(super) fn start(
-    folder: Option<&Path>,
-    shared: &Arc<Shared>,
-    owner: Sender<Message>,
-) -> anyhow::Result<()> {
+pub(super) fn start(folder: Option<&Path>, view: &NodeView, owner: Sender<Message>) -> anyhow::Result<()> {
     let Some(path) = folder.map(Path::to_path_buf) else {
         // The owner has stopped if it does not take the message: the daemon ends.
         let _ = owner.send(Message::Event(Event::Listed(Listing::default())));
         return Ok(());
     };
-    let shared = shared.clone();
-    let folder = Folder::new(&path, shared.node.node.pod_rules());
-    thread::Builder::new()
-        .name("manifests".to_owned())
-        .spawn(move || watch(&path, folder, &shared, &owner))?;
+    let folder = Folder::new(&path, view.node().node.pod_rules());
+    let watching = Watching { manifests: view.manifests.clone(), snapshots: view.snapshots.clone(), owner };
+    thread::Builder::new().name("manifests".to_owned()).spawn(move || watching.run(&path, folder))?;
     Ok(())
 }
 
-fn watch(path: &Path, mut folder: Folder, shared: &Shared, owner: &Sender<Message>) {
-    let changes = Changes::of(&[path.to_path_buf()], PACE);
-    loop {
-        match folder.read() {
-            Ok((listing, troubles)) => {
-                // Faults are published before the listing takes effect, so that readers never see its pods without them.
-                shared.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
-                for trouble in &troubles {
-                    tell(shared, trouble);
-                }
-                if owner.send(Message::Event(Event::Listed(listing))).is_err() {
-                    return;
-                }
-            }
-            Err(FolderError { path, error }) => {
-                let why = format!("manifests folder {} cannot be read: {error}", path.display());
-                if shared.manifests.not_read(&why) {
-                    tracing::warn!("{why}: its pods stay as they are");
-                }
-            }
-        }
-        changes.wait();
-    }
+struct Watching {
+    manifests: Arc<Manifests>,
+    snapshots: Snapshots,
+    owner: Sender<Message>,
 }
 
-/// Logs what is wrong with a file, and which pods stay as they are for it.
-fn tell(shared: &Shared, trouble: &FolderProblem) {
-    let FolderProblem { file, kind, what } = trouble;
-    let (shown, what) = (file.display(), one_line(what));
-    match kind {
-        FolderProblemKind::Unusable => {
-            let kept = kept(&held_back(&shared.snapshot.load(), &ManifestFile::at(file)));
-            tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
+impl Watching {
+    fn run(&self, path: &Path, mut folder: Folder) {
+        let changes = Changes::of(&[path.to_path_buf()], PACE);
+        loop {
+            match folder.read() {
+                Ok((listing, troubles)) => {
+                    // Faults are published before the listing takes effect, so that readers never see its pods without them.
+                    self.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
+                    for trouble in &troubles {
+                        self.tell(trouble);
+                    }
+                    if self.owner.send(Message::Event(Event::Listed(listing))).is_err() {
+                        return;
+                    }
+                }
+                Err(FolderError { path, error }) => {
+                    let why = format!("manifests folder {} cannot be read: {error}", path.display());
+                    if self.manifests.not_read(&why) {
+                        tracing::warn!("{why}: its pods stay as they are");
+                    }
+                }
+            }
+            changes.wait();
         }
-        FolderProblemKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
-        FolderProblemKind::Ignored => {
-            tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}");
+    }
+
+    /// Logs what is wrong with a file, and which pods stay as they are for it.
+    fn tell(&self, trouble: &FolderProblem) {
+        let FolderProblem { file, kind, what } = trouble;
+        let (shown, what) = (file.display(), one_line(what));
+        match kind {
+            FolderProblemKind::Unusable => {
+                let kept = kept(&held_back(&self.snapshots.latest(), &ManifestFile::at(file)));
+                tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
+            }
+            FolderProblemKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),
+            FolderProblemKind::Ignored => {
+                tracing::warn!(file = %shown, "field is ignored, as by a kubelet: {what}");
+            }
         }
     }
 }

@@ -62,8 +62,13 @@ fn metrics(text: &str, start: &str) -> std::collections::BTreeSet<String> {
 
 #[test]
 fn rules_and_dashboards_name_metrics_that_there_are() {
-    let sources =
-        ["metrics.rs", "metrics/free.rs", "metrics/partitions.rs", "nrt/counted.rs", "api/audit.rs"];
+    let sources = [
+        "view/metrics.rs",
+        "view/metrics/free.rs",
+        "view/metrics/partitions.rs",
+        "nrt/counted.rs",
+        "api/audit.rs",
+    ];
     let sources = sources.map(|path| format!("../crates/node-daemon/src/{path}"));
     let others =
         ["device-plugin", "scheduler-service"].map(|name| format!("../crates/{name}/src/metrics.rs"));

@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::failure::Failure;
 use crate::owner::Told;
-use crate::shared::Shared;
+use crate::view::Metrics;
 
 /// Writes it down, no more lines than a log can take.
 pub(super) struct Audit {
@@ -19,9 +19,9 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub(super) fn new(shared: &Shared) -> Self {
+    pub(super) fn new(metrics: &Metrics) -> Self {
         let wrong_tokens = Counter::default();
-        shared.metrics.add(|registry| {
+        metrics.add(|registry| {
             registry.register(
                 "topolet_wrong_tokens",
                 "Requests over TCP with a token that is not the one of --token-file.",

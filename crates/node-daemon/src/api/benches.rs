@@ -118,7 +118,7 @@ impl Benches {
 
     fn make(&self, node: &Node, wanted: &Wanted) -> Result<Made, Failure> {
         let Some(machine) = &wanted.machine else {
-            return by(&node.shared.node, &wanted.rules).map(|node| Made::Rules(Box::new(node)));
+            return by(node.view.node(), &wanted.rules).map(|node| Made::Rules(Box::new(node)));
         };
         let bench = match machine.strip_prefix(SENT) {
             Some(_) => self.sent(machine)?,
@@ -170,9 +170,9 @@ impl Benches {
 /// This node.
 fn this(node: &Node) -> Bench {
     Bench {
-        node: node.shared.node.clone(),
+        node: node.view.node().clone(),
         ledger: node.snapshot().ledger.clone(),
-        requests: node.shared.requests(),
+        requests: node.view.requests(),
         notes: Vec::new(),
     }
 }

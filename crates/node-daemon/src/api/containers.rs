@@ -33,7 +33,7 @@ pub(super) async fn delete(
     let uid = find(&snapshot, &namespace, &name)?.uid.clone();
     let done = Done { pod: format!("{namespace}/{name}"), container: None };
     let is_bound = snapshot.pods.get(&uid).is_some_and(|record| record.source == Source::Cluster);
-    if is_bound && node.shared.news.is_heard() {
+    if is_bound && changer.control.news.is_heard() {
         let text = format!("pod {} is bound to this node by the API server: delete it there", done.pod);
         return Err(Failure::new(StatusCode::CONFLICT, text));
     }
@@ -161,7 +161,7 @@ pub(super) async fn exited(
     let done = Done::container(&namespace, &name, &container, &id);
     let key = ContainerKey { pod: uid, container: ContainerName::new(&container) };
     // Said before: who sees that it runs no more knows how it ended.
-    node.shared.news.exited(key, id.clone(), exit_code);
+    changer.control.news.exited(key, id.clone(), exit_code);
     node.change(changer, &done.on(), Request::Exited(id)).await?;
     shape.document("ContainerExited", done, |done, _| done.line("exited"))
 }

@@ -26,7 +26,7 @@ use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before, Waiting};
 use crate::owner::Told;
-use crate::shared::Mode;
+use crate::view::Mode;
 use node_output::http::{DONE, FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
@@ -181,7 +181,7 @@ pub(super) async fn admit(
     let sent = body(sent).await?;
     let reader = node.clone();
     // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
-    let (read, _) = place.work(move |_| Sent::read(&reader.shared.node, &sent, &reading)).await?;
+    let (read, _) = place.work(move |_| Sent::read(reader.view.node(), &sent, &reading)).await?;
     let Sent { pods, origins, wholeness, warnings } = read?.into_runnable()?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(warnings);
@@ -210,7 +210,7 @@ pub(super) async fn admit(
 /// The report on a pod that waits for device plugins.
 fn deferred(node: &Node, pod: &Pod, deferral: &Deferral) -> Arc<Report> {
     let waits = Deferred::new(deferral, node.snapshot().at);
-    Report::of_deferred(pod, node.shared.node.node.pod_rules(), waits).into()
+    Report::of_deferred(pod, node.view.node().node.pod_rules(), waits).into()
 }
 
 /// What is told of one decision without looking at it.
@@ -269,7 +269,7 @@ async fn asked(
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
     let make = move |node: &Node, client: &Client| {
-        let pods = Sent::read(&node.shared.node, &sent, &reading)?;
+        let pods = Sent::read(node.view.node(), &sent, &reading)?;
         drop(sent);
         answer(node, pods, reading.shape, client)
     };
@@ -334,9 +334,9 @@ fn would_be_decided(
             }
         }
     }
-    let waiting = (node.shared.mode == Mode::Serve).then(|| Waiting::of(&snapshot));
-    let before = Before { ledger: &ledger, requests: node.shared.requests(), waiting };
-    let explained = explain::explain(&node.shared.node, detail, &before, &open, || client.is_gone());
+    let waiting = (node.view.mode() == Mode::Serve).then(|| Waiting::of(&snapshot));
+    let before = Before { ledger: &ledger, requests: node.view.requests(), waiting };
+    let explained = explain::explain(node.view.node(), detail, &before, &open, || client.is_gone());
     let each = open.iter().zip(explained);
     let each = each.map(|(pod, report)| origins.added_to(Arc::new(report), &pod.uid));
     decided.decisions.extend(each);

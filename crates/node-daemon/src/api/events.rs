@@ -25,8 +25,7 @@ use super::failure::Failure;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
 use super::routes::{Answered, Node};
-use crate::events::{NodeEvent, PodName};
-use crate::shared::Shared;
+use crate::view::{Events, NodeEvent, PodName};
 
 /// Events that wait for a client to read them. The others wait where they are kept.
 const AHEAD: usize = 16;
@@ -79,24 +78,24 @@ pub(super) async fn events(
     };
     if is_watched {
         let last = headers.get(LAST_EVENT_ID).and_then(|last| last.to_str().ok()?.parse().ok());
-        return Ok(stream(node.shared.clone(), last.or(after)));
+        return Ok(stream(node.view.events.clone(), last.or(after)));
     }
     let shape = Shape::of(&query, &headers)?;
     let make = move |node: &Node| {
-        let events = node.shared.events.after(after.unwrap_or(0)).events;
+        let events = node.view.events.after(after.unwrap_or(0)).events;
         shape.document("Events", LastEvents { node: node.line(), events }, table)
     };
     node.look(who, make).await
 }
 
 /// Events after the one of that number; `None`: those that come from now on.
-fn stream(shared: Arc<Shared>, after: Option<u64>) -> Response {
+fn stream(all: Arc<Events>, after: Option<u64>) -> Response {
     let (send, read) = mpsc::channel(AHEAD);
-    let mut newest = shared.events.newest();
+    let mut newest = all.newest();
     let mut seen = after.unwrap_or_else(|| *newest.borrow_and_update());
     tokio::spawn(async move {
         loop {
-            let unseen = shared.events.after(seen);
+            let unseen = all.after(seen);
             let lost =
                 (unseen.lost > 0).then(|| Event::default().event("lost").data(unseen.lost.to_string()));
             let each = unseen.events.iter().map(|event| {

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
 use super::routes::{Node, routes, service};
-use super::small::{EXPLAINED, shared};
+use super::small::{EXPLAINED, control, view};
 use crate::owner::{Message, Told, WAITING};
 
 const TOKEN: &str = "0123456789abcdef0123";
@@ -49,7 +49,7 @@ struct Daemon {
 impl Daemon {
     fn start() -> Self {
         let (owner, asked) = bounded(WAITING);
-        let node = Node::new(shared(), Some(owner), EXPLAINED);
+        let node = Node::new(view(), Some(control(owner)), EXPLAINED);
         let token = Token::new(TOKEN).unwrap_or_else(|error| panic!("{error}"));
         Self {
             workshop: node.workshop.clone(),

@@ -23,9 +23,7 @@ use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
 use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
-use crate::metrics::Exposition;
-use crate::observe::Observed;
-use crate::shared::{DECISIONS, KubeletDecision, LoggedDecision, Shared};
+use crate::view::{DECISIONS, Exposition, KubeletDecision, LoggedDecision, NodeView, Observed};
 use node_output::http::{DONE, SOMETHING_WRONG};
 
 /// What [`list`] takes.
@@ -60,7 +58,7 @@ pub(super) async fn list(
         Some(_) => return Err(Failure::wrong("wide is true or false")),
     };
     let make = move |node: &Node| {
-        let mut all = pods::all(&node.shared, &node.snapshot());
+        let mut all = pods::all(&node.view, &node.snapshot());
         if let Some(namespace) = namespace {
             all.retain(|pod| pod.namespace == namespace);
         }
@@ -92,11 +90,11 @@ pub(super) async fn describe(
 fn described(node: &Node, (namespace, name): (&str, &str), shape: Shape) -> Answered {
     let snapshot = node.snapshot();
     let pod = find(&snapshot, namespace, name)?;
-    let all = pods::all(&node.shared, &snapshot);
+    let all = pods::all(&node.view, &snapshot);
     let Some(view) = all.into_iter().find(|view| view.namespace == namespace && view.name == name) else {
         return Err(no_pod(namespace, name));
     };
-    let logged = node.shared.log.last_of(&format!("{namespace}/{name}"));
+    let logged = node.view.decisions.last_of(&format!("{namespace}/{name}"));
     let described = pods::Described {
         node: node.line(),
         pod: view,
@@ -114,9 +112,9 @@ pub(super) async fn machine(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
-        let machine = Noted { content: &node.shared.machine, notes: node.shared.notes() };
+        let machine = Noted { content: &node.view.served.machine, notes: node.view.notes() };
         shape.document("Topology", machine, |machine, _| {
-            format!("{}{}", noted(&machine.notes), node.shared.drawing)
+            format!("{}{}", noted(&machine.notes), node.view.served.drawing)
         })
     };
     node.look(who, make).await
@@ -156,14 +154,14 @@ pub(super) fn shown(node: &Node) -> Shown {
     let snapshot = node.snapshot();
     let pods = snapshot.ledger.pods();
     let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
-    let text = |file| Some(files::text(file, &node.shared.node.node, &snapshot.ledger).into_bytes());
+    let text = |file| Some(files::text(file, &node.view.node().node, &snapshot.ledger).into_bytes());
     let mut folder = StateFolder {
         cpu: text(StateFile::Cpu),
         memory: text(StateFile::Memory),
         device: text(StateFile::Device),
         ..StateFolder::default()
     };
-    let observed = node.shared.observed.load_full();
+    let observed = node.view.observed.latest();
     if let Some(Observed { folder: written, .. }) = observed.as_deref() {
         // The kubelet writes its file of CPUs in two steps, of which the ledger shows none by itself. Plugins are those
         // of its file, since what it answers about devices leaves out resources without a healthy one.
@@ -186,18 +184,18 @@ pub(super) async fn status(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
-        let status = status_of(&node.shared, &node.snapshot());
+        let status = status_of(&node.view, &node.snapshot());
         let outcome = if status.problems.is_empty() { DONE } else { SOMETHING_WRONG };
         Ok(with_outcome(outcome, shape.document("NodeStatus", status, NodeStatus::text)?))
     };
     node.look(who, make).await
 }
 
-fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
-    let LoadedNode { node, cpus, line, .. } = &shared.node;
+fn status_of(view: &NodeView, snapshot: &Snapshot) -> NodeStatus {
+    let LoadedNode { node, cpus, line, .. } = view.node();
     let mut status = NodeStatus::new(line.clone().into());
     status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
-    let (assumed, conditions) = (shared.assumed.iter().cloned(), &shared.conditions);
+    let (assumed, conditions) = (view.served.assumed.iter().cloned(), &view.conditions);
     status.notes = assumed.chain(conditions.noise()).chain(conditions.machine_changed()).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);
     let refused = snapshot.refused.values();
@@ -208,8 +206,8 @@ fn status_of(shared: &Shared, snapshot: &Snapshot) -> NodeStatus {
     let deferred = deferred
         .map(|one| NotRunning { pod: name(&one.pod), reason: format!("Deferred: {}", Deferral::REASON) });
     status.not_running = refused.chain(waiting).chain(deferred).collect();
-    status.problems = shared.problems(snapshot);
-    status.conditions = shared.conditions.all();
+    status.problems = view.problems(snapshot);
+    status.conditions = view.conditions.all();
     status
 }
 
@@ -251,8 +249,8 @@ pub(super) async fn decisions(
 }
 
 fn last(node: &Node, count: usize, shape: Shape) -> Answered {
-    let notes = node.shared.notes();
-    let last = LastDecisions { node: node.line(), notes, decisions: node.shared.log.last(count) };
+    let notes = node.view.notes();
+    let last = LastDecisions { node: node.line(), notes, decisions: node.view.decisions.last(count) };
     shape.document("Decisions", last, |last, page| {
         if last.decisions.is_empty() {
             return format!("{}no decisions since the daemon started\n", noted(&last.notes));
@@ -276,9 +274,9 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
         let text = format!("no decision on the pod of UID {} is known", uid.as_str());
         Failure::new(StatusCode::NOT_FOUND, text)
     };
-    let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
+    let logged = node.view.decisions.last_on(uid).ok_or_else(none)?;
     let outcome = outcome_of(&logged.report);
-    let last = LastDecisions { node: node.line(), notes: node.shared.notes(), decisions: vec![logged] };
+    let last = LastDecisions { node: node.line(), notes: node.view.notes(), decisions: vec![logged] };
     let document = shape.document("Decisions", last, |last, page| {
         let line = last.node.line(page);
         let each = last.decisions.iter().map(|logged| {
@@ -310,5 +308,5 @@ pub(super) async fn metrics(
 ) -> Answered {
     Query::read(query.as_deref(), &[])?;
     let exposition = Exposition::of(&headers);
-    Ok(text(exposition.content_type(), node.shared.exposed(exposition)))
+    Ok(text(exposition.content_type(), node.view.exposed(exposition)))
 }

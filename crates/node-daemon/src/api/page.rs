@@ -70,7 +70,7 @@ pub(super) async fn picture(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
         let page = Page::endless(Glyphs::Unicode);
-        let hardware = node.shared.hardware.as_ref();
+        let hardware = node.view.served.hardware.as_ref();
         let shares = node_output::shares(&shown(node), hardware.map(|hardware| &hardware.machine));
         let svg = hardware.map(|hardware| {
             let heading = svg::Heading { title: &node.line().machine, summary: &hardware.summary };
@@ -153,7 +153,7 @@ mod tests {
     fn the_page_of_a_node_that_nobody_serves_needs_the_token() {
         let token = || bounded_http::Token::new("0123456789abcdef").ok();
         let desk = || Desk::new(Arc::new(Nothing));
-        let routes = || crate::api::for_a_page(small::shared(), small::EXPLAINED, desk());
+        let routes = || crate::api::for_a_page(small::view(), small::EXPLAINED, desk());
         for asset in &ASSETS {
             assert_eq!(ask(routes(), token(), &[], asset.path).0, 200, "{}", asset.path);
         }

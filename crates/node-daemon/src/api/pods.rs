@@ -15,8 +15,7 @@ use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Ledger};
 
-use crate::clock;
-use crate::shared::{LoggedDecision, Mode, Shared};
+use crate::view::{KUBELET, LoggedDecision, Mode, NodeView, clock, sources};
 
 /// All pods, as they are written.
 #[derive(Serialize, JsonSchema)]
@@ -92,11 +91,6 @@ impl PodState {
             Self::Quarantined => "Quarantined",
         }
     }
-}
-
-/// Where pods and decisions come from.
-pub(crate) fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    admission_report::schema::one_of(Source::NAMES.into_iter().chain([KUBELET]))
 }
 
 /// A container and what it holds.
@@ -180,15 +174,15 @@ impl SetupView {
 }
 
 /// Every pod, by namespace and name.
-pub(super) fn all(shared: &Shared, snapshot: &Snapshot) -> Vec<PodView> {
-    let node = &shared.node;
+pub(super) fn all(view: &NodeView, snapshot: &Snapshot) -> Vec<PodView> {
+    let node = view.node();
     let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
     let waiting =
         snapshot.waiting.iter().map(|pod| PodView::new(node, pod, PodState::Waiting, &Source::Request));
     let deferred = snapshot.deferred.iter().map(|deferred| PodView::deferred(node, deferred, snapshot.at));
     let mut pods: Vec<PodView> = admitted.chain(refused).chain(waiting).chain(deferred).collect();
-    if shared.mode == Mode::Observe {
+    if view.mode() == Mode::Observe {
         for pod in &mut pods {
             pod.source = KUBELET;
         }
@@ -257,9 +251,6 @@ impl ContainerView {
         }
     }
 }
-
-/// The source of pods of a node that a kubelet owns.
-const KUBELET: &str = "kubelet";
 
 /// How much a table says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -139,7 +139,7 @@ async fn at<T: Send + 'static>(
 
 /// The pod of a body that has one.
 fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure> {
-    let sent = Sent::read(&node.shared.node, sent, reading)?.into_runnable()?;
+    let sent = Sent::read(node.view.node(), sent, reading)?.into_runnable()?;
     match sent.pods.len() {
         1 => Ok(sent),
         pods => Err(Failure::wrong(format!(
@@ -209,8 +209,8 @@ fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<
         Some(Answer::Failed(error)) => return Err(failed(&error)),
         Some(Answer::Deferred(deferral)) => return Ok(waits(deferral)),
     }
-    let (of, ledger) = (&node.shared.node.node, &snapshot.ledger);
-    let Tried { attempt, trace, replies, .. } = Tried::new(&node.shared.node, Detail::Short, ledger, &pod);
+    let (of, ledger) = (&node.view.node().node, &snapshot.ledger);
+    let Tried { attempt, trace, replies, .. } = Tried::new(node.view.node(), Detail::Short, ledger, &pod);
     let facts = Facts { advice: ADVICE, ..Facts::new(of, ledger, &pod, &attempt, &trace) };
     let (report, request) = match &attempt.verdict {
         Verdict::Admitted(placement) => {
@@ -295,7 +295,7 @@ mod tests {
     use tower::ServiceExt as _;
 
     use super::*;
-    use crate::api::small::{EXPLAINED, shared};
+    use crate::api::small::{EXPLAINED, control, view};
     use crate::owner::Message;
 
     const POD: &str =
@@ -303,8 +303,8 @@ mod tests {
 
     /// What an owner answers with to which the node is another one so many times; and how often it was asked.
     fn answered(stale: usize) -> (StatusCode, usize) {
-        let shared = shared();
-        let version = shared.snapshot.load().ledger.version();
+        let view = view();
+        let version = view.snapshot().ledger.version();
         let (sender, asked) = channel::bounded(1);
         let times = Arc::<AtomicUsize>::default();
         let counted = times.clone();
@@ -317,7 +317,7 @@ mod tests {
                 let _ = answer.send(Told::Answer(told));
             }
         });
-        let routes = crate::api::router(shared, Some(sender), EXPLAINED);
+        let routes = crate::api::router(view, Some(control(sender)), EXPLAINED);
         let routes = routes.layer(Extension(Peer::Unix { user: nix::unistd::geteuid().as_raw() }));
         let request = HttpRequest::post("/v1/repack").body(Body::from(POD)).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

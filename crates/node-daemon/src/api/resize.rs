@@ -148,7 +148,7 @@ pub(super) async fn resize(
     let sizes = parsed::<ResizeBody>(&body(sent).await?)?.sizes()?;
     let before = node.snapshot();
     let uid = find(&before, &namespace, &name)?.uid.clone();
-    if let Some(cgroups) = &node.shared.cgroups {
+    if let Some(cgroups) = &changer.control.cgroups {
         can_shrink(cgroups, &before, &uid, &sizes)?;
     }
     let request = Request::Resize(uid.clone(), sizes);
@@ -157,7 +157,7 @@ pub(super) async fn resize(
         Told::Answer(Answer::Failed(error)) => return Err(failed(&error)),
         Told::Answer(_) | Told::Decided(_) | Told::Moved(..) => return Err(no_pod(&namespace, &name)),
     };
-    let report = ResizeReport::made(&node.shared.node.node, &before, &after, &uid);
+    let report = ResizeReport::made(&node.view.node().node, &before, &after, &uid);
     let resize = report.ok_or_else(|| no_pod(&namespace, &name))?;
     let resized = Resized { node: node.line(), resize };
     shape.document("Resize", resized, |resized, page| node_output::resize(&resized.resize, page))

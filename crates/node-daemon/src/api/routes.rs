@@ -13,6 +13,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bounded_http::{Client, Forbidden, Peer, Place, Refused, Service, Who, Work, Workshop, keep};
+use cgroup_cpuset::Cgroups;
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use node_output::NodeLine;
@@ -30,8 +31,9 @@ use super::failure::Failure;
 use super::operations::{Elsewhere, OPERATIONS, Operation};
 use super::reply::Shape;
 use super::{page, tried, view};
+use crate::news::News;
 use crate::owner::{Message, Told};
-use crate::shared::{Mode, Shared};
+use crate::view::{Mode, NodeView};
 
 /// Where a node file is sent.
 const FILES: &str = "/v1/node-files";
@@ -43,9 +45,9 @@ const DECISION: Duration = Duration::from_mins(5);
 /// What every route has.
 #[derive(Clone)]
 pub(super) struct Node {
-    pub(super) shared: Arc<Shared>,
+    pub(super) view: Arc<NodeView>,
     /// `None` if the node is only watched.
-    owner: Option<Sender<Message>>,
+    control: Option<Arc<NodeControl>>,
     pub(super) workshop: Arc<Workshop>,
     /// So many pods may be asked about at once by who may not change anything.
     explained: NonZeroUsize,
@@ -56,23 +58,32 @@ pub(super) struct Node {
     pub(super) desk: Option<Arc<Desk>>,
 }
 
+/// What changes the node.
+pub(crate) struct NodeControl {
+    pub(crate) owner: Sender<Message>,
+    /// How containers have ended, for the thread that reports on pods.
+    pub(crate) news: Arc<News>,
+    /// The cgroups that containers are kept in.
+    pub(crate) cgroups: Option<Cgroups>,
+}
+
 /// Who may change something, and where it is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Changer<'a> {
     pub(super) who: Who,
-    owner: &'a Sender<Message>,
+    pub(super) control: &'a NodeControl,
 }
 
 pub(super) type Answered = Result<Response, Failure>;
 
 /// All routes. Without an owner nothing can be changed. Who may not change anything may ask about `explained` pods in one
 /// request.
-pub(crate) fn router(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Router {
-    routes(Node::new(shared, owner, explained))
+pub(crate) fn router(view: NodeView, control: Option<NodeControl>, explained: NonZeroUsize) -> Router {
+    routes(Node::new(view, control, explained))
 }
 
 /// What anybody may ask who can reach the node over the network: whether it is well, and its metrics.
-pub(crate) fn for_monitoring(shared: Arc<Shared>) -> Router {
+pub(crate) fn for_monitoring(view: NodeView) -> Router {
     of_table(|operation| operation.elsewhere == Elsewhere::Monitoring)
         .fallback(async || {
             Failure::new(
@@ -80,7 +91,7 @@ pub(crate) fn for_monitoring(shared: Arc<Shared>) -> Router {
                 "there is nothing under this path; here are /metrics, /healthz and /readyz",
             )
         })
-        .with_state(Node::new(shared, None, NonZeroUsize::MIN))
+        .with_state(Node::new(view, None, NonZeroUsize::MIN))
 }
 
 /// The routes of some operations.
@@ -100,8 +111,8 @@ pub(crate) fn service(router: Router) -> Service {
 }
 
 /// The page and what it asks for, of a node that nobody serves: for who has the token alone.
-pub(crate) fn for_a_page(shared: Arc<Shared>, explained: NonZeroUsize, desk: Desk) -> Router {
-    let node = Node { desk: Some(Arc::new(desk)), ..Node::new(shared, None, explained) };
+pub(crate) fn for_a_page(view: NodeView, explained: NonZeroUsize, desk: Desk) -> Router {
+    let node = Node { desk: Some(Arc::new(desk)), ..Node::new(view, None, explained) };
     let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
     let asked = asked.merge(views()).merge(desk::routes()).route(FILES, post(tried::take));
     page::routes()
@@ -159,11 +170,11 @@ impl FromRequestParts<Node> for Who {
 
 impl Node {
     /// As [`router`] has it.
-    pub(super) fn new(shared: Arc<Shared>, owner: Option<Sender<Message>>, explained: NonZeroUsize) -> Self {
-        let audit = Arc::new(Audit::new(&shared));
+    pub(super) fn new(view: NodeView, control: Option<NodeControl>, explained: NonZeroUsize) -> Self {
+        let audit = Arc::new(Audit::new(&view.metrics));
         Self {
-            shared,
-            owner,
+            view: Arc::new(view),
+            control: control.map(Arc::new),
             workshop: Arc::default(),
             explained,
             audit,
@@ -178,27 +189,27 @@ impl Node {
     }
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
-        self.shared.snapshot.load_full()
+        self.view.snapshot()
     }
 
     /// The owner, if whoever asks may change something.
     pub(super) fn changeable(&self, peer: &Peer, headers: &HeaderMap) -> Result<Changer<'_>, Failure> {
         let who = peer.may_change(headers).map_err(forbidden)?;
-        let owner = self.owner.as_ref().ok_or_else(|| {
+        let control = self.control.as_deref().ok_or_else(|| {
             Failure::new(StatusCode::CONFLICT, "a kubelet owns this node, which is only watched here")
         })?;
-        Ok(Changer { who, owner })
+        Ok(Changer { who, control })
     }
 
     /// Asks the owner, and waits. The log gets a line about it, which says that it is about `on`.
     pub(super) async fn ask(
         &self,
-        Changer { who, owner }: Changer<'_>,
+        Changer { who, control }: Changer<'_>,
         on: &str,
         request: Request,
     ) -> Result<Told, Failure> {
         let mut asked = self.audit.change(who, audit::what(&request), on);
-        let told = decided(owner, request).await;
+        let told = decided(&control.owner, request).await;
         asked.told(&told);
         told
     }
@@ -240,7 +251,7 @@ impl Node {
     }
 
     pub(super) fn line(&self) -> &NodeLine {
-        &self.shared.node.line
+        &self.view.node().line
     }
 }
 
@@ -296,24 +307,24 @@ pub(super) async fn ready(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
-    if let Some(why) = node.shared.conditions.why_stale() {
+    if let Some(why) = node.view.conditions.why_stale() {
         return not(why);
     }
-    if let Some(why) = node.shared.manifests.why_not_ready(&snapshot) {
+    if let Some(why) = node.view.manifests.why_not_ready(&snapshot) {
         return not(why);
     }
-    if let Some(why) = node.shared.conditions.why_not_served() {
+    if let Some(why) = node.view.conditions.why_not_served() {
         return not(why);
     }
-    if let Some(why) = node.shared.conditions.why_no_member() {
+    if let Some(why) = node.view.conditions.why_no_member() {
         return not(why);
     }
     match &snapshot.behind {
         Some(why) => not(format!("state is behind on disk: {why}")),
-        None if node.shared.mode == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
+        None if node.view.mode() == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
             not("the manifests have not been read yet".to_owned())
         }
-        None => health(shape, node.shared.remarks()),
+        None => health(shape, node.view.remarks()),
     }
 }
 
@@ -367,7 +378,7 @@ mod tests {
 
     #[test]
     fn who_may_change_nothing_asks_about_fewer_pods() {
-        let node = Node::new(crate::api::small::shared(), None, NonZeroUsize::MIN);
+        let node = Node::new(crate::api::small::view(), None, NonZeroUsize::MIN);
         for (who, limit) in [
             (Who::Owner(0), PodLimit::Usual),
             (Who::Holder, PodLimit::Usual),

@@ -3,16 +3,19 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use crossbeam::channel::Sender;
 use node_agent::Owner;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 
-use crate::shared::{Mode, Shared};
+use super::routes::NodeControl;
+use crate::owner::Message;
+use crate::view::{Mode, NodeView, ServedNode};
 
 /// Pods that others may ask about at once.
 pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
 
-/// What readers share of it.
-pub(super) fn shared() -> Arc<Shared> {
+/// What readers see of it.
+pub(super) fn view() -> NodeView {
     let parts = || -> anyhow::Result<_> {
         let machine = LoadedMachine::load(&MachineSource::named("xeon-cxl-4node"))?;
         let node = LoadedNode::on(
@@ -22,14 +25,20 @@ pub(super) fn shared() -> Arc<Shared> {
         )?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
-        crate::shared(node, &machine, snapshot, Mode::Serve, Vec::new(), Arc::default())
+        let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
+        Ok(NodeView::new(served, snapshot, Arc::default()).0)
     };
-    Arc::new(parts().unwrap_or_else(|error| panic!("{error:#}")))
+    parts().unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// What changes it, through this owner.
+pub(super) fn control(owner: Sender<Message>) -> NodeControl {
+    NodeControl { owner, news: Arc::default(), cgroups: None }
 }
 
 /// Its routes when its owner has stopped: what is well-formed comes as far as that.
 #[cfg(test)]
 pub(super) fn routes() -> axum::Router {
     let (owner, _) = crossbeam::channel::bounded(1);
-    super::router(shared(), Some(owner), EXPLAINED)
+    super::router(view(), Some(control(owner)), EXPLAINED)
 }

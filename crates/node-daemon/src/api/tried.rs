@@ -104,7 +104,7 @@ pub(super) async fn tried(
 
 /// The pod of a refusal that is known.
 fn known(node: &Node, uid: &PodUid) -> Result<Sent, Failure> {
-    let logged = node.shared.log.last_on(uid);
+    let logged = node.view.decisions.last_on(uid);
     let pod = logged.and_then(|logged| logged.asked.clone()).ok_or_else(|| {
         let text = format!("no refusal of a pod of UID {} is known", uid.as_str());
         Failure::new(StatusCode::NOT_FOUND, text)

@@ -19,7 +19,7 @@ use super::look::origin;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
 use super::routes::{Answered, Node};
-use crate::shared::LoggedDecision;
+use crate::view::LoggedDecision;
 
 /// Only decisions after the one of this number.
 const AFTER: Parameter = Parameter::undescribed("after");
@@ -134,7 +134,7 @@ pub(super) async fn lines(
         Some(Err(_)) => return Err(Failure::wrong("after is the number of a decision")),
     };
     let make = move |node: &Node| {
-        let (newest, decisions) = node.shared.log.since(after);
+        let (newest, decisions) = node.view.decisions.since(after);
         let lines = Lines { newest, decisions: decisions.iter().map(|logged| Line::of(logged)).collect() };
         shape.document("DecisionLines", lines, |lines, page| {
             let row = |line: &Line<'_>| [line.time, line.pod, &line.reason].map(str::to_owned).to_vec();
@@ -166,12 +166,12 @@ fn view(node: &Node, uid: &PodUid, page: Page) -> Result<View, Failure> {
         let text = format!("no decision on the pod of UID {} is known", uid.as_str());
         Failure::new(StatusCode::NOT_FOUND, text)
     };
-    let logged = node.shared.log.last_on(uid).ok_or_else(none)?;
+    let logged = node.view.decisions.last_on(uid).ok_or_else(none)?;
     let line = node.line().line(page);
     let group = PodGroup::from(Report::clone(&logged.report));
     let drawn = node_output::explanation(&group, Some(&line), page);
     let snapshot = node.snapshot();
-    let own = &node.shared.node;
+    let own = node.view.node();
     let before = NodeBefore::kept(&own.node, &own.cpus, logged.free.clone(), snapshot.ledger.inventory());
     Ok(View {
         node: line,

@@ -8,21 +8,21 @@ use cpuset::CpuSet;
 use node_agent::Snapshot;
 
 use super::isolation::{Isolation, KEPT};
-use crate::conditions::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
-use crate::conditions::NodeConditions;
+use crate::view::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
+use crate::view::{NodeConditions, PartitionCounts};
 
 /// What is wrong with partitions, and what runs on their CPUs all the same.
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
+pub(super) struct Findings {
     /// Partitions that are not made, not valid or not released, each as a sentence with the kernel's own words.
-    pub(crate) invalid: BTreeMap<CgroupPath, String>,
+    pub(super) invalid: BTreeMap<CgroupPath, String>,
     /// The CPUs of all partitions that are valid.
-    pub(crate) cpus: CpuSet,
-    pub(crate) noise: Noise,
+    pub(super) cpus: CpuSet,
+    pub(super) noise: Noise,
     /// Interrupts that are not where they should be, each with why.
-    pub(crate) unmovable: BTreeMap<u32, String>,
+    pub(super) unmovable: BTreeMap<u32, String>,
     /// Why interrupts were not moved, or `noise` is not known.
-    pub(crate) failed: Vec<String>,
+    pub(super) failed: Vec<String>,
 }
 
 impl Findings {
@@ -41,9 +41,19 @@ impl Findings {
     }
 
     /// Why interrupts that are served there cannot be moved.
-    pub(crate) fn unmovable_there(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn unmovable_there(&self) -> impl Iterator<Item = &str> {
         let there = self.unmovable.iter().filter(|(number, _)| self.noise.interrupts.contains(number));
         there.map(|(_, why)| why.as_str())
+    }
+
+    /// How many there are of each.
+    pub(super) fn counts(&self) -> PartitionCounts {
+        PartitionCounts {
+            invalid: self.invalid.len(),
+            interrupts: self.noise.interrupts.len(),
+            unmovable: self.unmovable_there().count(),
+            kernel_threads: self.noise.kernel_threads.len(),
+        }
     }
 
     /// Sets the node's conditions, and logs what cannot be seen or moved. The rest is logged where it is found.
@@ -59,7 +69,7 @@ impl Findings {
     }
 
     /// What runs there all the same, in one sentence; `None`: nothing.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         if self.cpus.is_empty() {
             // Without partitions all are to be where they were.
             let (number, why) = self.unmovable.iter().next()?;

@@ -18,8 +18,8 @@ use node_input::LoadedNode;
 use serde::{Deserialize, Serialize};
 
 use super::with_cause;
-use crate::conditions::now;
 use crate::own_file::{Lasting, OwnFile};
+use crate::view::now;
 
 /// The file in the root folder.
 const FILE: &str = "cgroup_partitions.json";

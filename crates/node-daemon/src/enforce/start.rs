@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, bail};
@@ -13,7 +12,7 @@ use node_input::LoadedNode;
 
 use super::isolation::{self, Isolation, Owners, kind_of};
 use super::quiet::Quiet;
-use super::{CgroupRoot, Enforcer, Keeper, Orders, Shared, Unenforced, keep, run};
+use super::{CgroupRoot, Enforcer, Keeper, Kept, Orders, Unenforced, keep, run};
 
 /// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
 /// wanted, which is said.
@@ -65,9 +64,9 @@ pub(crate) fn enforcer(
     cgroups: Option<Cgroups<Kernel>>,
     root: &Path,
     proc: &Path,
-    shared: &Arc<Shared>,
+    kept: Kept,
 ) -> anyhow::Result<Box<dyn Enforcer>> {
-    let options = shared.node.options();
+    let options = kept.served.node.options();
     let no_partitions = || format!("failed to read the partitions of {}", root.display());
     let at = cgroups.as_ref().map(Cgroups::root);
     let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at));
@@ -84,15 +83,14 @@ pub(crate) fn enforcer(
     }
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
-    let shared = shared.clone();
     let mut keeper = Keeper::new(cgroups, isolation, quiet);
     if !keeper.is_off() {
-        shared.metrics.counts_partitions();
+        kept.metrics.counts_partitions();
     }
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
         // What has ended or moved since the last daemon is let go before anybody gets its CPUs.
-        keep(&mut keeper, Vec::new(), &shared);
-        run(keeper, &orders, &shared);
+        keep(&mut keeper, Vec::new(), &kept);
+        run(keeper, &orders, &kept);
     })?;
     Ok(Box::new(Orders(sender)))
 }

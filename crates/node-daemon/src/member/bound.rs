@@ -9,8 +9,7 @@ use crossbeam::channel::Sender;
 
 use super::Backoff;
 use crate::api_server::NodeInCluster;
-use crate::conditions::NodeCondition;
-use crate::shared::Shared;
+use crate::view::{NodeCondition, NodeConditions};
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -26,19 +25,23 @@ pub(super) enum Heard {
 }
 
 /// Starts the thread, for the rest of the program.
-pub(super) fn start(node: NodeInCluster, shared: Arc<Shared>, to: Sender<Heard>) -> anyhow::Result<()> {
+pub(super) fn start(
+    node: NodeInCluster,
+    conditions: Arc<NodeConditions>,
+    to: Sender<Heard>,
+) -> anyhow::Result<()> {
     thread::Builder::new().name("bound".to_owned()).spawn(move || {
         let mut backoff = Backoff::up_to(PAUSE);
         loop {
             let mut has_listed = false;
             match listen(&node, &to, || {
                 has_listed = true;
-                shared.conditions.member_works(NodeCondition::PodsWatched);
+                conditions.member_works(NodeCondition::PodsWatched);
             }) {
                 Ok(()) => return,
                 // An API server that stops or forgets is no fault.
                 Err(ClusterError::Ended(_) | ClusterError::Expired(_)) => {}
-                Err(error) => shared.conditions.member_fails(NodeCondition::PodsWatched, &error.to_string()),
+                Err(error) => conditions.member_fails(NodeCondition::PodsWatched, &error.to_string()),
             }
             if has_listed {
                 backoff.reset();

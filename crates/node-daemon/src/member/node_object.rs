@@ -19,9 +19,9 @@ use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
 use super::{Backoff, holder};
 use crate::api_server::NodeInCluster;
-use crate::conditions::NodeCondition;
+use crate::news::News;
 use crate::owner::Message;
-use crate::shared::Shared;
+use crate::view::{NodeCondition, NodeView};
 
 /// How often it is looked whether something has changed, or is due.
 const LOOK: Duration = Duration::from_secs(1);
@@ -37,6 +37,7 @@ pub(super) struct Starting {
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
     pub(super) owner: Sender<Message>,
+    pub(super) news: Arc<News>,
     pub(super) woken: Receiver<()>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Keeping {
     holder: String,
     labels: BTreeMap<String, String>,
     host: HostFacts,
-    shared: Arc<Shared>,
+    view: NodeView,
     clock: Box<dyn Fn() -> Moment + Send>,
     /// What was sent last.
     sent: Value,
@@ -79,7 +80,7 @@ impl Keeping {
         holder: String,
         labels: BTreeMap<String, String>,
         host: HostFacts,
-        shared: Arc<Shared>,
+        view: NodeView,
         clock: Box<dyn Fn() -> Moment + Send>,
     ) -> Self {
         let (sent, sent_at) = (Value::Null, Instant::now());
@@ -89,7 +90,7 @@ impl Keeping {
             holder,
             labels,
             host,
-            shared,
+            view,
             clock,
             sent,
             sent_at,
@@ -100,7 +101,7 @@ impl Keeping {
     }
 
     pub(super) fn start(self, starting: Starting) -> anyhow::Result<()> {
-        self.shared.conditions.member_waits(NodeCondition::Registered, "it has just started");
+        self.view.conditions.member_waits(NodeCondition::Registered, "it has just started");
         thread::Builder::new().name("node-object".to_owned()).spawn(move || self.run(starting))?;
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Keeping {
         while let Err(why) = self.register() {
             match why {
                 NotRegistered::Taken(why) => {
-                    self.shared.conditions.member_fails(NodeCondition::Registered, &why);
+                    self.view.conditions.member_fails(NodeCondition::Registered, &why);
                 }
                 NotRegistered::Failed(error) => self.fails(NodeCondition::Registered, &error),
             }
@@ -118,9 +119,9 @@ impl Keeping {
         }
         tracing::info!(node = self.node.node, server = self.cluster.server(), "node is registered");
         if let Err(error) = self.begin(starting) {
-            self.shared.conditions.member_fails(NodeCondition::PodsWatched, &format!("{error:#}"));
+            self.view.conditions.member_fails(NodeCondition::PodsWatched, &format!("{error:#}"));
         }
-        self.shared.conditions.member_works(NodeCondition::Registered);
+        self.view.conditions.member_works(NodeCondition::Registered);
         loop {
             self.renew();
             self.report();
@@ -130,11 +131,11 @@ impl Keeping {
 
     /// Pods are run from now on.
     fn begin(&self, starting: Starting) -> anyhow::Result<()> {
-        let Starting { addresses, containers, owner, woken } = starting;
+        let Starting { addresses, containers, owner, news, woken } = starting;
         let (to, heard) = channel::bounded::<Heard>(WAITING);
-        self.shared.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
-        bound::start(self.node.clone(), self.shared.clone(), to)?;
-        let shared = self.shared.clone();
+        self.view.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
+        bound::start(self.node.clone(), self.view.conditions.clone(), to)?;
+        let view = self.view.clone();
         let (pods, listing) = (BTreeMap::new(), Some(BTreeSet::new()));
         let gate = Gate::open();
         Statuses {
@@ -143,8 +144,9 @@ impl Keeping {
             recorders: Recorders::new(&self.node)?,
             node: self.node.clone(),
             owner,
-            reported: Reported::by(shared.node.config(), shared.node.node.pod_level()),
-            shared,
+            reported: Reported::by(view.node().config(), view.node().node.pod_level()),
+            view,
+            news,
             addresses,
             containers,
             heard,
@@ -183,18 +185,18 @@ impl Keeping {
     fn report(&mut self) {
         let is_overwritten = self.is_overwritten();
         let status = self.status_after(&self.sent);
-        let is_due = self.sent_at.elapsed() >= self.shared.node.config().reporting.status_report_period();
+        let is_due = self.sent_at.elapsed() >= self.view.node().config().reporting.status_report_period();
         if !is_due && !is_overwritten && without_heartbeat(&status) == without_heartbeat(&self.sent) {
             return;
         }
         match self.cluster.patch_node_status(&self.node.node, &status) {
             Ok(()) => {
                 (self.sent, self.sent_at) = (status, Instant::now());
-                self.shared.conditions.member_works(NodeCondition::NodeStatusSent);
+                self.view.conditions.member_works(NodeCondition::NodeStatusSent);
             }
             Err(error @ ClusterError::NotFound(_)) => {
                 let why = format!("somebody has deleted the node: {error}; a restart registers it again");
-                self.shared.conditions.member_fails(NodeCondition::NodeStatusSent, &why);
+                self.view.conditions.member_fails(NodeCondition::NodeStatusSent, &why);
             }
             Err(error) => self.fails(NodeCondition::NodeStatusSent, &error),
         }
@@ -203,7 +205,7 @@ impl Keeping {
     /// Whether somebody has written other conditions: the API server's controllers do when a node is not heard of for long.
     /// Transitions are dated from what they wrote.
     fn is_overwritten(&mut self) -> bool {
-        if self.compared.elapsed() < self.shared.node.config().reporting.status_update_period() {
+        if self.compared.elapsed() < self.view.node().config().reporting.status_update_period() {
             return false;
         }
         self.compared = Instant::now();
@@ -222,7 +224,7 @@ impl Keeping {
 
     /// Says so; credentials that are not accepted are read again.
     fn fails(&mut self, of: NodeCondition, error: &ClusterError) {
-        self.shared.conditions.member_fails(of, &error.to_string());
+        self.view.conditions.member_fails(of, &error.to_string());
         if let ClusterError::Unauthorized { .. } = error
             && let Ok(renewed) = Cluster::new(&self.node.access)
         {
@@ -232,7 +234,7 @@ impl Keeping {
 
     /// Renews the Lease if it is due.
     fn renew(&mut self) {
-        let reporting = &self.shared.node.config().reporting;
+        let reporting = &self.view.node().config().reporting;
         if self.renewed.is_some_and(|at| at.elapsed() < reporting.lease_renewal_period()) {
             return;
         }
@@ -245,10 +247,10 @@ impl Keeping {
         match self.cluster.renew_lease(&lease) {
             Ok(None) => {
                 self.renewed = Some(Instant::now());
-                self.shared.conditions.member_works(NodeCondition::LeaseRenewed);
+                self.view.conditions.member_works(NodeCondition::LeaseRenewed);
             }
             Ok(Some(other)) => {
-                self.shared
+                self.view
                     .conditions
                     .member_fails(NodeCondition::LeaseRenewed, &holder::taken(&self.node.node, &other));
             }
@@ -262,15 +264,15 @@ impl Keeping {
     }
 
     fn readiness(&self) -> Readiness {
-        match &self.shared.snapshot.load().behind {
+        match &self.view.snapshot().behind {
             None => Readiness::Ready,
             Some(why) => Readiness::NotReady { why: vec![format!("state is behind on disk: {why}")] },
         }
     }
 
     fn with_facts<T>(&self, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
-        let node = &self.shared.node;
-        let snapshot = self.shared.snapshot.load();
+        let node = self.view.node();
+        let snapshot = self.view.snapshot();
         let (capacity, allocatable) = node.reported_amounts(&snapshot.ledger, (self.clock)());
         make(&NodeFacts {
             name: &self.node.node,

@@ -18,8 +18,8 @@ use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
 
 use super::Backoff;
-use crate::conditions::now;
 use crate::owner::Told;
+use crate::view::now;
 
 /// The longest pause until something about a pod is tried again.
 const PAUSE: Duration = Duration::from_secs(30);

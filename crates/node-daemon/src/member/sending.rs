@@ -10,7 +10,7 @@ use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference
 
 use super::Backoff;
 use crate::api_server::NodeInCluster;
-use crate::conditions::{NodeCondition, NodeConditions};
+use crate::view::{NodeCondition, NodeConditions};
 
 /// The longest pause between two tries to reach the API server.
 const PAUSE: Duration = Duration::from_secs(5);

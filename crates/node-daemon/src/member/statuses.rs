@@ -24,10 +24,9 @@ use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
 use crate::api_server::NodeInCluster;
-use crate::events::{Kind, PodName};
-use crate::news::Told;
+use crate::news::{News, Told};
 use crate::owner::Message;
-use crate::shared::Shared;
+use crate::view::{Events, Kind, NodeView, PodName};
 
 /// How long nothing happens until everything is looked at.
 const IDLE: Duration = Duration::from_secs(1);
@@ -40,7 +39,8 @@ pub(super) struct Statuses {
     pub(super) cluster: Cluster,
     pub(super) recorders: Recorders,
     pub(super) owner: Sender<Message>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) view: NodeView,
+    pub(super) news: Arc<News>,
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
     pub(super) reported: Reported,
@@ -90,13 +90,13 @@ impl Statuses {
         }
         self.take_answers()?;
         // It is at least as new as the answers, and all that led to it has been told.
-        let snapshot = self.shared.snapshot.load_full();
-        for told in self.shared.news.take() {
+        let snapshot = self.view.snapshot();
+        for told in self.news.take() {
             self.take_news(told);
         }
         self.act(&snapshot)?;
         let all_is_told = self.tell();
-        self.recorders.send(&mut self.gate, &self.shared.conditions);
+        self.recorders.send(&mut self.gate, &self.view.conditions);
         let is_asking = self.pods.values().any(|pod| !matches!(pod.asking, Asking::Nothing));
         Ok(if is_asking || !all_is_told { BUSY } else { IDLE })
     }
@@ -136,7 +136,7 @@ impl Statuses {
                 pod.is_gone();
             }
         }
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         let of_cluster = snapshot.pods.values().filter(|record| record.source == Source::Cluster);
         for record in of_cluster {
             let uid = record.pod.uid.as_str();
@@ -231,11 +231,11 @@ impl Statuses {
             let Some(pod) = self.pods.get_mut(&uid) else { continue };
             match pod.step {
                 Step::Admit | Step::Release if pod.is_paused(now) => pod.attention = Attention::Needed,
-                Step::Admit => Self::admit(&self.owner, &self.shared, pod, now)?,
+                Step::Admit => Self::admit(&self.owner, &self.view, pod, now)?,
                 Step::Release => {
                     pod.asking = Asking::Release(Self::ask(&self.owner, Request::Delete(PodUid::new(&uid)))?);
                 }
-                Step::Stop => Self::stop(&self.shared, &mut self.recorders, pod),
+                Step::Stop => Self::stop(&self.view.events, &mut self.recorders, pod),
                 Step::Forget => {
                     self.pods.remove(&uid);
                 }
@@ -245,9 +245,9 @@ impl Statuses {
         Ok(())
     }
 
-    fn admit(owner: &Sender<Message>, shared: &Shared, pod: &mut OnePod, now: Instant) -> Result<(), Over> {
+    fn admit(owner: &Sender<Message>, view: &NodeView, pod: &mut OnePod, now: Instant) -> Result<(), Over> {
         let Some(object) = &pod.object else { return Ok(()) };
-        match told_object(object.json(), shared.node.node.pod_rules()) {
+        match told_object(object.json(), view.node().node.pod_rules()) {
             Ok(read) => {
                 pod.asking = Asking::Admission(Self::ask(owner, Request::AdmitBound(Arc::new(read)))?);
             }
@@ -268,7 +268,7 @@ impl Statuses {
     }
 
     /// Tells, once, that the containers of a deleted pod are to end: whoever runs them listens to events.
-    fn stop(shared: &Shared, recorders: &mut Recorders, pod: &mut OnePod) {
+    fn stop(events: &Events, recorders: &mut Recorders, pod: &mut OnePod) {
         if pod.told_to_stop == Stopping::Told {
             return;
         }
@@ -282,7 +282,7 @@ impl Statuses {
             };
             let message = format!("Stopping container {container}");
             Self::note(recorders, pod, EventType::Normal, "Killing", &message);
-            shared.events.add(Some(name), Kind::Normal, "Killing", message);
+            events.add(Some(name), Kind::Normal, "Killing", message);
         }
     }
 }

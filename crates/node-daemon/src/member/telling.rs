@@ -7,7 +7,7 @@ use kubelet_status::{PodObject, Step};
 
 use super::sending::{Recorders, TELLING, is_of_server};
 use super::statuses::Statuses;
-use crate::conditions::NodeCondition;
+use crate::view::NodeCondition;
 
 impl Statuses {
     /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
@@ -39,7 +39,7 @@ impl Statuses {
             self.gate.heard(answer.as_ref().err(), now);
             match answer {
                 Ok(object) => {
-                    self.shared.conditions.member_works(work);
+                    self.view.conditions.member_works(work);
                     let is_taken = object.and_then(PodObject::new);
                     match is_taken {
                         Some(object) => {
@@ -57,16 +57,16 @@ impl Statuses {
                 }
                 // There is nothing to be told of any more; the watch tells so.
                 Err(ClusterError::NotFound(_)) => {
-                    self.shared.conditions.member_works(work);
+                    self.view.conditions.member_works(work);
                     pod.pause(now);
                 }
                 Err(error) if is_of_server(&error) => {
-                    self.shared.conditions.member_fails(work, &error.to_string());
+                    self.view.conditions.member_fails(work, &error.to_string());
                     self.reconnect(&error);
                     return true;
                 }
                 Err(error @ ClusterError::Forbidden(_)) => {
-                    self.shared.conditions.member_fails(work, &error.to_string());
+                    self.view.conditions.member_fails(work, &error.to_string());
                     pod.pause(now);
                 }
                 Err(error) => {

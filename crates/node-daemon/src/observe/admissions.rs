@@ -9,36 +9,35 @@ use pod_spec::{Container, ContainerName, Pod, QosClass, Role};
 use topology_admission::Detail;
 
 use super::pods::Admission;
-use crate::events::{Kind, reason};
 use crate::explain::{self, Before};
-use crate::shared::{Shared, holdings};
+use crate::view::{Kind, NodeView, holdings, reason};
 
 /// A CPU, in thousandths.
 const ONE: i64 = 1000;
 
 /// Logs it, and makes it an event.
-pub(super) fn tell(shared: &Shared, Admission { pod }: &Admission) {
-    let snapshot = shared.snapshot.load_full();
+pub(super) fn tell(view: &NodeView, Admission { pod }: &Admission) {
+    let snapshot = view.snapshot();
     let held: Vec<ContainerReport> = pod
         .containers
         .iter()
-        .map(|container| ContainerReport::held(&shared.node.node, &snapshot.ledger, &pod.uid, container))
+        .map(|container| ContainerReport::held(&view.node().node, &snapshot.ledger, &pod.uid, container))
         .collect();
-    shared.events.add(Some((&**pod).into()), Kind::Normal, reason::ADMITTED, holdings(&held));
+    view.events.add(Some((&**pod).into()), Kind::Normal, reason::ADMITTED, holdings(&held));
     let shares = |container: &Container| {
         held.iter().any(|held| held.name == container.name && held.exclusive_cpus.is_none())
     };
     // Without their memory not even the files of the CPU manager say who has which CPUs.
-    let is_known = shared.conditions.why_stale().is_none();
-    let class = pod.qos_class(shared.node.node.pod_rules());
+    let is_known = view.conditions.why_stale().is_none();
+    let class = pod.qos_class(view.node().node.pod_rules());
     let wants = |container: &Container| wants_cpus(container, class);
     if is_known && pod.containers.iter().any(|container| wants(container) && shares(container)) {
         let before =
-            Before { ledger: &snapshot.ledger.release(&pod.uid), requests: shared.requests(), waiting: None };
-        for why in not_pinned(shared, &before, pod, wants) {
+            Before { ledger: &snapshot.ledger.release(&pod.uid), requests: view.requests(), waiting: None };
+        for why in not_pinned(view, &before, pod, wants) {
             let name = format!("{}/{}", pod.namespace, pod.name);
             tracing::info!(pod = name, why, "pod runs without CPUs of its own");
-            shared.events.add(Some((&**pod).into()), Kind::Normal, reason::NOT_PINNED, why);
+            view.events.add(Some((&**pod).into()), Kind::Normal, reason::NOT_PINNED, why);
         }
     }
 }
@@ -52,12 +51,12 @@ fn wants_cpus(container: &Container, class: QosClass) -> bool {
 
 /// Why containers of the pod share CPUs, a sentence for each reason.
 fn not_pinned(
-    shared: &Shared,
+    view: &NodeView,
     before: &Before<'_>,
     pod: &Pod,
     wants: impl Fn(&Container) -> bool,
 ) -> Vec<String> {
-    let (report, _) = explain::one(&shared.node, Detail::Short, before, pod);
+    let (report, _) = explain::one(view.node(), Detail::Short, before, pod);
     let notes = report.notes.iter().filter_map(|note| match &note.remark {
         Remark::NotPinned { reason: SharingReason::NoPolicy, .. } => None,
         Remark::NotPinned { .. } => {

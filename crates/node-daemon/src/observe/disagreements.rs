@@ -16,8 +16,8 @@ use pod_spec::Pod;
 use serde_json::json;
 
 use super::pods::Refusal;
-use crate::shared::{Mode, Shared};
-use crate::{Setup, clock};
+use crate::node_sources::NodeSources;
+use crate::view::{NodeView, clock};
 
 /// So many node files are kept.
 const KEPT: usize = 20;
@@ -50,26 +50,28 @@ impl Disagreements {
     ///
     /// # Errors
     /// It is in the kubelet's root folder or cannot be made, or the machine cannot be packed.
-    pub(super) fn new(folder: &Path, setup: &Setup<'_>, machine: &LoadedMachine) -> anyhow::Result<Self> {
-        let (shown, root) = (folder.display(), setup.root.display());
+    pub(crate) fn new(
+        folder: &Path,
+        root: &Path,
+        sources: &NodeSources,
+        machine: &LoadedMachine,
+    ) -> anyhow::Result<Self> {
+        let (shown, shown_root) = (folder.display(), root.display());
         // What a link leads to, too, and before anything is made.
         let there = resolved(folder)?;
         ensure!(
-            !there.starts_with(resolved(&setup.root)?),
-            "--disagreements {shown} is in the kubelet's root folder {root}, in which nothing is written: name another folder"
+            !there.starts_with(resolved(root)?),
+            "--disagreements {shown} is in the kubelet's root folder {shown_root}, in which nothing is written: name another folder"
         );
         fs::create_dir_all(folder).with_context(|| format!("failed to make --disagreements {shown}"))?;
-        let recorder = setup
-            .sources(Mode::Observe)
-            .recorder(machine)
-            .with_context(|| format!("--disagreements {shown}"))?;
+        let recorder = sources.recorder(machine).with_context(|| format!("--disagreements {shown}"))?;
         Ok(Self { folder: there, recorder })
     }
 
     /// Packs the node as it was decided on, and says where. `here` is what was decided.
-    pub(super) fn pack(&self, shared: &Shared, refusal: &Refusal, pod: &Pod, here: &str) {
+    pub(super) fn pack(&self, view: &NodeView, refusal: &Refusal, pod: &Pod, here: &str) {
         let name = &refusal.name;
-        match self.packed(shared, refusal, pod, here) {
+        match self.packed(view, refusal, pod, here) {
             Ok((file, replay)) => {
                 let file = file.display().to_string();
                 tracing::info!(pod = name, file, replay, "the node is packed as it was decided on");
@@ -89,12 +91,12 @@ impl Disagreements {
     /// The node file, and the command that decides on the pod again.
     fn packed(
         &self,
-        shared: &Shared,
+        view: &NodeView,
         refusal: &Refusal,
         pod: &Pod,
         here: &str,
     ) -> anyhow::Result<(PathBuf, String)> {
-        let moment = Moment::of(shared, pod);
+        let moment = Moment::of(view, pod);
         // Names of pods have no `_`. Two long ones are told apart by the time, and by what is in the files.
         let name: String = refusal.name.replace('/', "_").chars().take(LONGEST).collect();
         let time = clock::now().replace(':', "");
@@ -122,7 +124,7 @@ impl Disagreements {
         if let Some(residents) = &moment.residents {
             self.write(&pods_file, serde_json::to_string_pretty(residents)?.as_bytes())?;
         }
-        let ledger = &shared.snapshot.load().ledger;
+        let ledger = &view.snapshot().ledger;
         let archive = self.recorder.file(moment.state, moment.names, ledger.inventory())?;
         self.write(&node, &archive)?;
         Ok((node, replay))
@@ -171,8 +173,8 @@ impl Disagreements {
 
 impl Moment {
     /// The node as it is served now, without the pod that was refused.
-    fn of(shared: &Shared, refused: &Pod) -> Self {
-        let snapshot = shared.snapshot.load();
+    fn of(view: &NodeView, refused: &Pod) -> Self {
+        let snapshot = view.snapshot();
         let others =
             || snapshot.pods.values().map(|record| &*record.pod).filter(|pod| pod.uid != refused.uid);
         let name = |pod: &Pod| {
@@ -182,8 +184,8 @@ impl Moment {
                 format!("{}/{}", pod.namespace, pod.name)
             }
         };
-        let state = shared.observed.load_full().map(|observed| observed.folder.clone()).unwrap_or_default();
-        let all_are_known = shared.requests() == Requests::OfEveryPod && !state.is_empty();
+        let state = view.observed.latest().map(|observed| observed.folder.clone()).unwrap_or_default();
+        let all_are_known = view.requests() == Requests::OfEveryPod && !state.is_empty();
         let residents = all_are_known.then(|| {
             let items: Vec<_> = others().map(manifest).collect();
             json!({ "apiVersion": "v1", "kind": "List", "items": items })

@@ -5,7 +5,6 @@
 //! the same way one such period before. Nothing is written.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
@@ -13,9 +12,8 @@ use cgroup_cpuset::{Cgroups, Difference, Kernel, Set};
 use node_agent::Snapshot;
 use pod_spec::ContainerKey;
 
-use crate::conditions::NodeCondition;
 use crate::enforce::{self, CgroupRoot};
-use crate::shared::Shared;
+use crate::view::{NodeCondition, NodeView};
 
 /// What of containers is not as the files have it.
 type Differing = BTreeMap<ContainerKey, Vec<Difference>>;
@@ -24,7 +22,7 @@ type Differing = BTreeMap<ContainerKey, Vec<Difference>>;
 ///
 /// # Errors
 /// There are none below the folder that was named.
-pub(super) fn start(root: &CgroupRoot, shared: Arc<Shared>) -> anyhow::Result<()> {
+pub(super) fn start(root: &CgroupRoot, view: NodeView) -> anyhow::Result<()> {
     let cgroups = match root {
         CgroupRoot::Off => return Ok(()),
         CgroupRoot::At(root) => Cgroups::on(Kernel, root)
@@ -37,8 +35,8 @@ pub(super) fn start(root: &CgroupRoot, shared: Arc<Shared>) -> anyhow::Result<()
             }
         },
     };
-    let period = shared.node.keeping.period;
-    let mut comparison = Comparison { cgroups, shared, before: Differing::new() };
+    let period = view.node().keeping.period;
+    let mut comparison = Comparison { cgroups, view, before: Differing::new() };
     thread::Builder::new().name("drift".to_owned()).spawn(move || {
         loop {
             comparison.round();
@@ -50,7 +48,7 @@ pub(super) fn start(root: &CgroupRoot, shared: Arc<Shared>) -> anyhow::Result<()
 
 struct Comparison {
     cgroups: Cgroups<Kernel>,
-    shared: Arc<Shared>,
+    view: NodeView,
     /// What differed one period ago.
     before: Differing,
 }
@@ -58,10 +56,10 @@ struct Comparison {
 impl Comparison {
     fn round(&mut self) {
         // What the files say is not known while they change.
-        if self.shared.conditions.why_stale().is_some() {
+        if self.view.conditions.why_stale().is_some() {
             return;
         }
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         let cgroups = match self.cgroups.containers() {
             Ok(cgroups) if !snapshot.places.is_empty() => cgroups,
             Ok(_) => BTreeMap::new(),
@@ -83,7 +81,7 @@ impl Comparison {
         let lasting = lasting.map(|(container, found)| {
             (format!("{}/{}", container.pod, container.container), sentence(&snapshot, container, found))
         });
-        for new in self.shared.conditions.fails_of(NodeCondition::InPlace, lasting) {
+        for new in self.view.conditions.fails_of(NodeCondition::InPlace, lasting) {
             tracing::warn!("{new}");
         }
         self.before = differing;

@@ -9,10 +9,9 @@ use kubelet_fates::Fate;
 use pod_spec::{Pod, PodUid};
 use topology_admission::Detail;
 
-use crate::clock;
 use crate::explain::{self, Before};
 use crate::observe::pods::KubeletPods;
-use crate::shared::{LoggedDecision, Shared};
+use crate::view::{DecisionWriter, KUBELET, LoggedDecision, NodeView, clock};
 
 /// What the kubelet has done with the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,12 +44,18 @@ pub(super) struct Undecided {
 
 impl Undecided {
     /// Reports the fate of each of `undecided`, which is new among `pods`.
-    pub(super) fn tell(&mut self, shared: &Shared, pods: &KubeletPods, undecided: &[Arc<Pod>]) {
+    pub(super) fn tell(
+        &mut self,
+        view: &NodeView,
+        decisions: &DecisionWriter,
+        pods: &KubeletPods,
+        undecided: &[Arc<Pod>],
+    ) {
         if self.first.as_ref().is_some_and(|first| !pods.is_undecided(first)) {
             *self = Self::default();
         }
         for pod in undecided {
-            tell(shared, Stage::Undecided, pod, &mut self.queue);
+            tell(view, decisions, Stage::Undecided, pod, &mut self.queue);
             if self.queue.is_blocked() {
                 self.first.get_or_insert_with(|| pod.uid.clone());
             }
@@ -59,35 +64,41 @@ impl Undecided {
 }
 
 /// Reports the fate of a pod that the kubelet has admitted.
-pub(super) fn tell_admitted(shared: &Shared, pod: &Arc<Pod>) {
-    tell(shared, Stage::Admitted, pod, &mut AdmissionQueue::default());
+pub(super) fn tell_admitted(view: &NodeView, decisions: &DecisionWriter, pod: &Arc<Pod>) {
+    tell(view, decisions, Stage::Admitted, pod, &mut AdmissionQueue::default());
 }
 
 /// Logs, counts and keeps the fate of a pod, and makes it an event; nothing if there is none.
-fn tell(shared: &Shared, stage: Stage, pod: &Arc<Pod>, queue: &mut AdmissionQueue) {
-    if shared.conditions.why_stale().is_some() {
+fn tell(
+    view: &NodeView,
+    decisions: &DecisionWriter,
+    stage: Stage,
+    pod: &Arc<Pod>,
+    queue: &mut AdmissionQueue,
+) {
+    if view.conditions.why_stale().is_some() {
         return;
     }
     let began = Instant::now();
     // The kubelet's list of pods has it already.
-    let ledger = shared.snapshot.load().ledger.release(&pod.uid);
-    let before = Before { ledger: &ledger, requests: shared.requests(), waiting: None };
-    let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
+    let ledger = view.snapshot().ledger.release(&pod.uid);
+    let before = Before { ledger: &ledger, requests: view.requests(), waiting: None };
+    let (report, _) = explain::one(view.node(), Detail::Merges, &before, pod);
     let report = queue.next(pod, report);
     let Some(fated) = report.fated().filter(|fated| stage.fits(&fated.fate)) else { return };
     let (name, kind) = (format!("{}/{}", pod.namespace, pod.name), fated.fate.kind());
     let (text, avoided) = (fated.to_string(), fated.ways_out().join("; "));
     tracing::warn!(pod = name, fate = kind, avoided, "{text}");
-    shared.metrics.fated(kind);
+    view.metrics.fated(kind);
     let logged = LoggedDecision {
         time: clock::now(),
         uid: pod.uid.clone(),
-        source: "kubelet",
+        source: KUBELET,
         took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         kubelet: None,
-        free: node_output::free_cpus(&shared.node.node, &ledger),
+        free: node_output::free_cpus(&view.node().node, &ledger),
         asked: Some(pod.clone()),
         report: Arc::new(report),
     };
-    shared.decided(pod, logged);
+    decisions.add(pod, logged);
 }

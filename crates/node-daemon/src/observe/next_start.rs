@@ -4,16 +4,15 @@
 //! here. Its next start compares them with the machine, and fails where they differ. So the machine is read anew now and
 //! then.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use conditions::State;
 use node_input::NextStartFails;
 
-use crate::conditions::NodeCondition::{KubeletStarts, MachineAsCounted};
 use crate::node_sources::NodeSources;
-use crate::shared::Shared;
+use crate::view::NodeCondition::{KubeletStarts, MachineAsCounted};
+use crate::view::NodeView;
 
 /// The machine is read once in so many periods in which a kubelet looks at its containers (10 s unless configured).
 const PERIODS: u32 = 3;
@@ -23,22 +22,21 @@ const LONGEST: Duration = Duration::from_secs(30);
 const SHARE: u32 = 100;
 
 /// Goes on reading for the rest of the program.
-pub(super) fn start(sources: NodeSources, shared: Arc<Shared>) -> anyhow::Result<()> {
-    let period = shared.node.keeping.period.saturating_mul(PERIODS).min(LONGEST);
+pub(super) fn start(sources: NodeSources, view: NodeView) -> anyhow::Result<()> {
+    let period = view.node().keeping.period.saturating_mul(PERIODS).min(LONGEST);
     thread::Builder::new().name("next-start".to_owned()).spawn(move || {
         loop {
             let began = Instant::now();
-            round(&sources, &shared);
+            round(&sources, &view);
             thread::sleep(period.max(began.elapsed().saturating_mul(SHARE)));
         }
     })?;
     Ok(())
 }
 
-fn round(sources: &NodeSources, shared: &Shared) {
+fn round(sources: &NodeSources, view: &NodeView) {
     // What the files say is not known while they change.
-    let Some(observed) = shared.observed.load_full().filter(|_| shared.conditions.why_stale().is_none())
-    else {
+    let Some(observed) = view.observed.latest().filter(|_| view.conditions.why_stale().is_none()) else {
         return;
     };
     let machine = match sources.machine_now() {
@@ -48,22 +46,22 @@ fn round(sources: &NodeSources, shared: &Shared) {
             return;
         }
     };
-    let fails = shared.node.next_start_fails(&machine, &observed.folder, &observed.names);
+    let fails = view.node().next_start_fails(&machine, &observed.folder, &observed.names);
     let Some(NextStartFails { why, changed }) = fails else {
-        shared.conditions.works(MachineAsCounted);
-        if shared.conditions.works(KubeletStarts) {
+        view.conditions.works(MachineAsCounted);
+        if view.conditions.works(KubeletStarts) {
             tracing::info!("the next start of the kubelet does not fail any more");
         }
         return;
     };
     // The amounts may change all the time.
-    let _ = shared.conditions.set(
+    let _ = view.conditions.set(
         MachineAsCounted,
         "",
         changed.clone().map_or(State::Works, |changed| State::failed("MachineChanged", changed)),
     );
     let message = format!("the next start of the kubelet fails: {why}");
-    if shared.conditions.set(KubeletStarts, "", State::failed("StartFails", message.clone())).is_some() {
+    if view.conditions.set(KubeletStarts, "", State::failed("StartFails", message.clone())).is_some() {
         let changed = changed.map(|changed| format!("; {changed}")).unwrap_or_default();
         tracing::warn!("{message}{changed}");
     }

@@ -21,7 +21,7 @@ use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
 use super::source::{Silence, Source};
-use crate::shared::Shared;
+use crate::view::NodeView;
 
 /// Between two tries to reach it.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -342,11 +342,11 @@ impl KubeletPods {
 /// Listens for the rest of the program to the best of `sources` that tells anything, and calls `changed` whenever it has.
 pub(super) fn listen(
     sources: Vec<Box<dyn Source>>,
-    shared: Arc<Shared>,
+    view: NodeView,
     pods: Arc<KubeletPods>,
     changed: impl Fn() + Send + 'static,
 ) -> anyhow::Result<()> {
-    let listener = Listener { sources, shared, pods, changed: Box::new(changed) };
+    let listener = Listener { sources, view, pods, changed: Box::new(changed) };
     thread::Builder::new().name("pods".to_owned()).spawn(move || listener.run())?;
     Ok(())
 }
@@ -354,7 +354,7 @@ pub(super) fn listen(
 struct Listener {
     /// Best first.
     sources: Vec<Box<dyn Source>>,
-    shared: Arc<Shared>,
+    view: NodeView,
     pods: Arc<KubeletPods>,
     changed: Box<dyn Fn() + Send>,
 }
@@ -398,7 +398,7 @@ impl Listener {
         let (better, rest) = self.sources.split_at(at);
         let Some(source) = rest.first() else { return Silence::NotServed("nobody is there".to_owned()) };
         let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
-            let rules = self.shared.node.node.pod_rules();
+            let rules = self.view.node().node.pod_rules();
             let mut first = Some(BTreeMap::new());
             let mut looked = Instant::now();
             loop {

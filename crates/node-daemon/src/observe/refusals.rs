@@ -20,9 +20,8 @@ use topology_admission::{Detail, Ledger};
 
 use super::disagreements::Disagreements;
 use super::pods::{Heard, Refusal};
-use crate::clock;
 use crate::explain::{self, Before};
-use crate::shared::{KubeletDecision, LoggedDecision, Shared};
+use crate::view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView, clock};
 
 /// Reasons that are the managers', or the node's for want of a resource. Others are told as they are.
 const EXPLAINED: [&str; 4] =
@@ -35,7 +34,8 @@ const STATES: usize = 64;
 
 /// Logs, counts and keeps why.
 pub(super) fn explain(
-    shared: &Shared,
+    view: &NodeView,
+    decisions: &DecisionWriter,
     earlier: &Earlier,
     disagreements: Option<&Disagreements>,
     refusal: &Refusal,
@@ -45,7 +45,7 @@ pub(super) fn explain(
         tracing::warn!(pod, reason, text, "pod refused by the kubelet");
         return;
     }
-    let asked = match (&refusal.pod, shared.conditions.why_stale()) {
+    let asked = match (&refusal.pod, view.conditions.why_stale()) {
         (Err(why), _) => Err(format!("what it requests is not known: {why}")),
         (_, Some(why)) => Err(format!("the state of the node is not known: {why}")),
         (Ok(asked), None) => Ok(asked),
@@ -58,13 +58,13 @@ pub(super) fn explain(
         }
     };
     let began = Instant::now();
-    let Again { report, agrees, free } = decided_again(shared, earlier, refusal, asked);
+    let Again { report, agrees, free } = decided_again(view, earlier, refusal, asked);
     if !agrees && refusal.heard == Heard::Later {
         let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
         tracing::warn!(pod, reason, text, unknown, "pod refused by the kubelet");
         return;
     }
-    shared.metrics.explained(reason, agrees);
+    view.metrics.explained(reason, agrees);
     let why = report.refusal().and_then(admission_report::Refusal::why).unwrap_or_default();
     let fits = report.refusal().and_then(|refusal| refusal.alternatives.first()).map(Alternative::to_string);
     let fits = fits.unwrap_or_default();
@@ -83,13 +83,13 @@ pub(super) fn explain(
             "pod refused by the kubelet, and decided otherwise here"
         );
         if let Some(disagreements) = disagreements {
-            disagreements.pack(shared, refusal, asked, &here);
+            disagreements.pack(view, refusal, asked, &here);
         }
     }
     let logged = LoggedDecision {
         time: clock::now(),
         uid: asked.uid.clone(),
-        source: "kubelet",
+        source: KUBELET,
         took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         kubelet: Some(KubeletDecision {
             reason: reason.clone(),
@@ -101,7 +101,7 @@ pub(super) fn explain(
         asked: Some(Arc::clone(asked)),
         report: Arc::new(report),
     };
-    shared.decided(asked, logged);
+    decisions.add(asked, logged);
 }
 
 /// The states of the node before the one that is served.
@@ -174,16 +174,16 @@ struct Again {
     free: Option<CpuSet>,
 }
 
-fn decided_again(shared: &Shared, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> Again {
-    let now = (shared.snapshot.load_full().ledger.clone(), shared.requests());
+fn decided_again(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> Again {
+    let now = (view.snapshot().ledger.clone(), view.requests());
     let is_same = |(ledger, _): &(Ledger, Requests)| {
-        let reason = explain::reason(&shared.node, ledger, pod);
+        let reason = explain::reason(view.node(), ledger, pod);
         reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
-    let same = iter::once(now.clone()).chain(earlier.recent(&shared.node)).find(is_same);
+    let same = iter::once(now.clone()).chain(earlier.recent(view.node())).find(is_same);
     let agrees = same.is_some();
     let (ledger, requests) = same.unwrap_or(now);
     let before = Before { ledger: &ledger, requests, waiting: None };
-    let (report, _) = explain::one(&shared.node, Detail::Merges, &before, pod);
-    Again { report, agrees, free: node_output::free_cpus(&shared.node.node, &ledger) }
+    let (report, _) = explain::one(view.node(), Detail::Merges, &before, pod);
+    Again { report, agrees, free: node_output::free_cpus(&view.node().node, &ledger) }
 }

@@ -5,13 +5,15 @@
 //! admits pods. Then they are read again: if one has changed, the program restarts with it. Until then no refusal is
 //! explained.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node_input::LoadedNode;
+use tokio::sync::Notify;
 
 use super::look::{KubeletStart, Look};
 use crate::node_sources::{self, NodeSources};
-use crate::shared::Shared;
+use crate::view::NodeView;
 
 /// Between two tries to read what could not be read.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -19,6 +21,8 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// The rules, and the start of the kubelet since which they hold.
 pub(super) struct Rules {
     sources: NodeSources,
+    /// Notified when everything has to be read again.
+    reload: Arc<Notify>,
     started: Option<KubeletStart>,
     known: Known,
     /// Whether they are those of a kubelet whose process was found.
@@ -41,18 +45,19 @@ enum Known {
 
 impl Rules {
     /// Those that were read before the kubelet's files were.
-    pub(super) fn new(sources: NodeSources, first: &Look, are_of_process: bool) -> Self {
-        Self { sources, started: first.kubelet(), known: Known::Yes, are_of_process, recounted: None }
+    pub(super) fn new(sources: NodeSources, reload: Arc<Notify>, first: &Look, are_of_process: bool) -> Self {
+        let started = first.kubelet();
+        Self { sources, reload, started, known: Known::Yes, are_of_process, recounted: None }
     }
 
     /// Why they are not known, once the kubelet may have started anew; `None`: they are as they were.
-    pub(super) fn why_unknown(&mut self, shared: &Shared, look: &Look) -> Option<String> {
+    pub(super) fn why_unknown(&mut self, view: &NodeView, look: &Look) -> Option<String> {
         let started = look.kubelet().or(self.started);
         let is_new = started != self.started;
         self.started = started;
         let is_due = matches!(&self.known, Known::Unreadable { since, .. } if since.elapsed() >= AGAIN);
         if is_new || is_due {
-            self.known = self.read(shared);
+            self.known = self.read(view);
         }
         match &self.known {
             Known::Yes => None,
@@ -65,37 +70,37 @@ impl Rules {
 
     /// Starts the program anew if the kubelet counts other memory or huge pages than are known here, and its files fit with
     /// them: `fits` says whether they do on a node. A kubelet writes its files a moment after it has read the machine.
-    pub(super) fn recount(&mut self, shared: &Shared, fits: impl FnOnce(&LoadedNode) -> bool) {
+    pub(super) fn recount(&mut self, view: &NodeView, fits: impl FnOnce(&LoadedNode) -> bool) {
         if self.recounted.is_some_and(|before| before.elapsed() < AGAIN) {
             return;
         }
         self.recounted = Some(Instant::now());
         if let Ok((now, _)) = self.sources.load()
-            && now.view() != shared.node.view()
-            && now.config() == shared.node.config()
+            && now.view() != view.node().view()
+            && now.config() == view.node().config()
             && fits(&now)
         {
             tracing::info!(
                 "the kubelet counts other memory or huge pages than are known here, which are read"
             );
-            shared.reload.notify_one();
+            self.reload.notify_one();
         }
     }
 
-    fn read(&self, shared: &Shared) -> Known {
+    fn read(&self, view: &NodeView) -> Known {
         match self.sources.load() {
             // A kubelet that fails to start does not say by which.
             Ok((_, machine)) if self.are_of_process && !node_sources::runs(&machine) => {
                 Known::Unreadable { why: "it does not run any more".to_owned(), since: Instant::now() }
             }
-            Ok((now, _)) if now.decides_as(&shared.node) => {
+            Ok((now, _)) if now.decides_as(view.node()) => {
                 let configuration = &now.line.configuration;
                 tracing::info!(configuration, "the kubelet has started anew and decides by the same rules");
                 Known::Yes
             }
             Ok(_) => {
                 tracing::info!("the kubelet has started anew and decides by other rules, which are read");
-                shared.reload.notify_one();
+                self.reload.notify_one();
                 Known::Others
             }
             Err(error) => Known::Unreadable { why: format!("{error:#}"), since: Instant::now() },

@@ -11,9 +11,7 @@ use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference
 use conditions::{Condition, State};
 
 use crate::api_server::NodeInCluster;
-use crate::conditions::now;
-use crate::events::{Kind, NodeEvent, reason};
-use crate::shared::Shared;
+use crate::view::{Events, Kind, NodeEvent, now, reason};
 
 /// Between two tries to reach the API server.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -22,27 +20,27 @@ const AGAIN: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// The API server's address or credentials cannot be read.
-pub(super) fn start(node: &NodeInCluster, shared: Arc<Shared>) -> anyhow::Result<()> {
+pub(super) fn start(node: &NodeInCluster, events: Arc<Events>) -> anyhow::Result<()> {
     let recorder = Cluster::new(&node.access)?.recorder(&node.node, Reporter::Topolet);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let telling = Telling { recorder, shared, written: Condition::new(State::Works, now()) };
+    let telling = Telling { recorder, events, written: Condition::new(State::Works, now()) };
     thread::Builder::new().name("told".to_owned()).spawn(move || telling.run(&runtime))?;
     Ok(())
 }
 
 struct Telling {
     recorder: EventRecorder,
-    shared: Arc<Shared>,
+    events: Arc<Events>,
     /// Whether events are written.
     written: Condition,
 }
 
 impl Telling {
     fn run(mut self, runtime: &tokio::runtime::Runtime) {
-        let mut newest = self.shared.events.newest();
+        let mut newest = self.events.newest();
         let mut seen = *newest.borrow_and_update();
         loop {
-            let unseen = self.shared.events.after(seen);
+            let unseen = self.events.after(seen);
             if unseen.lost > 0 {
                 tracing::warn!(events = unseen.lost, "events came too fast for the API server, and are lost");
             }

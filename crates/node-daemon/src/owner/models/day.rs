@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, ArcSwapOption};
 use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Reply};
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
@@ -22,26 +21,22 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
-use crate::changed::Changed;
-use crate::events::Events;
-use crate::manifests::Manifests;
-use crate::metrics::Metrics;
-use crate::scribe::Job;
-use crate::shared::{Log, Mode, Shared};
+use crate::scribe::{Job, Writing};
+use crate::view::{Mode, NodeView, ServedNode};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
-static NODE: LazyLock<LoadedNode> = LazyLock::new(|| node(None));
+static NODE: LazyLock<Arc<ServedNode>> = LazyLock::new(|| node(None));
 
 /// The same, where pods wait for device plugins.
-static DEFERRING: LazyLock<LoadedNode> = LazyLock::new(|| {
+static DEFERRING: LazyLock<Arc<ServedNode>> = LazyLock::new(|| {
     node(Some(PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/options/deferring.yaml"))))
 });
 
-fn node(topolet_config: Option<PathBuf>) -> LoadedNode {
+fn node(topolet_config: Option<PathBuf>) -> Arc<ServedNode> {
     let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/2n-8cpu.json");
     let machine = LoadedMachine::load(&MachineSource::named(machine));
     let node = machine.and_then(|machine| {
-        LoadedNode::on(
+        let node = LoadedNode::on(
             &machine,
             &RulesSource {
                 config: Some(PINNED.to_owned()),
@@ -50,14 +45,15 @@ fn node(topolet_config: Option<PathBuf>) -> LoadedNode {
                 ..RulesSource::default()
             },
             None,
-        )
+        )?;
+        ServedNode::new(node, &machine, Mode::Serve, Vec::new())
     });
-    node.unwrap_or_else(|error| panic!("{error:#}"))
+    node.map_or_else(|error| panic!("{error:#}"), Arc::new)
 }
 
 /// A day of a node.
 pub(super) struct Day {
-    shared: Arc<Shared>,
+    view: NodeView,
     files: Files,
     owner: Channel,
     seconds: Arc<Mutex<u64>>,
@@ -71,15 +67,16 @@ pub(super) struct Day {
 
 impl Day {
     pub(super) fn begins() -> Self {
-        Self::on(NODE.clone())
+        Self::on(&NODE)
     }
 
     /// The same, where pods wait for device plugins.
     pub(super) fn begins_with_deferral() -> Self {
-        Self::on(DEFERRING.clone())
+        Self::on(&DEFERRING)
     }
 
-    fn on(node: LoadedNode) -> Self {
+    fn on(served: &Arc<ServedNode>) -> Self {
+        let node = &served.node;
         let files = Files::default();
         let Ok(store) = Store::on(files.clone(), Path::new("/")) else { panic!("nobody has the folder") };
         let seconds = Arc::<Mutex<u64>>::default();
@@ -90,29 +87,7 @@ impl Day {
         };
         let ledger = node.empty_ledger();
         let (agent, effects) = Agent::new(Owner::new(node.node.clone(), &ledger, []), store, &clock);
-        let snapshot = agent.snapshot();
-        let shared = Arc::new(Shared {
-            metrics: Metrics::new(&node, &snapshot, Mode::Serve),
-            node,
-            machine: serde_json::Value::Null,
-            drawing: String::new(),
-            snapshot: ArcSwap::from_pointee(snapshot),
-            log: Log::default(),
-            events: Events::default(),
-            problems: Mutex::default(),
-            hardware: None,
-            mode: Mode::Serve,
-            cgroups: None,
-            assumed: Vec::new(),
-            manifests: Manifests::default(),
-            conditions: Arc::default(),
-            observed: ArcSwapOption::empty(),
-            demands_noted: std::sync::Once::new(),
-            reload: tokio::sync::Notify::new(),
-            changed: Changed::default(),
-            state_changed: Changed::default(),
-            news: crate::news::News::default(),
-        });
+        let (view, writers) = NodeView::new(served.clone(), agent.snapshot(), Arc::default());
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
         let (orders, ordered) = mpsc::channel();
@@ -121,7 +96,10 @@ impl Day {
         let plugin = Arc::new(ModelMutex::new(0));
         let mut thread = OwnerThread {
             agent,
-            shared: shared.clone(),
+            snapshots: writers.snapshots,
+            metrics: view.metrics.clone(),
+            events: view.events.clone(),
+            news: Arc::default(),
             inbox: Box::new(ModelInbox { channel: owner.clone(), plugin: told_of.clone() }),
             scribe: Box::new(ModelWriter { jobs, plugin: told_of }),
             plugins: Box::new(ModelPlugins { asked }),
@@ -133,8 +111,8 @@ impl Day {
         let owners = thread::spawn(move || thread.run(effects));
         let written = Arc::<Mutex<BTreeSet<String>>>::default();
         let scribe = {
-            let shared = shared.clone();
-            thread::spawn(move || written_up.into_iter().for_each(|job| job.done(&shared)))
+            let writing = Writing::new(served.clone(), writers.decisions, view.events.clone());
+            thread::spawn(move || written_up.into_iter().for_each(|job| job.done(&writing)))
         };
         let cgroups = {
             let written = written.clone();
@@ -161,13 +139,13 @@ impl Day {
             })
         };
         let threads = vec![scribe, cgroups, plugins];
-        Self { shared, files, owner, seconds, written, plugin, threads, owners }
+        Self { view, files, owner, seconds, written, plugin, threads, owners }
     }
 
     /// Somebody of whom the owner does not know does something.
     pub(super) fn somebody(&self, does: impl FnOnce(Client) + Send + 'static) -> JoinHandle<()> {
         let client = Client {
-            shared: self.shared.clone(),
+            view: self.view.clone(),
             owner: self.owner.clone(),
             seconds: self.seconds.clone(),
             written: self.written.clone(),
@@ -178,16 +156,16 @@ impl Day {
 
     /// The owner is told to stop; then everything that was promised is on disk, and nothing else.
     pub(super) fn ends(self) -> BTreeSet<String> {
-        let Self { shared, files, owner, threads, owners, .. } = self;
+        let Self { view, files, owner, threads, owners, .. } = self;
         owner.send(Some(Message::Stop));
         owners.join().unwrap_or_else(|_| panic!("the owner has panicked"));
         for thread in threads {
             thread.join().unwrap_or_else(|_| panic!("somebody has panicked"));
         }
-        let last = shared.snapshot.load_full();
+        let last = view.snapshot();
         check(&last);
         let Ok(store) = Store::on(files, Path::new("/")) else { panic!("nobody has the folder") };
-        let node = &shared.node.node;
+        let node = &view.node().node;
         let found = StateFolder::read(&store).unwrap_or_else(|error| panic!("{error}"));
         let repaired =
             found.plan_repair(node, &PodList::Recorded).unwrap_or_else(|unknown| panic!("{unknown}"));
@@ -235,7 +213,7 @@ fn check(snapshot: &Snapshot) {
 
 /// Who asks, looks, or tells.
 pub(super) struct Client {
-    shared: Arc<Shared>,
+    view: NodeView,
     owner: Channel,
     seconds: Arc<Mutex<u64>>,
     written: Arc<Mutex<BTreeSet<String>>>,
@@ -280,7 +258,7 @@ impl Client {
     }
 
     pub(super) fn look(&self) -> Arc<Snapshot> {
-        let snapshot = self.shared.snapshot.load_full();
+        let snapshot = self.view.snapshot();
         check(&snapshot);
         snapshot
     }

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use super::clock;
 
 /// So many events are kept.
-pub(super) const EVENTS: usize = 1000;
+pub(crate) const EVENTS: usize = 1000;
 
 /// Reasons of events that are no kubelet's.
-pub(super) mod reason {
+pub(crate) mod reason {
     /// A pod runs.
     pub(crate) const ADMITTED: &str = "Admitted";
     /// A pod has made room for another one, and goes on running on what it holds now.
@@ -36,33 +36,33 @@ pub(super) mod reason {
 /// One event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct NodeEvent {
+pub(crate) struct NodeEvent {
     /// One more than that of the event before. A daemon that starts later begins with a higher one: that of the
     /// microsecond of the wall clock.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// In UTC, by the clock on the wall.
-    pub(super) time: String,
+    pub(crate) time: String,
     #[serde(rename = "type")]
-    pub(super) kind: Kind,
+    pub(crate) kind: Kind,
     /// One word: the kubelet's of a refusal, or one of [`reason`].
-    pub(super) reason: String,
+    pub(crate) reason: String,
     /// `None`: the node.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(super) pod: Option<PodName>,
+    pub(crate) pod: Option<PodName>,
     /// One line.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 /// As in Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EventType")]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Normal,
     Warning,
 }
 
 impl Kind {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
@@ -72,15 +72,15 @@ impl Kind {
 
 /// What a pod is known by.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub(super) struct PodName {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) uid: String,
+pub(crate) struct PodName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) uid: String,
 }
 
 impl PodName {
     /// `NAMESPACE/NAME`.
-    pub(super) fn full(&self) -> String {
+    pub(crate) fn full(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
@@ -93,7 +93,7 @@ impl From<&Pod> for PodName {
 
 /// The last events, and who waits for more.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(crate) struct Events {
     /// No event has this number or a lower one.
     start: u64,
     kept: Mutex<VecDeque<Arc<NodeEvent>>>,
@@ -109,11 +109,11 @@ impl Default for Events {
 
 /// Events that a reader has not seen.
 #[derive(Debug)]
-pub(super) struct Unseen {
+pub(crate) struct Unseen {
     /// So many came before and are not kept any more.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
     /// Oldest first.
-    pub(super) events: Vec<Arc<NodeEvent>>,
+    pub(crate) events: Vec<Arc<NodeEvent>>,
 }
 
 impl Events {
@@ -122,7 +122,7 @@ impl Events {
     }
 
     /// Keeps one more and wakes who waits for it. `None`: it is about the node.
-    pub(super) fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
+    pub(crate) fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
         let mut kept = self.kept.lock();
         let number = *self.newest.borrow() + 1;
         if kept.len() == EVENTS {
@@ -135,7 +135,7 @@ impl Events {
 
     /// Those after the event of that number. One that has not been given yet is that of a daemon before a jump of the
     /// clock: then all that are kept are unseen.
-    pub(super) fn after(&self, number: u64) -> Unseen {
+    pub(crate) fn after(&self, number: u64) -> Unseen {
         let kept = self.kept.lock();
         let number = if number > *self.newest.borrow() { self.start } else { number.max(self.start) };
         let first = kept.front().map_or(number + 1, |first| first.number);
@@ -144,7 +144,7 @@ impl Events {
     }
 
     /// Changes with every event.
-    pub(super) fn newest(&self) -> watch::Receiver<u64> {
+    pub(crate) fn newest(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
 }

@@ -5,17 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use device_manager::Moment;
 
 /// The time since 1970 at moment zero of a clock that stands at `now`.
-pub(super) fn epoch(Moment(now): Moment) -> Duration {
+pub(crate) fn epoch(Moment(now): Moment) -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(now)
 }
 
 /// When something was that began this long after 1970, as `2026-03-01T12:00:00.000Z`.
-pub(super) fn text(since: Duration) -> String {
+pub(crate) fn text(since: Duration) -> String {
     shown(UNIX_EPOCH + since)
 }
 
 /// How long it has been since then, as kubectl shows ages: `45s`, `5m30s`, `3h12m`, `47h`, `12d`.
-pub(super) fn age(since: Duration) -> String {
+pub(crate) fn age(since: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     human(now.saturating_sub(since).as_secs())
 }
@@ -42,12 +42,12 @@ fn human(seconds: u64) -> String {
 }
 
 /// Now, as `2026-03-01T12:00:00.123Z`.
-pub(super) fn now() -> String {
+pub(crate) fn now() -> String {
     shown(SystemTime::now())
 }
 
 /// Now, in microseconds since 1970.
-pub(super) fn microseconds() -> u64 {
+pub(crate) fn microseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }

@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
-use crate::manifests::Manifests;
-use crate::shared::Mode;
+use crate::view::manifests::Manifests;
+use crate::view::served::Mode;
 
 #[derive(Default)]
 pub(super) struct Free {

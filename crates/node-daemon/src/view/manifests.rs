@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// The present faults.
 #[derive(Default)]
-pub(super) struct Manifests(Mutex<Faults>);
+pub(crate) struct Manifests(Mutex<Faults>);
 
 #[derive(Default)]
 struct Faults {
@@ -27,24 +27,24 @@ impl Manifests {
     }
 
     /// The folder has been read, and these files of it cannot be used.
-    pub(super) fn read(&self, files: impl IntoIterator<Item = (ManifestFile, String)>) {
+    pub(crate) fn read(&self, files: impl IntoIterator<Item = (ManifestFile, String)>) {
         *self.faults() = Faults { folder: None, files: files.into_iter().collect() };
     }
 
     /// The folder cannot be read; whether that is new.
-    pub(super) fn not_read(&self, why: &str) -> bool {
+    pub(crate) fn not_read(&self, why: &str) -> bool {
         let before = self.faults().folder.replace(why.to_owned());
         before.as_deref() != Some(why)
     }
 
     /// How many files cannot be used; a folder that cannot be read is one more.
-    pub(super) fn unusable(&self) -> usize {
+    pub(crate) fn unusable(&self) -> usize {
         let faults = self.faults();
         faults.files.len() + usize::from(faults.folder.is_some())
     }
 
     /// Why the daemon is not ready, with the pods that stay as they are for it; `None`: nothing is wrong.
-    pub(super) fn why_not_ready(&self, snapshot: &Snapshot) -> Option<String> {
+    pub(crate) fn why_not_ready(&self, snapshot: &Snapshot) -> Option<String> {
         let faults = self.faults();
         let folder = faults.folder.as_ref().map(|why| format!("{why}: {}", kept(&of_folder(snapshot))));
         let files = faults.files.iter().map(|(file, why)| {
@@ -57,7 +57,7 @@ impl Manifests {
 }
 
 /// The pods that came from a file, as `NAMESPACE/NAME`.
-pub(super) fn held_back(snapshot: &Snapshot, file: &ManifestFile) -> Vec<String> {
+pub(crate) fn held_back(snapshot: &Snapshot, file: &ManifestFile) -> Vec<String> {
     names(snapshot, |of| of.is_none_or(|of| of == file))
 }
 
@@ -76,7 +76,7 @@ fn names(snapshot: &Snapshot, is_it: impl Fn(Option<&ManifestFile>) -> bool) -> 
 }
 
 /// What becomes of pods whose manifest cannot be read.
-pub(super) fn kept(pods: &[String]) -> String {
+pub(crate) fn kept(pods: &[String]) -> String {
     match pods {
         [] => "no pod that runs came from it".to_owned(),
         [pod] => format!("pod {pod} stays as it is"),

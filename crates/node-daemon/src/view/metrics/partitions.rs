@@ -4,7 +4,18 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::enforce::Findings;
+/// What there is on partitions, when they were looked at last.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct PartitionCounts {
+    /// Partitions that are not made, not valid or not released.
+    pub(crate) invalid: usize,
+    /// Interrupts on their CPUs.
+    pub(crate) interrupts: usize,
+    /// Of them, those that cannot be moved.
+    pub(crate) unmovable: usize,
+    /// Kernel threads that ran on their CPUs and could run elsewhere.
+    pub(crate) kernel_threads: usize,
+}
 
 #[derive(Default)]
 pub(super) struct Partitions {
@@ -49,12 +60,12 @@ impl Partitions {
         self.faults.inc_by(u64::try_from(partitions).unwrap_or(u64::MAX));
     }
 
-    pub(super) fn found(&self, found: &Findings) {
+    pub(super) fn found(&self, found: PartitionCounts) {
         for (gauge, count) in [
-            (&self.invalid, found.invalid.len()),
-            (&self.interrupts, found.noise.interrupts.len()),
-            (&self.unmovable, found.unmovable_there().count()),
-            (&self.kernel_threads, found.noise.kernel_threads.len()),
+            (&self.invalid, found.invalid),
+            (&self.interrupts, found.interrupts),
+            (&self.unmovable, found.unmovable),
+            (&self.kernel_threads, found.kernel_threads),
         ] {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }

@@ -164,7 +164,7 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     use super::Exposition;
-    use crate::metrics::kinds::Plain;
+    use crate::view::metrics::kinds::Plain;
 
     fn registry() -> Registry {
         let mut registry = Registry::default();

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use conditions::{Change, Conditions, State};
 use parking_lot::Mutex;
 
-use crate::clock;
+use super::clock;
 
 /// What is true of a node that is well, in the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,0 +1,191 @@
+//! The last decisions on pods: one thread adds them, readers look them up.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use admission_report::{Conclusion, ContainerReport, Refusal, Report};
+use cpuset::CpuSet;
+use node_state::Source;
+use parking_lot::Mutex;
+use pod_spec::{Pod, PodUid};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::events::{Events, Kind, reason};
+
+/// So many decisions are kept.
+pub(crate) const DECISIONS: usize = 1000;
+
+/// Where pods come from that a kubelet has.
+pub(crate) const KUBELET: &str = "kubelet";
+
+/// Where pods and decisions come from, as a schema.
+pub(crate) fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    admission_report::schema::one_of(Source::NAMES.into_iter().chain([KUBELET]))
+}
+
+/// The last decisions, for readers.
+#[derive(Clone, Default)]
+pub(crate) struct Decisions(Arc<Mutex<Kept>>);
+
+/// Oldest first.
+#[derive(Default)]
+struct Kept {
+    /// So many there were in all.
+    all: u64,
+    last: VecDeque<Arc<LoggedDecision>>,
+}
+
+/// A decision and when it was made.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LoggedDecision {
+    /// In UTC, by the clock on the wall.
+    pub(crate) time: String,
+    /// That of the pod: another one may have had its name.
+    #[serde(serialize_with = "text")]
+    #[schemars(with = "String")]
+    pub(crate) uid: PodUid,
+    /// Where the pod comes from; `kubelet` where the kubelet decided, and this is what is to be said of it.
+    #[schemars(schema_with = "sources")]
+    pub(crate) source: &'static str,
+    /// From the first look to safe files; of a kubelet's decision the time to explain it.
+    pub(crate) took_microseconds: u64,
+    /// What the kubelet decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kubelet: Option<KubeletDecision>,
+    /// The CPUs that containers could get for themselves before it; `None`: containers get none.
+    #[serde(skip)]
+    pub(crate) free: Option<CpuSet>,
+    /// Of a refusal the pod as it was asked for.
+    #[serde(skip)]
+    pub(crate) asked: Option<Arc<Pod>>,
+    #[serde(flatten)]
+    pub(crate) report: Arc<Report>,
+}
+
+fn text<S: serde::Serializer>(uid: &PodUid, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(uid.as_str())
+}
+
+/// A kubelet's refusal, beside the decision that is made of what is known here.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct KubeletDecision {
+    /// As in the pod's status.
+    pub(crate) reason: String,
+    /// As in the pod's status, without `Pod was rejected: `.
+    pub(crate) message: String,
+    /// Whether the decision here is a refusal for the same reason.
+    pub(crate) agrees: bool,
+    /// The pod was refused before the kubelet was listened to, and is decided on the node as it was then.
+    #[serde(rename = "late", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_late: bool,
+}
+
+impl LoggedDecision {
+    /// As an event: its kind, its reason, and in one line where the pod runs, or why it does not and what would fit.
+    fn in_one_line(&self) -> (Kind, String, String) {
+        let refusal = self.report.refusal();
+        let line = refusal.map(Refusal::in_one_line).filter(|line| !line.is_empty());
+        match (&self.kubelet, refusal) {
+            (Some(kubelet), _) if !kubelet.agrees => {
+                let here = match (self.report.fated(), refusal) {
+                    (Some(fated), _) => fated.fate.brief().to_owned(),
+                    (None, Some(refusal)) => refusal.reason.to_string(),
+                    (None, None) => "it is admitted".to_owned(),
+                };
+                let line = line.map(|line| format!(": {line}")).unwrap_or_default();
+                let message = format!("{}; decided here: {here}{line}", kubelet.message);
+                (Kind::Warning, kubelet.reason.clone(), message)
+            }
+            _ if let Some(fated) = self.report.fated() => {
+                let ways_out = fated.ways_out().join("; or ");
+                (Kind::Warning, fated.fate.reason().to_owned(), format!("{fated}; avoided by {ways_out}"))
+            }
+            (_, Some(refusal)) => {
+                (Kind::Warning, refusal.reason.to_string(), line.unwrap_or_else(|| refusal.message.clone()))
+            }
+            (_, None) => {
+                let held = holdings(self.report.containers());
+                let open = match &self.report.conclusion {
+                    Conclusion::WithoutClaims(_, claims) => Some(claims.to_string()),
+                    Conclusion::Undecided(why) => Some(why.to_string()),
+                    _ => None,
+                };
+                let message = open.map_or_else(|| held.clone(), |open| format!("{open}; {held}"));
+                (Kind::Normal, reason::ADMITTED.to_owned(), message)
+            }
+        }
+    }
+}
+
+/// What containers hold, in one line.
+pub(crate) fn holdings(containers: &[ContainerReport]) -> String {
+    let each = containers.iter().map(|held| match held.holdings() {
+        Some(holdings) => format!("{}: {holdings}", held.name),
+        None => format!("{}: shared CPUs", held.name),
+    });
+    each.collect::<Vec<_>>().join("; ")
+}
+
+/// The right to add decisions, which the thread has that makes or explains them.
+pub(crate) struct DecisionWriter {
+    decisions: Decisions,
+    events: Arc<Events>,
+}
+
+impl DecisionWriter {
+    /// Each decision becomes one of `events`, too.
+    pub(crate) fn new(events: Arc<Events>) -> Self {
+        Self { decisions: Decisions::default(), events }
+    }
+
+    /// For readers.
+    pub(crate) fn decisions(&self) -> Decisions {
+        self.decisions.clone()
+    }
+
+    /// A pod has been decided on.
+    pub(crate) fn add(&self, pod: &Pod, decision: LoggedDecision) {
+        let (kind, reason, message) = decision.in_one_line();
+        {
+            let mut kept = self.decisions.0.lock();
+            if kept.last.len() == DECISIONS {
+                kept.last.pop_front();
+            }
+            kept.last.push_back(Arc::new(decision));
+            kept.all += 1;
+        }
+        self.events.add(Some(pod.into()), kind, &reason, message);
+    }
+}
+
+impl Decisions {
+    /// The last `count`, oldest first.
+    pub(crate) fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
+        let kept = &self.0.lock().last;
+        kept.iter().skip(kept.len().saturating_sub(count)).cloned().collect()
+    }
+
+    /// How many there were in all, and those of the last that came after the first `after`, oldest first.
+    pub(crate) fn since(&self, after: u64) -> (u64, Vec<Arc<LoggedDecision>>) {
+        let kept = self.0.lock();
+        // A page may have counted those of an earlier daemon.
+        let count = kept.all.checked_sub(after).unwrap_or(kept.all);
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let last = kept.last.iter().skip(kept.last.len().saturating_sub(count)).cloned().collect();
+        (kept.all, last)
+    }
+
+    /// The last one on a pod, by namespace and name.
+    pub(crate) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
+        let kept = &self.0.lock().last;
+        kept.iter().rev().find(|logged| logged.report.pod == pod).cloned()
+    }
+
+    /// The last one on the pod of that UID.
+    pub(crate) fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
+        let kept = &self.0.lock().last;
+        kept.iter().rev().find(|logged| logged.uid == *uid).cloned()
+    }
+}

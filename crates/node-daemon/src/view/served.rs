@@ -1,0 +1,66 @@
+//! The node that is served or watched: what stays as it is while the daemon runs.
+
+use anyhow::Context as _;
+use machine_picture::Reserved;
+use node_input::{LoadedMachine, LoadedNode};
+use terminal_text::{Glyphs, Page};
+use topology_model::Machine;
+
+/// What is done with the node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// It is owned.
+    Serve,
+    /// A kubelet owns it, and is watched.
+    Observe,
+}
+
+/// The node, its machine, and in which mode the daemon runs.
+pub(crate) struct ServedNode {
+    pub(crate) node: LoadedNode,
+    pub(crate) mode: Mode,
+    /// The machine as `topolet topology -o json` has it.
+    pub(crate) machine: serde_json::Value,
+    /// And for people.
+    pub(crate) drawing: String,
+    /// What pictures of the node are drawn of; `None` where only cAdvisor's view of the machine is known.
+    pub(crate) hardware: Option<Hardware>,
+    /// What is assumed about the node for as long as it is served, each as a sentence.
+    pub(crate) assumed: Vec<String>,
+}
+
+/// A machine with what stays as it is while its node is served.
+pub(crate) struct Hardware {
+    pub(crate) machine: Machine,
+    /// Below the name of the machine in a picture.
+    pub(crate) summary: String,
+    pub(crate) reserved: Reserved,
+}
+
+impl ServedNode {
+    /// A node on its machine.
+    ///
+    /// # Errors
+    /// The machine cannot be written as JSON.
+    pub(crate) fn new(
+        node: LoadedNode,
+        machine: &LoadedMachine,
+        mode: Mode,
+        assumed: Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let view = machine.view();
+        let hardware = machine.machine.as_ref().map(|machine| Hardware {
+            machine: machine.clone(),
+            summary: view.summary.line(Glyphs::Unicode),
+            reserved: node.reserved(),
+        });
+        Ok(Self {
+            node,
+            mode,
+            machine: serde_json::to_value(&view).context("failed to write the machine down")?,
+            drawing: node_output::topology(&view, "", Page::endless(Glyphs::Unicode)),
+            hardware,
+            assumed,
+        })
+    }
+}
