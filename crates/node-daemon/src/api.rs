@@ -3,6 +3,9 @@
 mod audit;
 mod operations;
 mod openapi;
+mod node;
+mod health;
+mod description;
 mod routes;
 mod query;
 mod segments;
@@ -16,6 +19,7 @@ mod benches;
 mod view;
 mod tried;
 mod desk;
+mod simulations;
 mod containers;
 mod look;
 mod page;
@@ -35,5 +39,6 @@ mod fuzzing;
 pub(super) use desk::Desk;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
+pub(super) use node::NodeControl;
 pub use openapi::{forms, interface as openapi};
-pub(super) use routes::{NodeControl, for_a_page, for_monitoring, router, service};
+pub(super) use routes::{for_a_page, for_monitoring, router, service};

@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod bench;
+mod cause;
 mod findings;
 mod isolation;
 mod quiet;
@@ -25,11 +26,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use self::cause::with_cause;
 use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
 use self::quiet::Quiet;
 pub(super) use self::start::{enforcer, open};
-use super::owner::Enforcer;
 use crate::view::{Metrics, NodeConditions, ServedNode, Snapshots, now};
 use ContainerCondition::{HasCpus, Limited, Placed};
 
@@ -50,6 +51,18 @@ impl FromStr for CgroupRoot {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(if text == "off" { Self::Off } else { Self::At(PathBuf::from(text)) })
     }
+}
+
+/// Who writes CPUs and memory nodes of running containers.
+pub(super) trait Enforcer: Send {
+    /// Writes them; what cannot be written is tried again by whoever looks after it.
+    fn enforce(&mut self, enforcement: Enforcement);
+
+    /// Whether cgroups are written at all.
+    fn is_enforcing(&self) -> bool;
+
+    /// Calls `then` when all that it was told before is written.
+    fn after(&mut self, then: Box<dyn FnOnce() + Send>);
 }
 
 /// Nobody writes cgroups: where containers belong is told in the log.
@@ -292,6 +305,21 @@ impl<F: Files> Keeper<F> {
         Self { cgroups, isolation, quiet, written: BTreeMap::new(), conditions: Conditions::new() }
     }
 
+    /// Whether there is nothing to do for partitions, and never will be.
+    fn is_off(&self) -> bool {
+        self.isolation.is_off() && self.quiet.is_off()
+    }
+
+    /// After a round: moves interrupts.
+    fn quieten(&mut self, found: &mut Findings) {
+        self.quiet.keep_off(&self.cgroups, found);
+    }
+
+    /// After that: adds what runs on CPUs of partitions all the same. It reads a file of every process.
+    fn listen(&mut self, found: &mut Findings) {
+        self.quiet.look(found);
+    }
+
     /// Whether an order is carried out by itself: there are no partitions, and all containers are where they belong.
     fn takes_single_orders(&self) -> bool {
         self.is_off() && self.conditions.of(Placed).all(|(_, condition)| condition.status() == Status::True)
@@ -377,13 +405,6 @@ impl<F: Files> Keeper<F> {
             (Ok(Written::Changed), Err(why)) | (Err(why), Err(_)) => Err(why),
         };
         [placed, limited]
-    }
-}
-
-fn with_cause(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! misses while it is away is worked out anew and compared with what it has. How a container ended is known to the process
 //! alone: after a restart it is not known, unless the API server has heard of it.
 
+mod backoff;
 mod host;
 mod holder;
 mod bound;
@@ -23,7 +24,6 @@ mod node_object;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::bail;
 use cluster_node::Cluster;
@@ -89,30 +89,5 @@ impl Candidate {
             woken,
         };
         Keeping::new(node, cluster, holder, membership.labels, host, view, Box::new(clock)).start(starting)
-    }
-}
-
-/// The pause after a failure, which doubles with each.
-#[derive(Clone, Copy, Debug)]
-struct Backoff {
-    next: Duration,
-    longest: Duration,
-}
-
-impl Backoff {
-    const FIRST: Duration = Duration::from_millis(500);
-
-    const fn up_to(longest: Duration) -> Self {
-        Self { next: Self::FIRST, longest }
-    }
-
-    fn pause(&mut self) -> Duration {
-        let pause = self.next;
-        self.next = (pause * 2).min(self.longest);
-        pause
-    }
-
-    const fn reset(&mut self) {
-        self.next = Self::FIRST;
     }
 }

@@ -9,12 +9,12 @@ use admission_report::Report;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
-use node_agent::{Agent, Answer, DeferredPod, Effect, Enforcement, Event, PodMove, Request, Ticket};
+use node_agent::{Agent, Answer, DeferredPod, Effect, Event, PodDecision, PodMove, Request, Ticket};
 use tokio::sync::oneshot;
 use topology_admission::Deferral;
 
+use super::enforce::Enforcer;
 use super::news::News;
-use super::scribe::Job;
 use super::view::{Events, Kind, Metrics, SnapshotWriter};
 
 /// Events that may wait; who sends more waits itself.
@@ -65,6 +65,13 @@ pub(super) trait Plugins: Send {
     fn ask(&self, question: Question);
 }
 
+/// A decision that is to be written up.
+pub(super) struct Job {
+    pub(super) decided: Box<PodDecision>,
+    /// Where its answer goes.
+    pub(super) answer: Option<oneshot::Sender<Told>>,
+}
+
 /// Who writes decisions up, and answers who waits for them.
 pub(super) trait Writer: Send {
     /// Has it written. May wait until others are.
@@ -72,18 +79,6 @@ pub(super) trait Writer: Send {
 
     /// Whether a decision that is given now is the next to be written.
     fn is_free(&self) -> bool;
-}
-
-/// Who writes CPUs and memory nodes of running containers.
-pub(super) trait Enforcer: Send {
-    /// Writes them; what cannot be written is tried again by whoever looks after it.
-    fn enforce(&mut self, enforcement: Enforcement);
-
-    /// Whether cgroups are written at all.
-    fn is_enforcing(&self) -> bool;
-
-    /// Calls `then` when all that it was told before is written.
-    fn after(&mut self, then: Box<dyn FnOnce() + Send>);
 }
 
 /// Everything that the thread works with.

@@ -10,19 +10,12 @@ use device_manager::Replies;
 use node_agent::{Manner, PodDecision, PodMove};
 use node_input::ADVICE;
 use pod_spec::Pod;
-use tokio::sync::oneshot;
 
-use super::owner::{Told, Writer};
+use super::owner::{Job, Told, Writer};
 use super::view::{DecisionWriter, Events, Kind, LoggedDecision, ServedNode, clock, reason};
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;
-
-/// A decision, and who waits for it.
-pub(super) struct Job {
-    pub(super) decided: Box<PodDecision>,
-    pub(super) answer: Option<oneshot::Sender<Told>>,
-}
 
 /// Who writes decisions up.
 pub(super) struct Scribe(Sender<Job>);
@@ -42,40 +35,10 @@ impl Scribe {
         let (sender, jobs) = channel::bounded::<Job>(WAITING);
         thread::Builder::new().name("scribe".to_owned()).spawn(move || {
             for job in jobs {
-                job.done(&writing);
+                writing.write_up(job);
             }
         })?;
         Ok(Self(sender))
-    }
-}
-
-impl Job {
-    /// Writes it up, and tells who waits for it.
-    pub(super) fn done(self, writing: &Writing) {
-        let Self { decided, answer } = self;
-        let report = Arc::new(writing.report(&decided));
-        log(&decided, &report);
-        let logged = LoggedDecision {
-            time: clock::now(),
-            uid: decided.pod.uid.clone(),
-            source: decided.source.name(),
-            took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
-            kubelet: None,
-            free: node_output::free_cpus(&writing.served.node.node, &decided.before),
-            asked: (!report.is_placed()).then(|| decided.pod.clone()),
-            report: report.clone(),
-        };
-        writing.decisions.add(&decided.pod, logged);
-        let PodDecision { pod, made_room, .. } = *decided;
-        for moved in &made_room {
-            writing.moved(moved, &pod);
-        }
-        if let Some(answer) = answer {
-            let told =
-                if made_room.is_empty() { Told::Decided(report) } else { Told::Moved(report, made_room) };
-            // Who asked may have gone.
-            let _ = answer.send(told);
-        }
     }
 }
 
@@ -93,6 +56,34 @@ impl Writer for Scribe {
 impl Writing {
     pub(super) fn new(served: Arc<ServedNode>, decisions: DecisionWriter, events: Arc<Events>) -> Self {
         Self { served, decisions, events, demands_noted: Once::new() }
+    }
+
+    /// Writes a decision up, and answers who waits for it.
+    pub(super) fn write_up(&self, job: Job) {
+        let Job { decided, answer } = job;
+        let report = Arc::new(self.report(&decided));
+        log(&decided, &report);
+        let logged = LoggedDecision {
+            time: clock::now(),
+            uid: decided.pod.uid.clone(),
+            source: decided.source.name(),
+            took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),
+            kubelet: None,
+            free: node_output::free_cpus(&self.served.node.node, &decided.before),
+            asked: (!report.is_placed()).then(|| decided.pod.clone()),
+            report: report.clone(),
+        };
+        self.decisions.add(&decided.pod, logged);
+        let PodDecision { pod, made_room, .. } = *decided;
+        for moved in &made_room {
+            self.moved(moved, &pod);
+        }
+        if let Some(answer) = answer {
+            let told =
+                if made_room.is_empty() { Told::Decided(report) } else { Told::Moved(report, made_room) };
+            // Who asked may have gone.
+            let _ = answer.send(told);
+        }
     }
 
     fn report(&self, decided: &PodDecision) -> Report {

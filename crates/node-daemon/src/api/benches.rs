@@ -13,9 +13,10 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use topology_admission::Ledger;
 
+use super::desk::Desk;
 use super::failure::Failure;
 use super::query::{Parameter, Query};
-use super::routes::Node;
+use crate::view::NodeView;
 
 /// So many nodes beside this one are kept ready: two that are compared, each by some rules.
 const READY: usize = 6;
@@ -93,9 +94,9 @@ impl Wanted {
 
 impl Benches {
     /// The node that is wanted, as it is now.
-    pub(super) fn find(&self, node: &Node, wanted: &Wanted) -> Result<Bench, Failure> {
+    pub(super) fn find(&self, view: &NodeView, wanted: &Wanted) -> Result<Bench, Failure> {
         if wanted.machine.is_none() && wanted.rules.is_none() {
-            return Ok(this(node));
+            return Ok(this(view));
         }
         let known = {
             let ready = self.ready.lock();
@@ -105,20 +106,20 @@ impl Benches {
             made
         } else {
             let files = *self.files.lock();
-            self.keep(wanted, self.make(node, wanted)?, files)
+            self.keep(wanted, self.make(view, wanted)?, files)
         };
         match &*made {
             Made::Whole(bench) => Ok(Bench::clone(bench)),
             Made::Rules(other) => {
-                let this = this(node);
+                let this = this(view);
                 Ok(Bench { ledger: restarted(&this, other)?, node: LoadedNode::clone(other), ..this })
             }
         }
     }
 
-    fn make(&self, node: &Node, wanted: &Wanted) -> Result<Made, Failure> {
+    fn make(&self, view: &NodeView, wanted: &Wanted) -> Result<Made, Failure> {
         let Some(machine) = &wanted.machine else {
-            return by(node.view.node(), &wanted.rules).map(|node| Made::Rules(Box::new(node)));
+            return by(view.node(), &wanted.rules).map(|node| Made::Rules(Box::new(node)));
         };
         let bench = match machine.strip_prefix(SENT) {
             Some(_) => self.sent(machine)?,
@@ -168,11 +169,11 @@ impl Benches {
 }
 
 /// This node.
-fn this(node: &Node) -> Bench {
+fn this(view: &NodeView) -> Bench {
     Bench {
-        node: node.view.node().clone(),
-        ledger: node.snapshot().ledger.clone(),
-        requests: node.view.requests(),
+        node: view.node().clone(),
+        ledger: view.snapshot().ledger.clone(),
+        requests: view.requests(),
         notes: Vec::new(),
     }
 }
@@ -251,16 +252,15 @@ struct Configured {
 }
 
 impl Choices {
-    /// For the node that is wanted.
-    pub(super) fn new(node: &Node, wanted: &Wanted) -> Result<Self, Failure> {
+    /// For a node; at a desk scenarios can be run, and node files be sent.
+    pub(super) fn new(bench: &Bench, desk: Option<&Desk>) -> Self {
         use TopologyPolicyName as P;
 
-        let bench = node.benches.find(node, wanted)?;
         let config = bench.node.config();
         let on = |options: &std::collections::BTreeMap<String, String>| {
             options.iter().filter(|(_, value)| *value == "true").map(|(name, _)| name.clone()).collect()
         };
-        Ok(Self {
+        Self {
             machines: machine_fixtures::names().collect(),
             policies: [P::None, P::BestEffort, P::Restricted, P::SingleNumaNode].map(P::name),
             scopes: [Scope::Container, Scope::Pod].map(Scope::name),
@@ -274,8 +274,8 @@ impl Choices {
                 topology_options: on(&config.topology_manager_policy_options),
                 placement: bench.node.options().placement.strategy.name(),
             },
-            node_files: node.desk.is_some(),
-            scenarios: node.desk.as_ref().map(|desk| desk.scenarios()),
-        })
+            node_files: desk.is_some(),
+            scenarios: desk.map(Desk::scenarios),
+        }
     }
 }

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::json::parsed;
+use super::node::{Answered, Node, body, failed, find};
 use super::reply::Shape;
-use super::routes::{Answered, Node, body, failed, find};
 use super::segments::Segments;
 
 pub(super) async fn delete(

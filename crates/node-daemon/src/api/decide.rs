@@ -20,9 +20,9 @@ use terminal_text::Page;
 use topology_admission::{Deferral, Detail};
 
 use super::failure::Failure;
+use super::node::{Answered, Node, body, failed};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{self, Before, Waiting};
 use crate::owner::Told;

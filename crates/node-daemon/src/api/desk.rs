@@ -1,25 +1,14 @@
-//! Scenarios that a page runs: `/v1/scenarios` and `/v1/simulations`. Only the page of a node that nobody serves has them:
-//! a daemon has better to do.
+//! Runs of scenarios, of which the page of a node has a desk that is not served by a daemon: a daemon has better to do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use axum::routing::{get, post};
-use bounded_http::{Who, Work};
+use axum::http::StatusCode;
 use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
-use super::reply::Shape;
-use super::routes::{Answered, Node, body};
-use super::segments::Segments;
 use crate::simulator::{Progress, Simulated, Simulator};
 
 /// So many runs are kept, with what came of them.
@@ -37,9 +26,10 @@ struct Runs {
     kept: Vec<Arc<Run>>,
 }
 
-struct Run {
+/// One run.
+pub(super) struct Run {
     number: u64,
-    progress: Progress,
+    pub(super) progress: Progress,
     came: Mutex<Came>,
 }
 
@@ -54,16 +44,16 @@ enum Came {
 /// A run, as it is written.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+pub(super) struct Written {
     number: u64,
     /// `running`, `done`, `failed` or `cancelled`.
-    state: &'static str,
+    pub(super) state: &'static str,
     /// Pods that have been decided on.
-    done: u64,
+    pub(super) done: u64,
     /// Of how many; 0: that is not known yet.
-    all: u64,
+    pub(super) all: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<String>,
+    pub(super) text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     charts: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +61,7 @@ struct Written {
 }
 
 impl Written {
-    fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run) -> Self {
         let (done, all) = run.progress.counts();
         let bare =
             |state| Self { number: run.number, state, done, all, text: None, charts: None, message: None };
@@ -91,13 +81,18 @@ impl Desk {
         Self { simulator, runs: Mutex::default() }
     }
 
+    /// The text of a built-in scenario.
+    pub(super) fn scenario(&self, name: &str) -> Option<&'static str> {
+        self.simulator.scenarios().iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    }
+
     /// Names of the built-in scenarios.
     pub(super) fn scenarios(&self) -> Vec<&'static str> {
         self.simulator.scenarios().iter().map(|(name, _)| *name).collect()
     }
 
     /// Starts a run.
-    fn start(&self, scenario: Vec<u8>) -> Result<Arc<Run>, Failure> {
+    pub(super) fn start(&self, scenario: Vec<u8>) -> Result<Arc<Run>, Failure> {
         let mut runs = self.runs.lock();
         let is_running = |run: &Arc<Run>| matches!(*run.came.lock(), Came::Running);
         if runs.kept.iter().any(is_running) {
@@ -130,7 +125,7 @@ impl Desk {
         Ok(run)
     }
 
-    fn find(&self, number: &str) -> Result<Arc<Run>, Failure> {
+    pub(super) fn find(&self, number: &str) -> Result<Arc<Run>, Failure> {
         let number = number.parse().ok();
         let runs = self.runs.lock();
         let found = runs.kept.iter().find(|run| Some(run.number) == number).cloned();
@@ -141,75 +136,6 @@ impl Desk {
 /// As the command line prints it, quoted lines of a scenario included.
 fn message(error: &anyhow::Error) -> String {
     format!("{error:#}").trim_end().to_owned()
-}
-
-fn desk(node: &Node) -> Result<&Arc<Desk>, Failure> {
-    let none = || Failure::new(StatusCode::NOT_FOUND, "scenarios run in topolet ui, not in a daemon");
-    node.desk.as_ref().ok_or_else(none)
-}
-
-/// The routes of a page with a desk.
-pub(super) fn routes() -> Router<Node> {
-    Router::new()
-        .route("/v1/scenarios/{name}", get(scenario))
-        .route("/v1/simulations", post(start))
-        .route("/v1/simulations/{number}", get(look).delete(cancel))
-}
-
-async fn scenario(
-    State(node): State<Node>,
-    RawQuery(query): RawQuery,
-    Segments(name): Segments<String>,
-) -> Answered {
-    Query::read(query.as_deref(), &[])?;
-    let all = desk(&node)?.simulator.scenarios();
-    let found = all.iter().find(|(known, _)| *known == name);
-    let (_, text) = found.ok_or_else(|| {
-        Failure::new(StatusCode::NOT_FOUND, format!("no built-in scenario is called {name}"))
-    })?;
-    Ok((*text).into_response())
-}
-
-async fn start(
-    State(node): State<Node>,
-    who: Who,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    sent: Body,
-) -> Answered {
-    let shape = Shape::alone(query.as_deref(), &headers)?;
-    let _place = node.workshop.place(who, Work::Look).await?;
-    let run = desk(&node)?.start(body(sent).await?)?;
-    written(&run, shape)
-}
-
-async fn look(
-    State(node): State<Node>,
-    Segments(number): Segments<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Answered {
-    let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH])?;
-    written(&*desk(&node)?.find(&number)?, Shape::of(&query, &headers)?)
-}
-
-async fn cancel(
-    State(node): State<Node>,
-    Segments(number): Segments<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Answered {
-    let shape = Shape::alone(query.as_deref(), &headers)?;
-    let run = desk(&node)?.find(&number)?;
-    run.progress.cancel();
-    written(&run, shape)
-}
-
-fn written(run: &Run, shape: Shape) -> Result<Response, Failure> {
-    shape.document("Simulation", Written::of(run), |run, _| {
-        let Written { state, done, all, .. } = run;
-        format!("{state}: {done} of {all} pods\n{}", run.text.as_deref().unwrap_or_default())
-    })
 }
 
 #[cfg(test)]

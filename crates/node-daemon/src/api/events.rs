@@ -22,9 +22,9 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::failure::Failure;
+use super::node::{Answered, Node};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Node};
 use crate::view::{Events, NodeEvent, PodName};
 
 /// Events that wait for a client to read them. The others wait where they are kept.

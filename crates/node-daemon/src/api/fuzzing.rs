@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
-use super::routes::{Node, routes, service};
+use super::routes::{node, routes, service};
 use super::small::{EXPLAINED, control, view};
 use crate::owner::{Message, Told, WAITING};
 
@@ -49,7 +49,7 @@ struct Daemon {
 impl Daemon {
     fn start() -> Self {
         let (owner, asked) = bounded(WAITING);
-        let node = Node::new(view(), Some(control(owner)), EXPLAINED);
+        let node = node(view(), Some(control(owner)), EXPLAINED);
         let token = Token::new(TOKEN).unwrap_or_else(|error| panic!("{error}"));
         Self {
             workshop: node.workshop.clone(),

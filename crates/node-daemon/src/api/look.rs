@@ -18,10 +18,10 @@ use topology_admission::Deferral;
 
 use super::decide::{outcome_of, with_outcome};
 use super::failure::Failure;
+use super::node::{Answered, Node, find, no_pod};
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Node, find, no_pod};
 use super::segments::Segments;
 use crate::view::{DECISIONS, Exposition, KubeletDecision, LoggedDecision, NodeView, Observed};
 use node_output::http::{DONE, SOMETHING_WRONG};

@@ -3,8 +3,6 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::RawQuery;
-use bounded_http::text;
 use node_output::schema::{Form, generator, simplify};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -12,9 +10,8 @@ use serde_json::{Map, Value, json};
 use super::containers::{ExitedBody, StartedBody};
 use super::events::LAST_EVENT_ID;
 use super::operations::{Access, Answer, Described, ERROR, OPERATIONS, Operation, Sent};
-use super::query::{Parameter, Query, Values};
+use super::query::{Parameter, Values};
 use super::resize::ResizeBody;
-use super::routes::Answered;
 use node_output::http::{FILE, OUTCOME};
 
 /// Where types are defined in the description.
@@ -31,11 +28,10 @@ error, and nothing is done then. There are no conditional requests: every answer
 
 Other paths below `/v1` are those of the page at `/`. They change with it, and are no part of this interface.";
 
-/// `GET /openapi.json`.
-pub(super) async fn described(RawQuery(query): RawQuery) -> Answered {
+/// The description as `GET /openapi.json` gives it.
+pub(super) fn written() -> &'static str {
     static WRITTEN: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", interface()));
-    Query::read(query.as_deref(), &[])?;
-    Ok(text("application/json", WRITTEN.clone()))
+    &WRITTEN
 }
 
 /// The forms of all documents that a daemon writes.

@@ -4,9 +4,9 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 use node_output::http;
 use node_output::schema::Form;
 
+use super::node::Node;
 use super::query::{Parameter, SHAPE};
-use super::routes::Node;
-use super::{containers, decide, events, failure, look, openapi, page, pods, repack, resize, routes};
+use super::{containers, decide, description, events, failure, health, look, page, pods, repack, resize};
 
 /// One method of one path.
 pub(super) struct Operation {
@@ -154,7 +154,7 @@ const USUAL: Operation = Operation {
     answer: Answer::Interface,
     fails: &[],
     elsewhere: Elsewhere::Nowhere,
-    handler: |method| on(method, openapi::described),
+    handler: |method| on(method, description::openapi),
 };
 
 /// A document of a failed request.
@@ -453,9 +453,9 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         path: "/healthz",
         id: "isAlive",
         summary: "Ask whether the daemon answers",
-        answer: Answer::Document(described("Health", Form::new::<routes::Health>("Health", SERVED)), OK),
+        answer: Answer::Document(described("Health", Form::new::<health::Health>("Health", SERVED)), OK),
         elsewhere: Elsewhere::Monitoring,
-        handler: |method| on(method, routes::alive),
+        handler: |method| on(method, health::alive),
         ..USUAL
     },
     Operation {
@@ -463,9 +463,9 @@ pub(super) static OPERATIONS: [Operation; 19] = [
         id: "isReady",
         summary: "Ask whether the node knows all its pods and has all state on disk",
         about: "503 with the reason otherwise.",
-        answer: Answer::Document(described("Health", Form::new::<routes::Health>("Health", SERVED)), OK),
+        answer: Answer::Document(described("Health", Form::new::<health::Health>("Health", SERVED)), OK),
         elsewhere: Elsewhere::Monitoring,
-        handler: |method| on(method, routes::ready),
+        handler: |method| on(method, health::ready),
         ..USUAL
     },
     Operation {

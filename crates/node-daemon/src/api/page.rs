@@ -15,9 +15,9 @@ use terminal_text::{Glyphs, Page};
 
 use super::failure::Failure;
 use super::look::shown;
+use super::node::{Answered, Node};
 use super::query::Query;
 use super::reply::Shape;
-use super::routes::{Answered, Node};
 
 /// The files of the page.
 pub(super) fn routes() -> Router<Node> {

@@ -18,9 +18,9 @@ use topology_admission::{Detail, Limits, Tries, Verdict};
 
 use super::decide::{DRY_RUN, with_outcome};
 use super::failure::Failure;
+use super::node::{Answered, Changer, Node, body, failed};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Changer, Node, body, failed};
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
 use crate::explain::{Tried, Waiting};
 use crate::owner::Told;

@@ -21,8 +21,8 @@ use topology_admission::{Size, Sizes, When};
 use super::super::owner::Told;
 use super::failure::Failure;
 use super::json::{object, objects, parsed, unique};
+use super::node::{Answered, Node, body, failed, find, no_pod};
 use super::reply::Shape;
-use super::routes::{Answered, Node, body, failed, find, no_pod};
 use super::segments::Segments;
 
 /// A resize that has been made.

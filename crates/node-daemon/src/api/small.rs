@@ -7,7 +7,7 @@ use crossbeam::channel::Sender;
 use node_agent::Owner;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 
-use super::routes::NodeControl;
+use super::node::NodeControl;
 use crate::owner::Message;
 use crate::view::{Mode, NodeView, ServedNode};
 

@@ -18,9 +18,9 @@ use topology_admission::{Changed, Detail};
 use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
 use super::decide::{Decided, Written, with_outcome};
 use super::failure::Failure;
+use super::node::{Answered, Node, body};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Node, body};
 use super::sent::{Reading, Sent};
 use super::view::{LETTERS, Picture, PodFits, View, picture};
 use crate::explain::{self, Before};
@@ -66,8 +66,11 @@ pub(super) async fn choices(
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH, MACHINE])?;
     let (shape, wanted) = (Shape::of(&query, &headers)?, Wanted::of(&query));
     let make = move |node: &Node| {
-        shape
-            .document("Choices", Choices::new(node, &wanted)?, |_, _| "choices are for programs\n".to_owned())
+        shape.document(
+            "Choices",
+            Choices::new(&node.benches.find(&node.view, &wanted)?, node.desk.as_deref()),
+            |_, _| "choices are for programs\n".to_owned(),
+        )
     };
     node.look(who, make).await
 }
@@ -88,7 +91,7 @@ pub(super) async fn tried(
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
     let make = move |node: &Node, client: &Client| {
-        let bench = node.benches.find(node, &wanted)?;
+        let bench = node.benches.find(&node.view, &wanted)?;
         let pods = match uid {
             Some(uid) => known(node, &uid)?,
             None => Sent::read(&bench.node, &sent, &reading)?,

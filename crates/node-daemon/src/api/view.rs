@@ -16,9 +16,9 @@ use terminal_text::Page;
 use super::decide::outcome_of;
 use super::failure::Failure;
 use super::look::origin;
+use super::node::{Answered, Node};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
-use super::routes::{Answered, Node};
 use crate::view::LoggedDecision;
 
 /// Only decisions after the one of this number.

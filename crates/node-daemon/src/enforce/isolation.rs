@@ -17,7 +17,7 @@ use node_config::CpuPartition;
 use node_input::LoadedNode;
 use serde::{Deserialize, Serialize};
 
-use super::with_cause;
+use super::cause::with_cause;
 use crate::own_file::{Lasting, OwnFile};
 use crate::view::now;
 

@@ -13,9 +13,8 @@ use cpuset::CpuSet;
 use node_config::CpuInterrupts;
 use serde::{Deserialize, Serialize};
 
-use super::Keeper;
+use super::cause::with_cause;
 use super::findings::Findings;
-use super::with_cause;
 use crate::own_file::{Lasting, OwnFile};
 
 /// The file in the root folder.
@@ -79,7 +78,7 @@ impl<F: Files> Quiet<F> {
     }
 
     /// Moves interrupts away from the CPUs of partitions, or back.
-    fn keep_off(&mut self, cgroups: &Cgroups<F>, found: &mut Findings) {
+    pub(super) fn keep_off(&mut self, cgroups: &Cgroups<F>, found: &mut Findings) {
         match self.interrupts(cgroups, &found.cpus) {
             Ok(stuck) => found.unmovable = stuck,
             Err(why) => found.failed.push(format!("failed to move interrupts: {why}")),
@@ -132,7 +131,7 @@ impl<F: Files> Quiet<F> {
     }
 
     /// Looks for what runs on the CPUs of partitions, and says what is new.
-    fn look(&mut self, found: &mut Findings) {
+    pub(super) fn look(&mut self, found: &mut Findings) {
         match self.kernel.noise(&found.cpus) {
             Ok(noise) => found.noise = noise,
             Err(error) => found
@@ -171,23 +170,6 @@ impl Logged {
         self.kernel_threads.extend(found.noise.kernel_threads.values().cloned());
         self.unmovable.extend(found.unmovable.keys());
         before != (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len())
-    }
-}
-
-impl<F: Files> Keeper<F> {
-    /// Whether there is nothing to do for partitions, and never will be.
-    pub(super) fn is_off(&self) -> bool {
-        self.isolation.is_off() && self.quiet.is_off()
-    }
-
-    /// After a round: moves interrupts.
-    pub(super) fn quieten(&mut self, found: &mut Findings) {
-        self.quiet.keep_off(&self.cgroups, found);
-    }
-
-    /// After that: adds what runs on CPUs of partitions all the same. It reads a file of every process.
-    pub(super) fn listen(&mut self, found: &mut Findings) {
-        self.quiet.look(found);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cluster_node::{BoundPodEvent, Cluster, ClusterError};
 use crossbeam::channel::Sender;
 
-use super::Backoff;
+use super::backoff::Backoff;
 use crate::api_server::NodeInCluster;
 use crate::view::{NodeCondition, NodeConditions};
 

@@ -14,10 +14,11 @@ use kubelet_status::{
 };
 use serde_json::{Value, json};
 
+use super::backoff::Backoff;
 use super::bound::{self, Heard};
+use super::holder;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
-use super::{Backoff, holder};
 use crate::api_server::NodeInCluster;
 use crate::news::News;
 use crate::owner::Message;

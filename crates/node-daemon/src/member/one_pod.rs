@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
 
-use super::Backoff;
+use super::backoff::Backoff;
 use crate::owner::Told;
 use crate::view::now;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
 
-use super::Backoff;
+use super::backoff::Backoff;
 use crate::api_server::NodeInCluster;
 use crate::view::{NodeCondition, NodeConditions};
 

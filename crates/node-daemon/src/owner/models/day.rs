@@ -21,7 +21,8 @@ use tokio::sync::oneshot;
 use super::super::{Message, OwnerThread, Told};
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
-use crate::scribe::{Job, Writing};
+use crate::owner::Job;
+use crate::scribe::Writing;
 use crate::view::{Mode, NodeView, ServedNode};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
@@ -112,7 +113,7 @@ impl Day {
         let written = Arc::<Mutex<BTreeSet<String>>>::default();
         let scribe = {
             let writing = Writing::new(served.clone(), writers.decisions, view.events.clone());
-            thread::spawn(move || written_up.into_iter().for_each(|job| job.done(&writing)))
+            thread::spawn(move || written_up.into_iter().for_each(|job| writing.write_up(job)))
         };
         let cgroups = {
             let written = written.clone();

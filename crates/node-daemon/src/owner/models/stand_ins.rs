@@ -18,7 +18,7 @@ use shuttle::sync::{Condvar, Mutex as ModelMutex, MutexGuard as ModelGuard};
 use topology_admission::Verdict;
 
 use super::super::{Enforcer, Inbox, Message, Plugins, Writer};
-use crate::scribe::Job;
+use crate::owner::Job;
 
 /// So few that senders wait.
 const ROOM: usize = 2;

@@ -1,0 +1,66 @@
+//! Whether the node is well.
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use topology_admission::SourcesReady;
+
+use super::failure::Failure;
+use super::node::{Answered, Node};
+use super::reply::Shape;
+use crate::view::Mode;
+
+/// Whether the node knows all its pods, and what it holds is on disk.
+pub(super) async fn ready(
+    State(node): State<Node>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let shape = Shape::alone(query.as_deref(), &headers)?;
+    let snapshot = node.snapshot();
+    let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
+    if let Some(why) = node.view.conditions.why_stale() {
+        return not(why);
+    }
+    if let Some(why) = node.view.manifests.why_not_ready(&snapshot) {
+        return not(why);
+    }
+    if let Some(why) = node.view.conditions.why_not_served() {
+        return not(why);
+    }
+    if let Some(why) = node.view.conditions.why_no_member() {
+        return not(why);
+    }
+    match &snapshot.behind {
+        Some(why) => not(format!("state is behind on disk: {why}")),
+        None if node.view.mode() == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
+            not("the manifests have not been read yet".to_owned())
+        }
+        None => health(shape, node.view.remarks()),
+    }
+}
+
+/// That anything is answered.
+pub(super) async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
+    health(Shape::alone(query.as_deref(), &headers)?, Vec::new())
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Health {
+    /// Always `ok`: a node that is not well answers an error.
+    #[schemars(schema_with = "ok")]
+    status: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// What does not keep the node from deciding, and has to be known.
+    notes: Vec<String>,
+}
+
+fn ok(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    admission_report::schema::one_of(["ok"])
+}
+
+fn health(shape: Shape, notes: Vec<String>) -> Answered {
+    let lines = |health: &Health| health.notes.iter().map(|note| format!("! {note}\n")).collect::<String>();
+    shape.document("Health", Health { status: "ok", notes }, |health, _| format!("ok\n{}", lines(health)))
+}
