@@ -1,8 +1,6 @@
 //! The first process of a guest: it mounts file systems, runs the tests of its phase, prints a line for each, and
 //! powers off. `cargo xtask vm` boots it.
 
-#[path = "../src/node/client.rs"]
-mod client;
 mod container;
 mod crash;
 mod discovery;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use cpuset::CpuSet;
 use serde_json::{Value, json};
+use workspace_tools::client::Client;
 
-use crate::client::Client;
 use crate::machine::Guest;
 
 /// A start that takes longer has failed.

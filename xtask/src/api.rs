@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 use crate::package::{is_published, own_packages};
-use crate::workspace::{cargo, root, run, target};
 
 /// The version that is installed where none is there.
 const PUBLIC_API: &str = "0.52.0";

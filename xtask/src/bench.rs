@@ -3,7 +3,7 @@
 pub(crate) mod chart;
 mod kubelet;
 mod result;
-pub(crate) mod ours;
+mod ours;
 mod table;
 
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde_json::{Map, Value};
+use workspace_tools::workloads::{self, Counter};
+use workspace_tools::workspace::root;
 
 use crate::bench::kubelet::Answer;
 use crate::bench::ours::Ours;
 use crate::bench::result::Result;
-use crate::instructions::Counter;
-use crate::workspace::root;
 
 /// Measures what must be reached and the curves of growth: time, allocations, memory, instructions.
 #[derive(Debug, clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Bench {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Against {
-    /// v1.36.3, as `xtask/kubelet` requires it.
+    /// v1.36.3, as `crates/workspace-tools/kubelet` requires it.
     Kubelet,
 }
 
@@ -55,7 +55,7 @@ enum Format {
 impl Bench {
     /// What is missing on this machine is said, and the rest is done.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let program = ours::build()?;
+        let program = workloads::build()?;
         eprintln!("measuring ours");
         let measured = ours::measure(&program, &self.only, self.quick)?;
         let counter = Counter::find(&program);

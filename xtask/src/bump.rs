@@ -4,8 +4,7 @@ use std::fs;
 use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
-
-use crate::workspace::{cargo, root, run};
+use workspace_tools::workspace::{cargo, root, run};
 
 /// Gives all crates the next version, and what has changed a heading in CHANGELOG.md.
 #[derive(Debug, clap::Args)]

@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
+use workspace_tools::client::Client;
 
 use crate::node::invariants::Disk;
 use crate::node::load::{self, Figures, Folder, Load, Pace};
-use crate::node::{Client, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
+use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, Evidence, percentile};
 use damage::Damage;
 

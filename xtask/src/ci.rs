@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::workspace::{cargo, run};
 
 use crate::codegen::Codegen;
 use crate::first_minutes::{FirstMinutes, small_program};
@@ -15,7 +16,6 @@ use crate::package::Package;
 use crate::page::Page;
 use crate::recorded::Recorded;
 use crate::tidy::Tidy;
-use crate::workspace::{cargo, run};
 use crate::{fuzz, test, vm};
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.

@@ -5,10 +5,10 @@ use std::io::Read as _;
 use local_cluster::{
     Containers, Extender, NODE_RIGHTS, Node, NodeOptions, Parts, Program, Programs, RELEASE,
 };
+use workspace_tools::control_plane::{self, MACHINE, build, topolet};
+use workspace_tools::workspace::target;
 
-use crate::control_plane::{self, MACHINE, build, topolet};
 use crate::schedulers::Scheduler;
-use crate::workspace::target;
 
 /// Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends them with Enter or Ctrl-C.
 ///

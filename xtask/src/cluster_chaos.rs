@@ -1,9 +1,8 @@
 //! `cargo xtask cluster-chaos`: a cluster whose API server and nodes are killed while pods come and go.
 
 use local_cluster::{Outages, Parts, Programs, RELEASE};
-
-use crate::control_plane;
-use crate::workspace::target;
+use workspace_tools::control_plane;
+use workspace_tools::workspace::target;
 
 /// Kills the API server and nodes while kube-scheduler places pods, and fails if a pod is lost or admitted twice.
 ///

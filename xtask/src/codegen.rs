@@ -3,6 +3,8 @@
 //! The generator is behind the feature `codegen`, since everybody builds xtask and few need it; without it this
 //! command builds itself again with it.
 
+use workspace_tools::workspace;
+
 /// Writes the generated code, or checks that the committed code is what the protobuf files give.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Codegen {
@@ -14,10 +16,9 @@ pub(crate) struct Codegen {
 #[cfg(not(feature = "codegen"))]
 impl Codegen {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut again =
-            crate::workspace::cargo(&["run", "--quiet", "--package", "xtask", "--features", "codegen"]);
+        let mut again = workspace::cargo(&["run", "--quiet", "--package", "xtask", "--features", "codegen"]);
         again.args(["--", "codegen"]).args(self.check.then_some("--check"));
-        crate::workspace::run(&mut again)
+        workspace::run(&mut again)
     }
 }
 
@@ -28,11 +29,11 @@ impl Codegen {
 
         use anyhow::{Context as _, bail};
 
-        let made = crate::workspace::root().join("target/codegen");
+        let made = workspace::root().join("target/codegen");
         fs::create_dir_all(&made).with_context(|| format!("failed to create {}", made.display()))?;
         let mut results = Vec::new();
         for Messages { of, source, package, are_documents } in SOURCES {
-            let folder = crate::workspace::root().join("crates").join(of);
+            let folder = workspace::root().join("crates").join(of);
             let mut compiler = protox::Compiler::new([folder.join("proto")])?;
             compiler.include_imports(true).open_file(source)?;
             let mut builder = tonic_prost_build::configure()
@@ -58,7 +59,7 @@ impl Codegen {
             let name = source.replace('-', "_").replace(".proto", ".rs");
             results.push((folder.join("src/generated").join(name), code.into_bytes()));
             if package == IN_PYTHON {
-                let target = crate::workspace::root().join("fixtures/plugins/python/deviceplugin.binpb");
+                let target = workspace::root().join("fixtures/plugins/python/deviceplugin.binpb");
                 results.push((target, compiler.encode_file_descriptor_set()));
             }
         }

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use anyhow::Context as _;
+use workspace_tools::workspace::{cargo, root};
 
 use crate::reliability::Reliability;
-use crate::workspace::{cargo, root};
 
 /// Plays every case below the folders and prints, for each kind, how many pass; `--help` says what else.
 #[derive(Debug, clap::Args)]

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::debian;
+use workspace_tools::workspace::{cargo, root, run, target};
 
-use crate::debian;
-use crate::workspace::{cargo, root, run, target};
 use programs::{Plugin, Topolet};
 use prometheus::Prometheus;
 

@@ -12,10 +12,11 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+use workspace_tools::debian;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, root, run, shown, target};
 
-use crate::document::write_figures;
 use crate::static_build::Static;
-use crate::workspace::{cargo, root, run, target};
 
 /// The version that is installed where none is there.
 const CARGO_DEB: &str = "3.8.0";
@@ -100,7 +101,7 @@ impl Dist {
                     "debootstrap is not installed; `cargo xtask dist --test --install` installs it by apt-get"
                 );
             }
-            crate::debian::install(&["debootstrap"])?;
+            debian::install(&["debootstrap"])?;
         }
         Ok(())
     }
@@ -154,7 +155,7 @@ fn make() -> anyhow::Result<Made> {
 /// # Errors
 /// It cannot be started, or fails; what it says then is in the error.
 fn said(command: &mut Command) -> anyhow::Result<String> {
-    let shown = crate::workspace::shown(command);
+    let shown = shown(command);
     let output = command.output().with_context(|| format!("failed to start `{shown}`"))?;
     let (text, fault) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), "`{shown}` failed: {}\n{text}{fault}", output.status);

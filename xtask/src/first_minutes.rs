@@ -16,9 +16,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
-
-use crate::document::write_figures;
-use crate::workspace::{cargo, root, run, target};
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 const DOCUMENT: &str = "docs/first-minutes.md";
 /// In the document, in front of the ratio that CI compares with.

@@ -16,8 +16,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use workspace_tools::workspace::root;
 
-use crate::workspace::root;
 use description::Description;
 use layout::Layout;
 

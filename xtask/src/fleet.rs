@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use local_cluster::{Cluster, Parts, Programs, RELEASE};
 use serde_json::Value;
+use workspace_tools::control_plane;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, run, target};
 
-use crate::control_plane;
-use crate::document::write_figures;
 use crate::soak::minutes;
 use crate::usage::Usage;
-use crate::workspace::{cargo, run, target};
 
 /// Runs `topolet fleet` with pods that come to each node by themselves, and measures its share of a core and its memory.
 #[derive(Debug, clap::Args)]

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use workspace_tools::workspace::{cargo, root, run, target};
 
 use crate::reliability;
 use crate::soak::minutes;
-use crate::workspace::{cargo, root, run, target};
 
 /// Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install cargo-fuzz`.
 #[derive(Debug, clap::Args)]

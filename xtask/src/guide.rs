@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
+use workspace_tools::workspace::{root, run, target};
 
 use crate::tool::Tool;
-use crate::workspace::{root, run, target};
 
 /// Without its server and its watcher, which take most of a build.
 const MDBOOK: Tool = Tool {

@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::kubelet::go_build;
-use crate::workspace::target;
+use workspace_tools::kubelet::go_build;
+use workspace_tools::workspace::target;
 
 /// Measures what a kubelet's hints cost for each set of NUMA nodes and each combination. Needs Go.
 #[derive(Debug, clap::Args)]

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::bail;
-
-use crate::debian;
-use crate::workspace::{cargo, run};
+use workspace_tools::debian;
+use workspace_tools::workspace::{cargo, run};
 
 /// What Debian and Ubuntu call the libraries, and the program by which the build finds them.
 const PACKAGES: &[&str] = &["libhwloc-dev", "libudev-dev", "pkg-config"];

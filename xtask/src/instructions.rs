@@ -6,14 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, bail, ensure};
-
-use crate::bench::ours;
-use crate::debian;
-use crate::workspace::root;
+use anyhow::{Context as _, bail};
+use workspace_tools::debian;
+use workspace_tools::workloads::{self, Counter};
+use workspace_tools::workspace::root;
 
 /// Counts the instructions of the hot paths with valgrind; against the committed counts none may be 5 % off.
 #[derive(Debug, clap::Args)]
@@ -30,23 +27,18 @@ pub(crate) struct Instructions {
 const BASELINE: &str = "fixtures/instructions.json";
 /// In percent.
 const TOLERANCE: u64 = 5;
-/// How often a work is repeated in the longer run; of work that takes long by itself two more are enough.
-const TIMES: u64 = 101;
-const TIMES_OF_LONG: u64 = 3;
-/// So many instructions are long, what is set up included.
-const LONG: u64 = 500_000_000;
 
 impl Instructions {
     #[expect(clippy::print_stdout, reason = "the counts are what the command is for")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if !is_there() {
+        if !Counter::is_possible() {
             if !self.install {
                 eprintln!("skipped: instructions are not counted, since valgrind is not installed");
                 return Ok(());
             }
             debian::install(&["valgrind"])?;
         }
-        let program = ours::build()?;
+        let program = workloads::build()?;
         let counter = Counter::find(&program)?;
         let path = root().join(BASELINE);
         let before: BTreeMap<String, u64> = match fs::read(&path) {
@@ -58,7 +50,7 @@ impl Instructions {
         };
         let mut counts = BTreeMap::new();
         let mut off = Vec::new();
-        for name in ours::output(&program, &["hot-paths"])?.lines() {
+        for name in workloads::output(&program, &["hot-paths"])?.lines() {
             let count = counter.count(name)?;
             println!(
                 "{name:<50} {count:>12} {}",
@@ -86,43 +78,4 @@ impl Instructions {
 #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
 fn change(old: u64, new: u64) -> String {
     format!("{:+.1} %", (new as f64 / old as f64 - 1.0) * 100.0)
-}
-
-/// Counts the instructions of one program.
-pub(crate) struct Counter {
-    program: PathBuf,
-}
-
-impl Counter {
-    /// An error says what is missing.
-    pub(crate) fn find(program: &Path) -> anyhow::Result<Self> {
-        ensure!(is_there(), "valgrind is not installed");
-        Ok(Self { program: program.to_owned() })
-    }
-
-    /// How many instructions the work of this name takes.
-    pub(crate) fn count(&self, name: &str) -> anyhow::Result<u64> {
-        let once = self.run(name, 1)?;
-        let times = if once > LONG { TIMES_OF_LONG } else { TIMES };
-        Ok(self.run(name, times)?.saturating_sub(once) / (times - 1))
-    }
-
-    fn run(&self, name: &str, times: u64) -> anyhow::Result<u64> {
-        let output = Command::new("valgrind")
-            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-            .arg(&self.program)
-            .args(["once", name, "--times", &times.to_string()])
-            .output()
-            .context("failed to start valgrind")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "valgrind failed: {}\n{said}", output.status);
-        let counted = said.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
-        counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
-    }
-}
-
-fn is_there() -> bool {
-    let found =
-        Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    found.is_ok_and(|status| status.success())
 }

@@ -1,21 +1,19 @@
 //! The Go module that requires the kubelet; `cargo xtask kubelet-vectors`: its answers to the committed cases; and
 //! `cargo xtask kubelet-node`: its managers in a folder that we watch, or have written.
 
-pub(crate) mod programs;
+use workspace_tools::kubelet::{MODULE, RELEASE, build_release, go_build, other_releases};
+use workspace_tools::workspace::{cargo, run};
 
-pub(crate) use self::programs::{RELEASE, build, go_build, releases};
-use self::programs::{build_release, other_releases};
 use crate::promises::Played;
-use crate::workspace::{cargo, run};
 
 /// Asks the kubelet's own code the committed cases again and lists those whose answer differs from the recorded one.
 ///
-/// `--kubelet VERSION` asks another release that has a folder in xtask/kubelet/releases; its recorded answers are
-/// fixtures/kubelet/VERSION. A patch release that has none is compared with the recorded answers of its release.
+/// `--kubelet VERSION` asks another release that has a folder in crates/workspace-tools/kubelet/releases; its recorded answers
+/// are fixtures/kubelet/VERSION. A patch release that has none is compared with the recorded answers of its release.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KubeletVectors {
-    /// The release to ask: one of xtask/kubelet/releases, the one that xtask/kubelet/go.mod requires, or another patch
-    /// release of these.
+    /// The release to ask: one of crates/workspace-tools/kubelet/releases, the one that its go.mod requires, or another
+    /// patch release of these.
     #[arg(long, value_name = "VERSION", default_value = RELEASE)]
     kubelet: String,
     /// Only this domain.
@@ -31,7 +29,7 @@ impl KubeletVectors {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut command =
             cargo(&["run", "--release", "--quiet", "--package", "conformance", "--bin", "conformance", "--"]);
-        command.args(["--again", "fixtures/kubelet", "--programs", "xtask/kubelet"]);
+        command.args(["--again", "fixtures/kubelet", "--programs", MODULE]);
         if self.kubelet != RELEASE {
             command.args(["--kubelet", &self.kubelet]);
         }

@@ -7,10 +7,9 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-
-use crate::document::write_figures;
-use crate::kubelet;
-use crate::workspace::root;
+use workspace_tools::document::write_figures;
+use workspace_tools::kubelet;
+use workspace_tools::workspace::root;
 
 const DOCUMENT: &str = "docs/upstream/README.md";
 
@@ -19,7 +18,7 @@ const DOCUMENT: &str = "docs/upstream/README.md";
 /// Needs Go; each release is built once, which takes some minutes. A fault that hangs is given 20 seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KubeletFaults {
-    /// Only these releases: of xtask/kubelet/releases, or the one that xtask/kubelet/go.mod requires.
+    /// Only these releases: of crates/workspace-tools/kubelet/releases, or the one that its go.mod requires.
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     kubelet: Vec<String>,
     /// Only these faults, by the names of their pages in docs/upstream.
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_fault_has_a_page_and_every_page_a_fault() {
-        let main = fs::read_to_string(root().join("xtask/kubelet/cmd/faults/main.go")).unwrap();
+        let main = fs::read_to_string(root().join(kubelet::MODULE).join("cmd/faults/main.go")).unwrap();
         let rows = main.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next());
         let faults: BTreeSet<String> = rows.map(str::to_owned).collect();
         assert!(faults.len() >= 8, "{faults:?}");

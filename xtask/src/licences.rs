@@ -13,10 +13,10 @@ use std::fs;
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::workspace::{cargo, root};
 
 use self::part::Part;
 use self::texts::Texts;
-use crate::workspace::{cargo, root};
 
 /// What the program includes.
 const FILE: &str = "crates/topolet/licences.txt";

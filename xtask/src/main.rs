@@ -6,12 +6,9 @@ mod bump;
 mod conformance;
 mod chaos;
 mod dashboards;
-mod debian;
 mod dist;
-mod document;
 mod ci;
 mod cluster;
-mod control_plane;
 mod cluster_chaos;
 mod codegen;
 mod first_minutes;
@@ -26,7 +23,6 @@ mod node;
 mod kubelet;
 mod kubelet_faults;
 mod promises;
-mod kubernetes;
 mod licences;
 mod nfd;
 mod object_fields;
@@ -52,7 +48,6 @@ mod tidy;
 mod tool;
 mod usage;
 mod vm;
-mod workspace;
 
 use clap::{Parser, Subcommand};
 

@@ -13,6 +13,8 @@ mod updater;
 
 use anyhow::Context as _;
 use local_cluster::{Cluster, Kind, Parts, Programs, RELEASE};
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, run, target};
 
 use self::cases::{CONFIGURATIONS, MACHINES};
 use self::compare::Comparison;
@@ -20,8 +22,6 @@ use self::judged::Outcome;
 use self::latency::Latency;
 use self::node::Node;
 use self::updater::Updater;
-use crate::document::write_figures;
-use crate::workspace::{cargo, run, target};
 
 /// Compares what is published of a node with what Node Feature Discovery's topology updater publishes, and measures how
 /// long an admission takes to get there. Needs Go; the first build takes some minutes.
@@ -37,7 +37,7 @@ pub(crate) struct Nfd {
 
 impl Nfd {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        crate::control_plane::build(RELEASE)?;
+        workspace_tools::control_plane::build(RELEASE)?;
         let updater = Updater::build()?;
         run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
         run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;

@@ -1,5 +1,5 @@
 //! `cargo xtask object-fields`: the names of all fields of the objects that `topology-manifest` reads, from the
-//! `OpenAPI` document of the Kubernetes release in `xtask/kubelet/go.mod`.
+//! `OpenAPI` document of the Kubernetes release in `crates/workspace-tools/kubelet/go.mod`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
-
-use crate::workspace::root;
+use workspace_tools::kubelet::MODULE;
+use workspace_tools::workspace::root;
 
 /// Writes the table of fields that strict reading of manifests compares with (needs Go).
 #[derive(Debug, clap::Args)]
@@ -83,7 +83,7 @@ fn kubernetes() -> anyhow::Result<(String, String)> {
         version: String,
         dir: String,
     }
-    let module = root().join("xtask/kubelet");
+    let module = root().join(MODULE);
     let output = Command::new("go")
         .args(["mod", "download", "-json", "k8s.io/kubernetes"])
         .current_dir(&module)

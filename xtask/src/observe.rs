@@ -23,14 +23,14 @@ use anyhow::{Context as _, ensure};
 use parking_lot::Mutex;
 use pods_api::{KubeletPod, PodsServer, SOCKET};
 use serde_json::{Value, json};
+use workspace_tools::client::Client;
+use workspace_tools::debian;
+use workspace_tools::workspace::{cargo, run, target};
 
 use self::trace::Trace;
-use crate::debian;
-use crate::node::Client;
 use crate::reliability::{self, percentile};
 use crate::soak::minutes;
 use crate::usage::Usage;
-use crate::workspace::{cargo, run, target};
 
 /// Measures `topolet serve --observe` beside 500 pods and a steady stream of refusals.
 #[derive(Debug, clap::Args)]

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::{cargo, run, target};
+use workspace_tools::workspace::{cargo, run, target};
 
 /// Has a public validator read what `topolet serve` answers at /openapi.json, generates a client in Python from it, and
 /// applies, explains and deletes a pod with the client over TCP. Needs Python 3.

@@ -18,11 +18,11 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use local_cluster::RELEASE;
+use workspace_tools::document::write_figures;
 
 use self::programs::{Builds, Program};
 use self::record::Record;
 use self::trial::Trial;
-use crate::document::write_figures;
 
 const DOCUMENT: &str = "docs/programs.md";
 
@@ -58,7 +58,7 @@ impl Others {
         if self.build {
             return Ok(());
         }
-        crate::control_plane::build(&self.kubernetes)?;
+        workspace_tools::control_plane::build(&self.kubernetes)?;
         let trial = Trial::new(&self.kubernetes)?;
         for &program in &programs {
             eprintln!("{program}");

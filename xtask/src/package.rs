@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 use self::user::User;
-use crate::workspace::{cargo, root, run, target};
 
 pub(crate) use self::manifest::{is_published, own_packages};
 

@@ -15,9 +15,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
+use workspace_tools::debian;
+use workspace_tools::workspace::{cargo, root, run};
 
-use crate::debian;
-use crate::workspace::{cargo, root, run};
 use browser::Browser;
 use pictures::Pictures;
 use running::Running;

@@ -8,8 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::root;
+use workspace_tools::workspace::root;
 
 /// Writes the names of devices from a PCI ID list (Debian: package `pci.ids`).
 #[derive(Debug, clap::Args)]

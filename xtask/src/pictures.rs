@@ -12,8 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-
-use crate::workspace::{cargo, root, run};
+use workspace_tools::workspace::{cargo, root, run};
 
 /// Draws the machines and a decision into `docs/pictures`.
 #[derive(Debug, clap::Args)]

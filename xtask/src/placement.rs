@@ -11,9 +11,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, root};
 
-use crate::document::write_figures;
-use crate::workspace::{cargo, root};
 use machines::MACHINES;
 use scenario::scenario;
 use workloads::{WORKLOADS, Workload};

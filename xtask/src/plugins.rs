@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
+use workspace_tools::workspace::{root, run};
 
 use crate::test::needed::needed_in_ci;
-use crate::workspace::{root, run};
 
 /// Builds the plugins that tests run: needs Go, Python and their package registries.
 #[derive(Debug, clap::Args)]

@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context as _, ensure};
-
-use crate::document::write_figures;
-use crate::kubelet::programs;
-use crate::workspace::{cargo, root};
+use workspace_tools::document::write_figures;
+use workspace_tools::kubelet;
+use workspace_tools::workspace::{cargo, root};
 
 const DOCUMENT: &str = "docs/promises.md";
 const COMMAND: &str = "cargo xtask kubelet-node --promises --write";
@@ -31,8 +30,9 @@ pub(crate) struct Played {
     /// Fillings with each configuration.
     #[arg(long, requires = "promises", value_name = "N", default_value_t = 40)]
     fillings: u64,
-    /// The release to ask: one of xtask/kubelet/releases, or the one that xtask/kubelet/go.mod requires.
-    #[arg(long, requires = "promises", value_name = "VERSION", default_value = programs::RELEASE)]
+    /// The release to ask: one of crates/workspace-tools/kubelet/releases, or the one
+    /// that its go.mod requires.
+    #[arg(long, requires = "promises", value_name = "VERSION", default_value = kubelet::RELEASE)]
     kubelet: String,
     /// Write the figures to docs/promises.md.
     #[arg(long, requires = "promises")]
@@ -48,7 +48,7 @@ impl Played {
     }
 
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let program = programs::build(&self.kubelet, "admission")?.join("admission");
+        let program = kubelet::build(&self.kubelet, "admission")?.join("admission");
         let play = ["run", "--release", "--quiet", "--package", "conformance", "--bin", "promises", "--"];
         let mut command = cargo(&play);
         command.arg("--program").arg(program).args(["--kubelet", &self.kubelet]);

@@ -14,9 +14,8 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::kubelet::go_build;
-use crate::workspace::{cargo, root, run, target};
+use workspace_tools::kubelet::go_build;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 /// Has the kubelet's own code validate all proposals, start with them and admit a pod. Needs Go.
 #[derive(Debug, clap::Args)]

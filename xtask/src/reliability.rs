@@ -11,8 +11,8 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use workspace_tools::workspace::root;
 
-use crate::workspace::root;
 pub(crate) use evidence::{Evidence, previous};
 
 /// Writes docs/reliability.md from the figures of the campaigns.

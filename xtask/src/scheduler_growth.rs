@@ -5,10 +5,10 @@ use std::fs;
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, root};
 
 use crate::bench::chart::{Curve, Legend, picture};
-use crate::document::write_figures;
-use crate::workspace::{cargo, root};
 
 /// Measures `scheduler-extender` on 10 to 10,000 nodes of which no two are alike.
 #[derive(Debug, clap::Args)]

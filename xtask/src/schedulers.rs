@@ -14,14 +14,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use local_cluster::{Cluster, Containers, Extender, Fleet, Node, NodeOptions, Parts, Programs, RELEASE};
+use workspace_tools::control_plane;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 pub(crate) use self::kinds::Scheduler;
 use self::play::{Play, Played};
 use self::pods::Workload;
 use self::running::{Agents, Chaos, Running};
-use crate::control_plane;
-use crate::document::write_figures;
-use crate::workspace::{cargo, root, run, target};
 
 /// Places the pods of scenarios with several schedulers on nodes of topolet, and counts what the nodes refuse.
 ///

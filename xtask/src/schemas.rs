@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{cargo, root, run, target};
 
 /// Writes docs/schemas and docs/openapi.json, as `topolet schema` prints them.
 #[derive(Debug, clap::Args)]

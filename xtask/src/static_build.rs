@@ -5,8 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::{cargo, run, target};
+use workspace_tools::workspace::{cargo, run, target};
 
 /// Builds topolet statically to `target/static/topolet`, and runs it in a root file system that has nothing else.
 ///

@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use local_cluster::RELEASE;
 use serde_json::Value;
+use workspace_tools::workspace::{cargo, root, run};
+use workspace_tools::{control_plane, kubelet, workspace};
 
 use self::host::Host;
 use self::needed::needed_in_ci;
 pub(crate) use self::runner::Tests;
 use crate::plugins::Plugins;
-use crate::workspace::{cargo, root, run};
-use crate::{control_plane, kubelet};
 
 /// Runs all tests, and the examples of the documentation. What they need is installed and built first, below the target
 /// folder: a test runner, and in Go and Python the programs that tests talk to.
@@ -99,7 +99,7 @@ fn run_examples() -> anyhow::Result<()> {
                 continue;
             };
             if list(&target, "kind").contains(&"example".into()) && !SERVERS.contains(&(package, example)) {
-                let program = crate::workspace::target().join("debug/examples").join(example);
+                let program = workspace::target().join("debug/examples").join(example);
                 run(Command::new(program).current_dir(root()).stdin(Stdio::null()))?;
             }
         }

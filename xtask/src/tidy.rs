@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
-
-use crate::workspace::{cargo, root};
+use workspace_tools::workspace::{cargo, root};
 
 /// Checks rows, map, module documentation and `no_std`.
 #[derive(Debug, clap::Args)]
@@ -99,6 +98,7 @@ const ROWS: &[Row] = &[
     row("input", Outside, &["node-input"]),
     row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
+    row("tools", Outside, &["workspace-tools"]),
     row("commands", Outside, &["xtask", "xtask-start"]),
 ];
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::{cargo, run, target};
+use workspace_tools::workspace::{cargo, run, target};
 
 /// A program of a crate, which is on `PyPI` as a file for machines of one kind too.
 pub(crate) struct Tool {

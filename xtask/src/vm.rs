@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::workspace::{cargo, run};
 
-use crate::workspace::cargo;
 use image::Programs;
 use shape::Shape;
 use tests_of_guest::Run;
@@ -183,7 +183,7 @@ pub(crate) fn ci(install: bool) -> anyhow::Result<()> {
         if install {
             command.arg("--install");
         }
-        crate::workspace::run(&mut command).with_context(|| format!("guest {machine}"))?;
+        run(&mut command).with_context(|| format!("guest {machine}"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The kubelet's own answers on `allocated_pods_state`, in each release: `xtask/kubelet/cmd/podstate` writes them.
+//! The kubelet's own answers on `allocated_pods_state`, in each release: `crates/workspace-tools/kubelet/cmd/podstate` writes them.
 #![expect(clippy::unwrap_used, reason = "a vector that cannot be read fails the test")]
 
 use std::path::Path;

@@ -10,7 +10,7 @@ use topology_manifest::{Source, read_pods};
 /// Long enough for a busy machine.
 const LONG: Duration = Duration::from_secs(20);
 
-/// A pod in JSON, and the bytes that `k8s.io/api` v0.36.3 makes of it (`xtask/kubelet/cmd/podbytes`).
+/// A pod in JSON, and the bytes that `k8s.io/api` v0.36.3 makes of it (`crates/workspace-tools/kubelet/cmd/podbytes`).
 const FORWARDER: (&str, &[u8]) = (include_str!("forwarder.json"), include_bytes!("forwarder.binpb"));
 
 fn read(json: &str) -> pod_spec::Pod {

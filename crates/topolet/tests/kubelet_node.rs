@@ -1,4 +1,4 @@
-//! Beside a kubelet: its own managers (the Go program of `xtask/kubelet`) write a folder while `serve --observe`
+//! Beside a kubelet: its own managers (the Go program of `crates/workspace-tools/kubelet`) write a folder while `serve --observe`
 //! watches it, and start from folders that topolet has written.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 

@@ -43,7 +43,7 @@ impl Who {
     fn all() -> Vec<Self> {
         let folder =
             Path::new(env!("CARGO_BIN_EXE_topolet")).parent().unwrap().parent().unwrap().join("kubelet");
-        let releases = fs::read_dir(project().join("xtask/kubelet/releases")).unwrap();
+        let releases = fs::read_dir(project().join("crates/workspace-tools/kubelet/releases")).unwrap();
         let mut kubelets: Vec<Self> = releases
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .map(|version| {

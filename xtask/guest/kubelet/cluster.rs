@@ -15,6 +15,7 @@ use local_cluster::{
     Programs, Shown, User,
 };
 use serde_json::{Value, json};
+use workspace_tools::client::Client;
 
 use super::compare::Difference;
 use super::configuration::Configuration;
@@ -22,7 +23,6 @@ use super::did::{self, Did, ROOT};
 use super::print_row;
 use super::processes::{self, Running, last_lines};
 use super::wish::{Class, PodWish};
-use crate::client::Client;
 use crate::machine::Guest;
 
 /// How long a program may take until it answers, and a step until it is done.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::client::{Client, Reply};
 
 use super::after;
 use super::configuration::Configuration;
@@ -15,7 +16,6 @@ use super::did::{self, Did, ROOT};
 use super::http::http;
 use super::upgrade::UpgradeSaid;
 use super::wish::{DEVICE, PodWish};
-use crate::client::{Client, Reply};
 use crate::machine::{Guest, json_of_line};
 
 const MANIFESTS: &str = "/etc/kubernetes/manifests";

@@ -1,4 +1,4 @@
-//! The kubelet's side: a Go program of `xtask/kubelet`, given the same work as lines of JSON.
+//! The kubelet's side: a Go program of `crates/workspace-tools/kubelet`, given the same work as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
-
-use crate::kubelet::go_build;
-use crate::workspace::target;
+use workspace_tools::kubelet::go_build;
+use workspace_tools::workspace::target;
 
 /// What came of one piece of work.
 #[derive(Debug)]

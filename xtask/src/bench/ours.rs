@@ -1,12 +1,11 @@
 //! Our side: the program `workloads`, built for release and run.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use serde::Deserialize;
-
-use crate::workspace::{cargo, run, target};
+use workspace_tools::workloads::output;
+use workspace_tools::workspace::{cargo, run, target};
 
 /// What was measured of one piece of work.
 #[derive(Debug, Deserialize)]
@@ -61,12 +60,6 @@ impl Ours {
     }
 }
 
-/// Builds the program.
-pub(crate) fn build() -> anyhow::Result<PathBuf> {
-    run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads", "--bin", "workloads"]))?;
-    Ok(target().join("release/workloads"))
-}
-
 /// Everything with `only` in its name, measured.
 pub(super) fn measure(program: &Path, only: &str, quick: bool) -> anyhow::Result<Vec<Ours>> {
     let mut arguments = vec!["measure", "--only", only];
@@ -93,15 +86,4 @@ pub(super) fn measure(program: &Path, only: &str, quick: bool) -> anyhow::Result
 /// The same as the kubelet's side reads it.
 pub(super) fn described(program: &Path, only: &str) -> anyhow::Result<String> {
     output(program, &["describe", "--only", only])
-}
-
-/// What the program prints.
-pub(crate) fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new(program)
-        .args(arguments)
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("failed to start {}", program.display()))?;
-    ensure!(output.status.success(), "`workloads {}` failed: {}", arguments.join(" "), output.status);
-    Ok(String::from_utf8(output.stdout)?)
 }

@@ -8,10 +8,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::client::Client;
+use workspace_tools::workspace::target;
 
 use super::PATIENCE;
-use crate::node::Client;
-use crate::workspace::target;
 
 /// A process that is killed when this is dropped.
 pub(super) struct Process(Child);

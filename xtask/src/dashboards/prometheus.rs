@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::workspace::root;
 
 use super::PATIENCE;
 use super::programs::{Process, address};
-use crate::workspace::root;
 
 pub(super) struct Prometheus {
     pub(super) address: String,

@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use workspace_tools::workspace::run;
 
 use super::programs::{Plugin, Topolet};
-use crate::workspace::run;
 
 /// What the device plugin offers.
 pub(super) const RESOURCE: &str = "example.com/vf";

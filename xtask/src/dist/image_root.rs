@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use workspace_tools::workspace::target;
 
 use super::{Made, repository, said};
-use crate::workspace::target;
 
 pub(super) const HOW: &str =
     "the Containerfile's root file system with nothing else in it: version, a machine, a pod that is refused";

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::workspace::{run, target};
 
 use super::{Made, repository, said};
-use crate::workspace::{run, target};
 
 pub(super) const HOW: &str =
     "installed by krew v0.4.4 from archive and manifest, called as `kubectl-topolet`, removed by krew";

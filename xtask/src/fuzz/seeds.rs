@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
-
-use crate::workspace::root;
+use workspace_tools::workspace::root;
 
 /// Files that are larger are no good seeds.
 const LARGEST: usize = 64 << 10;

@@ -68,7 +68,7 @@ fn in_repository(link: &str) -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::root;
+    use workspace_tools::workspace::root;
 
     #[test]
     fn a_chapter_stands_alone() {

@@ -11,9 +11,8 @@ use anyhow::{Context as _, bail, ensure};
 use local_cluster::Cluster;
 use serde_json::Value;
 use tempfile::TempDir;
-
-use crate::node::Client;
-use crate::workspace::{root, target};
+use workspace_tools::client::Client;
+use workspace_tools::workspace::{root, target};
 
 /// What it is called at the API server.
 const NAME: &str = "worker-1";

@@ -8,10 +8,10 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use local_cluster::Cluster;
 use serde_json::Value;
+use workspace_tools::kubernetes::{Cache, GoModule};
+use workspace_tools::workspace::target;
 
 use super::node::{Node, object};
-use crate::kubernetes::{Cache, GoModule};
-use crate::workspace::target;
 
 /// The release.
 pub(super) const RELEASE: &str = "0.18.3";

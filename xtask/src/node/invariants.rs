@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use cpuset::CpuSet;
 use serde_json::Value;
+use workspace_tools::client::Client;
 
-use super::client::Client;
 use super::load::Load;
 
 /// The kubelet's state files, below the root.

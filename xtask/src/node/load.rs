@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use cpuset::CpuSet;
 use serde_json::{Value, json};
-
-use super::client::Client;
+use workspace_tools::client::Client;
 
 /// What the device plugin has.
 pub(crate) const RESOURCE: &str = "example.com/vf";

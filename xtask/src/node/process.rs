@@ -6,11 +6,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use workspace_tools::client::Client;
+use workspace_tools::workspace::{cargo, run, target};
 
-use super::client::Client;
 use super::load::{RESOURCE, manifests};
 use crate::reliability::previous;
-use crate::workspace::{cargo, run, target};
 
 /// A start that takes longer has failed.
 const START: Duration = Duration::from_mins(1);

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use workspace_tools::kubernetes::{Cache, GoModule, Release, source};
+use workspace_tools::workspace::target;
 
 use super::record::{Cost, Record};
 use super::trial::{Came, Trial};
 use super::{cpu_driver, example_driver, helm, kubelet, kueue};
-use crate::kubernetes::{Cache, GoModule, Release, source};
-use crate::workspace::target;
 
 /// A program that others wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]

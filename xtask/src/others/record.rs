@@ -9,10 +9,10 @@ use anyhow::Context as _;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde::{Deserialize, Serialize};
+use workspace_tools::workspace::target;
 
 use super::programs::{Builds, Program};
 use super::trial::Came;
-use crate::workspace::target;
 
 /// All that is known.
 #[derive(Default, Serialize, Deserialize)]

@@ -9,8 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use local_cluster::{Cluster, Fleet, NODE_RIGHTS, Parts, Process, Programs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::workspace::target;
+use workspace_tools::workspace::target;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -64,11 +63,11 @@ impl Trial {
 
     /// A cluster with controllers and three nodes, `node-1` and so on, that are ready.
     pub(super) fn cluster_with_nodes(&self) -> anyhow::Result<(Cluster, Fleet)> {
-        let topolet = crate::control_plane::topolet()?;
+        let topolet = workspace_tools::control_plane::topolet()?;
         let cluster = self.cluster(Parts::Controllers)?;
         cluster.apply(NODE_RIGHTS)?;
         let mut fleet =
-            Fleet::start(&cluster, &topolet, NODES, &["--machine", crate::control_plane::MACHINE])?;
+            Fleet::start(&cluster, &topolet, NODES, &["--machine", workspace_tools::control_plane::MACHINE])?;
         fleet.until_ready(&cluster)?;
         Ok((cluster, fleet))
     }

@@ -71,7 +71,7 @@ mod tests {
             "name": "cpuset", "source": null, "publish": null, "description": "sets", "license": "Apache-2.0",
             "readme": "README.md", "repository": "https://x.example", "rust_version": "1.95",
             "keywords": ["a"], "categories": ["b"], "features": { "serde": [] },
-            "manifest_path": crate::workspace::root().join("crates/cpuset/Cargo.toml"),
+            "manifest_path": workspace_tools::workspace::root().join("crates/cpuset/Cargo.toml"),
             "metadata": { "docs": { "rs": { "all-features": true } } },
             "dependencies": [{ "name": "low", "path": "/x", "req": "^0.1.0", "kind": null }],
         });

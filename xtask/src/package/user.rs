@@ -5,8 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::{cargo, run};
+use workspace_tools::workspace::{cargo, run};
 
 /// What a README shows.
 #[derive(Debug)]

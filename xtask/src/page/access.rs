@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
+use workspace_tools::workspace::{run, target};
 
 use super::browser::{Browser, Scheme};
-use crate::workspace::{run, target};
 
 const VERSION: &str = "4.14.1";
 

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+use workspace_tools::client::Client;
+use workspace_tools::document::write_figures;
+use workspace_tools::workspace::{cargo, run};
 
 use super::browser::Browser;
 use super::running::{self, Running};
 use super::{live, pod};
-use crate::document::write_figures;
-use crate::node::Client;
-use crate::workspace::{cargo, run};
 
 /// The machine on which a decision follows a key.
 const EIGHT_NODES: &str = "spr-8480-snc4-8node";

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use workspace_tools::workspace::target;
 
 use super::browser::{Browser, Scheme};
-use crate::workspace::target;
 
 /// A folder for pictures of the page.
 pub(super) struct Pictures {

@@ -6,8 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, ensure};
-
-use crate::workspace::target;
+use workspace_tools::workspace::target;
 
 /// A process with a page; it is killed when this is dropped.
 pub(super) struct Running {
@@ -100,7 +99,7 @@ pub(super) fn node_file() -> anyhow::Result<Vec<u8>> {
     let file = folder.path().join("node.tar.zst");
     let mut command = topolet();
     command.args(["capture", "--node", "--machine", "xeon-2s-96cpu-sriov", "--state"]);
-    command.arg(crate::workspace::root().join("fixtures/state/healthy")).arg(&file);
+    command.arg(workspace_tools::workspace::root().join("fixtures/state/healthy")).arg(&file);
     let output = command.output()?;
     ensure!(output.status.success(), "capture: {}", String::from_utf8_lossy(&output.stderr));
     Ok(std::fs::read(&file)?)

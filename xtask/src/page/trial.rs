@@ -46,7 +46,7 @@ fn ready(browser: &Browser) -> anyhow::Result<()> {
 
 pub(super) fn tried(looked: &Looked<'_>) -> anyhow::Result<()> {
     let browser = looked.browser;
-    let state = crate::workspace::root().join("fixtures/state/healthy");
+    let state = workspace_tools::workspace::root().join("fixtures/state/healthy");
     let state = state.to_str().context("the path is no text")?;
     let ui = Running::ui(&["--machine", "xeon-2s-96cpu-sriov", "--config", "pinned", "--state", state])?;
     browser.open(&ui.address)?;

@@ -12,10 +12,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use local_cluster::{Cluster, Parts, Programs, RELEASE, WATCHER, WATCHER_RIGHTS};
 use serde_json::{Value, json};
-
-use crate::control_plane;
-use crate::node::Client;
-use crate::workspace::{cargo, run, target};
+use workspace_tools::client::Client;
+use workspace_tools::control_plane;
+use workspace_tools::workspace::{cargo, run, target};
 
 const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}";
 const MACHINE: &str = "xeon-2s-96cpu-sriov";

@@ -3,8 +3,7 @@
 use anyhow::{Context as _, ensure};
 use cpuset::CpuSet;
 use serde::Deserialize;
-
-use crate::workspace::cargo;
+use workspace_tools::workspace::cargo;
 
 pub(super) const MACHINES: [&str; 6] = [
     "xeon-2s-96cpu-sriov",

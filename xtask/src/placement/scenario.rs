@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use workspace_tools::workspace::root;
+
 use super::machines::NumaNode;
 use super::workloads::{Container, DevicePlace, Devices, Runs, Workload};
-use crate::workspace::root;
 
 /// The strategies that are compared.
 pub(super) const STRATEGIES: [(&str, Options); 6] = [

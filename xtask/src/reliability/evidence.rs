@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
 use serde_json::json;
-
-use crate::workspace::target;
+use workspace_tools::workspace::target;
 
 /// How many folders one run keeps; the violations after the first ones are mostly the same.
 const MOST: usize = 5;

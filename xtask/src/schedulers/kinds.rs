@@ -4,9 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use local_cluster::RELEASE;
-
-use crate::kubernetes::{Cache, GoModule, Release};
-use crate::workspace::target;
+use workspace_tools::kubernetes::{Cache, GoModule, Release};
+use workspace_tools::workspace::target;
 
 /// The release of the scheduler plugins.
 const PLUGINS: &str = "0.34.7";

@@ -9,9 +9,9 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum as _;
+use workspace_tools::client::Client;
 
 use super::readers::Reader;
-use crate::node::Client;
 
 /// The users. They need no names.
 const USERS: [u32; 2] = [65_533, 65_534];

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::node::Client;
+use workspace_tools::client::Client;
 
 /// How often each of them does something.
 const PAUSE: Duration = Duration::from_millis(500);

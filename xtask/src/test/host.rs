@@ -9,8 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
-
-use crate::workspace::{root, target};
+use workspace_tools::workspace::{root, target};
 
 /// What the tests find around them.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::workspace::{cargo, outside_package, run, shown, target};
 
 use super::host::Host;
 use crate::tool::Tool;
-use crate::workspace::{cargo, outside_package, run, shown, target};
 
 /// Its own updates, which are most of a build, are left out.
 pub(super) const NEXTEST: Tool = Tool {

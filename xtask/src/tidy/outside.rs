@@ -145,7 +145,7 @@ fn inside(base: &Path, path: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace::root;
+    use workspace_tools::workspace::root;
 
     #[test]
     fn paths_are_found_where_they_begin() {
@@ -205,7 +205,7 @@ mod tests {
     fn a_package_is_the_nearest_folder_with_a_manifest() {
         for (file, expected) in [
             ("crates/cpuset/tests/sets.rs", "crates/cpuset"),
-            ("xtask/kubelet/cmd/podbytes/main.go", "xtask/kubelet"),
+            ("crates/workspace-tools/kubelet/cmd/podbytes/main.go", "crates/workspace-tools/kubelet"),
             ("docs/guide/src/embed.md", ""),
         ] {
             assert_eq!(package_of(&root(), Path::new(file)), Path::new(expected));

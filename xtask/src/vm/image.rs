@@ -8,11 +8,11 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
+use workspace_tools::workspace::{cargo, run, target};
 
 use super::archive::Archive;
 use super::needs::folder;
 use super::shape::Shape;
-use crate::workspace::{cargo, run, target};
 
 /// The programs of this workspace that run in a guest, as the tests build them.
 #[derive(Clone, Debug)]

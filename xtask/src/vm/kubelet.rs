@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::ensure;
 use local_cluster::release_of_tests;
 use serde::{Deserialize, Serialize};
+use workspace_tools::control_plane;
 
 use super::boot::{Boot, Next, disk};
 use super::image::Programs;
@@ -13,7 +14,6 @@ use super::kubelet_programs;
 use super::needs::folder;
 use super::shape::Shape;
 use super::translate::{arguments, kernel_line};
-use crate::control_plane;
 
 /// Memory in MiB that is plugged in while a kubelet runs.
 const SPARE: u64 = 256;

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use local_cluster::Program;
+use workspace_tools::debian;
+use workspace_tools::kubernetes::Release;
+use workspace_tools::workspace::{cargo, root, run, target};
 
 use super::image::Programs;
 use super::needs::{folder, is_program};
-use crate::debian;
-use crate::kubernetes::Release;
-use crate::workspace::{cargo, root, run, target};
 
 /// containerd with its shim and client, and what starts containers.
 const CONTAINERD: &str = "v2.4.2";

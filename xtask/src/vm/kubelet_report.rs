@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::Context as _;
+use workspace_tools::workspace::root;
 
 use super::kubelet::{About, Outcome, Row};
-use crate::workspace::root;
 
 const HEAD: &str = "# Beside a real kubelet
 

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
-
-use crate::debian;
-use crate::workspace::{run, target};
+use workspace_tools::debian;
+use workspace_tools::workspace::{run, target};
 
 /// Debian's packages with the programs that are started.
 const PACKAGES: &[(&str, &str)] =

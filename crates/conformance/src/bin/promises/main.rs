@@ -18,7 +18,7 @@ use conformance::promises::{Only, Run};
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask kubelet-node --promises", bin_name = "promises")]
 struct Promises {
-    /// The program `admission` of xtask/kubelet.
+    /// The program `admission` of crates/workspace-tools/kubelet.
     #[arg(long, value_name = "PROGRAM")]
     program: PathBuf,
     /// The release of the kubelet that it is built with.

@@ -10,22 +10,22 @@ use crate::kubernetes::Release;
 use crate::workspace::{cargo, run, target};
 
 /// Two NUMA nodes of 48 CPUs.
-pub(crate) const MACHINE: &str = "xeon-2s-96cpu-sriov";
+pub const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
 /// Builds the programs of a release that are not built yet.
-pub(crate) fn build(release: &str) -> anyhow::Result<()> {
+pub fn build(release: &str) -> anyhow::Result<()> {
     let programs = Release(release);
     Program::ALL.into_iter().try_for_each(|program| programs.build(program.name(), &package(program)))
 }
 
 /// Builds topolet.
-pub(crate) fn topolet() -> anyhow::Result<PathBuf> {
+pub fn topolet() -> anyhow::Result<PathBuf> {
     run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
     Ok(target().join("debug/topolet"))
 }
 
 /// What nodes need that publish, and schedulers that read it.
-pub(crate) fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
+pub fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState])?;
     for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, EXTENDER_RIGHTS] {
         cluster.apply(rights)?;

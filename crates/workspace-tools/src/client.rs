@@ -1,4 +1,4 @@
-//! Requests over the unix socket: one connection each, closed after the answer.
+//! Requests to `topolet serve` over its unix socket: one connection each, closed after the answer.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -12,39 +12,42 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Who asks.
 #[derive(Clone, Debug)]
-pub(crate) struct Client {
+pub struct Client {
     socket: PathBuf,
 }
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) body: String,
+pub struct Reply {
+    /// The status of HTTP.
+    pub status: u16,
+    /// What follows the headers.
+    pub body: String,
 }
 
 impl Client {
     /// For the daemon whose root folder this is.
-    pub(crate) fn of(root: &Path) -> Self {
+    pub fn of(root: &Path) -> Self {
         Self::at(&root.join("topolet.sock"))
     }
 
     /// For the daemon that listens there.
-    pub(crate) fn at(socket: &Path) -> Self {
+    pub fn at(socket: &Path) -> Self {
         Self { socket: socket.to_path_buf() }
     }
 
     /// A connection on which nothing has been said.
-    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+    pub fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(&self.socket)
     }
 
-    pub(crate) fn get(&self, path: &str) -> io::Result<Reply> {
+    /// Asks with GET.
+    pub fn get(&self, path: &str) -> io::Result<Reply> {
         self.ask("GET", path, "")
     }
 
     /// Asks, and waits for the answer; an error if the connection ends before it.
-    pub(crate) fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<Reply> {
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> io::Result<Reply> {
         let mut stream = self.connect()?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -75,7 +78,7 @@ impl Reply {
     }
 
     /// The body as JSON; null if it is none.
-    pub(crate) fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 }

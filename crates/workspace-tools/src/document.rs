@@ -13,7 +13,7 @@ const END: &str = "<!-- end -->\n";
 ///
 /// # Errors
 /// The document lacks those lines, or cannot be written.
-pub(crate) fn write_figures(document: &str, command: &str, text: &str) -> anyhow::Result<()> {
+pub fn write_figures(document: &str, command: &str, text: &str) -> anyhow::Result<()> {
     let begin = format!("<!-- {command} -->\n");
     let path = root().join(document);
     let old = fs::read_to_string(&path).with_context(|| format!("failed to read {document}"))?;

@@ -7,18 +7,18 @@ use std::process::Command;
 use anyhow::Context as _;
 
 /// The root of the workspace, wherever the command is started.
-pub(crate) fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().unwrap_or(manifest).to_path_buf()
+    manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
 }
 
 /// Where cargo builds.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
 /// A command of cargo's, started in the root of the workspace.
-pub(crate) fn cargo(arguments: &[&str]) -> Command {
+pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     outside_package(&mut command).args(arguments);
     command
@@ -27,7 +27,7 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
 /// Starts a command in the root of the workspace, without what cargo says of this package to its program. Build scripts look
 /// at it (that of ring does), so that all that is above them would be built anew in each cargo that is started here, and
 /// again in the next that is not.
-pub(crate) fn outside_package(command: &mut Command) -> &mut Command {
+pub fn outside_package(command: &mut Command) -> &mut Command {
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
         if of_package(&name) {
@@ -38,14 +38,15 @@ pub(crate) fn outside_package(command: &mut Command) -> &mut Command {
 }
 
 /// Runs a command to its end; an error if it fails.
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
     eprintln!("\n$ {}", shown(command));
     let status = command.status().with_context(|| format!("failed to start `{}`", shown(command)))?;
     anyhow::ensure!(status.success(), "`{}` failed: {status}", shown(command));
     Ok(())
 }
 
-pub(crate) fn shown(command: &Command) -> String {
+/// A command as people would type it.
+pub fn shown(command: &Command) -> String {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();

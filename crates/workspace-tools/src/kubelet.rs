@@ -1,4 +1,4 @@
-//! Programs of the kubelet's own code, by release.
+//! The Go module with the kubelet's own code: its programs, by release.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -7,12 +7,15 @@ use anyhow::{Context as _, ensure};
 
 use crate::workspace::{root, target};
 
-/// The release that xtask/kubelet/go.mod requires.
-pub(crate) const RELEASE: &str = "1.36.3";
+/// Where the module is, from the root of the workspace.
+pub const MODULE: &str = "crates/workspace-tools/kubelet";
 
-/// The releases of xtask/kubelet/releases, oldest first.
-pub(super) fn other_releases() -> anyhow::Result<Vec<String>> {
-    let folder = root().join("xtask/kubelet/releases");
+/// The release that its `go.mod` requires.
+pub const RELEASE: &str = "1.36.3";
+
+/// The releases of its folder `releases`, oldest first.
+pub fn other_releases() -> anyhow::Result<Vec<String>> {
+    let folder = root().join(MODULE).join("releases");
     let listed =
         std::fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
     let mut releases = Vec::new();
@@ -24,7 +27,7 @@ pub(super) fn other_releases() -> anyhow::Result<Vec<String>> {
 }
 
 /// All releases that programs can be built with, oldest first.
-pub(crate) fn releases() -> anyhow::Result<Vec<String>> {
+pub fn releases() -> anyhow::Result<Vec<String>> {
     let mut releases = other_releases()?;
     releases.push(RELEASE.to_owned());
     releases.sort();
@@ -32,17 +35,17 @@ pub(crate) fn releases() -> anyhow::Result<Vec<String>> {
 }
 
 /// Builds a program of the module with any release and gives the folder that it is in.
-pub(crate) fn build(release: &str, program: &str) -> anyhow::Result<PathBuf> {
+pub fn build(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     if release == RELEASE { go_build(&[program]) } else { build_release(release, program) }
 }
 
 /// Builds a program of another release, in a separate folder.
-pub(super) fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
+pub fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
     let folder = target().join("kubelet").join(release);
     let known = other_releases()?;
     ensure!(
         known.iter().any(|own| own == release),
-        "no kubelet {release} in xtask/kubelet/releases: it has {}, and xtask/kubelet/go.mod has {RELEASE}",
+        "no kubelet {release} in {MODULE}/releases: it has {}, and {MODULE}/go.mod has {RELEASE}",
         known.join(", ")
     );
     eprintln!("building the own code of kubelet {release}");
@@ -53,7 +56,7 @@ pub(super) fn build_release(release: &str, program: &str) -> anyhow::Result<Path
     go.args(["build", "-modfile", &module, "-tags", &tag, "-o"])
         .arg(folder.join(""))
         .arg(format!("./cmd/{program}"));
-    let status = go.current_dir(root().join("xtask/kubelet")).status().context("failed to start Go")?;
+    let status = go.current_dir(root().join(MODULE)).status().context("failed to start Go")?;
     ensure!(status.success(), "`go build` of kubelet {release} failed: {status}");
     Ok(folder)
 }
@@ -62,13 +65,13 @@ pub(super) fn build_release(release: &str, program: &str) -> anyhow::Result<Path
 ///
 /// # Errors
 /// What is missing, for people.
-pub(crate) fn go_build(programs: &[&str]) -> anyhow::Result<PathBuf> {
+pub fn go_build(programs: &[&str]) -> anyhow::Result<PathBuf> {
     let version = Command::new("go").arg("version").stdout(Stdio::null()).status();
     ensure!(version.is_ok_and(|status| status.success()), "Go is not installed");
     let folder = target().join("kubelet");
     eprintln!("building the kubelet's own code (4 to 5 minutes the first time)");
     let mut go = Command::new("go");
-    go.args(["build", "-o"]).arg(folder.join("")).current_dir(root().join("xtask/kubelet"));
+    go.args(["build", "-o"]).arg(folder.join("")).current_dir(root().join(MODULE));
     go.args(programs.iter().map(|program| format!("./cmd/{program}")));
     let status = go.status().context("failed to start Go")?;
     ensure!(status.success(), "`go build` failed, which needs the network the first time: {status}");

@@ -8,7 +8,7 @@ use crate::workspace::run;
 ///
 /// # Errors
 /// There is no apt-get, or no right to use it.
-pub(crate) fn install(packages: &[&str]) -> anyhow::Result<()> {
+pub fn install(packages: &[&str]) -> anyhow::Result<()> {
     update()?;
     let mut install = as_root(&["apt-get", "install", "--yes", "--no-install-recommends"]);
     run(install.args(packages))
@@ -18,7 +18,7 @@ pub(crate) fn install(packages: &[&str]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// There is no apt-get, or no right to use it.
-pub(crate) fn update() -> anyhow::Result<()> {
+pub fn update() -> anyhow::Result<()> {
     run(&mut as_root(&["apt-get", "update"]))
 }
 

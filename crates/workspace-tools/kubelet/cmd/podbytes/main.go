@@ -1,5 +1,5 @@
 // Command podbytes reads a pod in JSON and writes it as the kubelet's pods API does: the tests of pods-api have what it
-// wrote (go run ./cmd/podbytes < ../../crates/pods-api/tests/NAME.json > ../../crates/pods-api/tests/NAME.binpb).
+// wrote (go run ./cmd/podbytes < ../../pods-api/tests/NAME.json > ../../pods-api/tests/NAME.binpb).
 package main
 
 import (

@@ -9,16 +9,16 @@ use anyhow::{Context as _, ensure};
 use crate::workspace::{run, target};
 
 /// A release of Kubernetes.
-pub(crate) struct Release<'a>(pub(crate) &'a str);
+pub struct Release<'a>(pub &'a str);
 
 impl Release<'_> {
     /// Where its programs are built: a Go module that is Kubernetes' own `go.mod` with published staging modules.
-    pub(crate) fn module(&self) -> PathBuf {
+    pub fn module(&self) -> PathBuf {
         target().join("kubernetes").join(self.0)
     }
 
     /// A program that [`Self::build`] has built.
-    pub(crate) fn program(&self, name: &str) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         self.module().join("bin").join(name)
     }
 
@@ -26,26 +26,26 @@ impl Release<'_> {
     ///
     /// # Errors
     /// Go is missing, or there is no such release.
-    pub(crate) fn build(&self, name: &str, package: &str) -> anyhow::Result<()> {
+    pub fn build(&self, name: &str, package: &str) -> anyhow::Result<()> {
         let module = self.go_module();
         module.build(package, &self.program(name), &self.variables(), |line| self.published(line))
     }
 
     /// The module of which programs are built.
-    pub(crate) fn go_module(&self) -> GoModule<'_> {
+    pub fn go_module(&self) -> GoModule<'_> {
         let folder = self.module();
         GoModule { folder, path: "k8s.io/kubernetes", version: self.0, cache: Cache::OfUser }
     }
 
     /// A line of Kubernetes' `go.mod` with the published module in the place of a folder of its repository.
-    pub(crate) fn published(&self, line: &str) -> String {
+    pub fn published(&self, line: &str) -> String {
         let minor = self.0.strip_prefix("1.").unwrap_or_default();
         let replaced = line.split_once("=> ./staging/src/");
         replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
     }
 
     /// The linker's `-X` by which a program says that it is of this release.
-    pub(crate) fn variables(&self) -> String {
+    pub fn variables(&self) -> String {
         let names = "k8s.io/component-base/version";
         let number = self.0.split('.').nth(1).unwrap_or_default();
         format!("-X {names}.gitVersion=v{} -X {names}.gitMajor=1 -X {names}.gitMinor={number}", self.0)
@@ -53,20 +53,20 @@ impl Release<'_> {
 }
 
 /// A Go module of which programs are built, in a module of our own that has its dependencies.
-pub(crate) struct GoModule<'a> {
+pub struct GoModule<'a> {
     /// Where that is.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// The module.
-    pub(crate) path: &'a str,
+    pub path: &'a str,
     /// Its version, without `v`.
-    pub(crate) version: &'a str,
+    pub version: &'a str,
     /// Where Go keeps what it has compiled.
-    pub(crate) cache: Cache,
+    pub cache: Cache,
 }
 
 /// A build cache of Go.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Cache {
+pub enum Cache {
     /// The cache of the user.
     OfUser,
     /// A folder for this build.
@@ -79,7 +79,7 @@ impl GoModule<'_> {
     ///
     /// # Errors
     /// Go is missing, or there is no such version.
-    pub(crate) fn build(
+    pub fn build(
         &self,
         package: &str,
         program: &Path,
@@ -101,7 +101,7 @@ impl GoModule<'_> {
     ///
     /// # Errors
     /// As of [`Self::build`].
-    pub(crate) fn download(&self, package: &str, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
+    pub fn download(&self, package: &str, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
         self.prepare(line)?;
         run(self.go("list").args(["-deps", package]).stdout(Stdio::null()))
     }
@@ -137,7 +137,7 @@ impl GoModule<'_> {
 }
 
 /// Where Go has put the source of a module, `PATH@VERSION`.
-pub(crate) fn source(module: &str) -> anyhow::Result<PathBuf> {
+pub fn source(module: &str) -> anyhow::Result<PathBuf> {
     let output = Command::new("go").args(["mod", "download", "-json", module]).output();
     let text = String::from_utf8_lossy(&output.context("failed to start Go")?.stdout).into_owned();
     let downloaded: serde_json::Value =

@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+
+pub mod workspace;
+pub mod document;
+pub mod debian;
+pub mod client;
+pub mod workloads;
+pub mod kubernetes;
+pub mod kubelet;
+pub mod control_plane;

@@ -1,0 +1,72 @@
+//! The program `workloads`: built, run, and its instructions counted by valgrind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, ensure};
+
+use crate::workspace::{cargo, run, target};
+
+/// How often a work is repeated in the longer run; of work that takes long by itself two more are enough.
+const TIMES: u64 = 101;
+const TIMES_OF_LONG: u64 = 3;
+/// So many instructions are long, what is set up included.
+const LONG: u64 = 500_000_000;
+
+/// Builds the program.
+pub fn build() -> anyhow::Result<PathBuf> {
+    run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads", "--bin", "workloads"]))?;
+    Ok(target().join("release/workloads"))
+}
+
+/// What the program prints.
+pub fn output(program: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("failed to start {}", program.display()))?;
+    ensure!(output.status.success(), "`workloads {}` failed: {}", arguments.join(" "), output.status);
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+/// Counts the instructions of one program.
+#[derive(Debug)]
+pub struct Counter {
+    program: PathBuf,
+}
+
+impl Counter {
+    /// Whether valgrind is installed.
+    pub fn is_possible() -> bool {
+        let found =
+            Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        found.is_ok_and(|status| status.success())
+    }
+
+    /// An error says what is missing.
+    pub fn find(program: &Path) -> anyhow::Result<Self> {
+        ensure!(Self::is_possible(), "valgrind is not installed");
+        Ok(Self { program: program.to_owned() })
+    }
+
+    /// How many instructions the work of this name takes.
+    pub fn count(&self, name: &str) -> anyhow::Result<u64> {
+        let once = self.run(name, 1)?;
+        let times = if once > LONG { TIMES_OF_LONG } else { TIMES };
+        Ok(self.run(name, times)?.saturating_sub(once) / (times - 1))
+    }
+
+    fn run(&self, name: &str, times: u64) -> anyhow::Result<u64> {
+        let output = Command::new("valgrind")
+            .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(&self.program)
+            .args(["once", name, "--times", &times.to_string()])
+            .output()
+            .context("failed to start valgrind")?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "valgrind failed: {}\n{said}", output.status);
+        let counted = said.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
+        counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
+    }
+}
