@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use workspace_tools::commands::Program;
 use workspace_tools::workspace::{cargo, run};
 
 use crate::codegen::Codegen;
@@ -16,7 +17,10 @@ use crate::package::Package;
 use crate::page::Page;
 use crate::recorded::Recorded;
 use crate::tidy::Tidy;
-use crate::{fuzz, test, vm};
+use crate::{fuzz, test};
+
+/// The machines that are booted as guests: two nodes with virtual functions, four with memory-only ones.
+const GUESTS: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
 #[derive(Debug, clap::Args)]
@@ -57,7 +61,8 @@ impl Ci {
         conformance(recorded.as_deref())?;
         chaos()?;
         Page::of_ci(install).run()?;
-        vm::ci(install)?;
+        let install_there = install.then_some("--install");
+        guests(install_there)?;
         if let Some(folder) = recorded {
             Recorded { folder }.run()?;
         }
@@ -111,4 +116,14 @@ fn chaos() -> anyhow::Result<()> {
         "--profile",
         "debug",
     ]))
+}
+
+/// Boots guests and runs their tests.
+fn guests(install: Option<&str>) -> anyhow::Result<()> {
+    for machine in GUESTS {
+        let mut boot = Program::Guest.start();
+        boot.args(["vm", "--machine", machine]).args(install);
+        run(&mut boot).with_context(|| format!("guest {machine}"))?;
+    }
+    Ok(())
 }

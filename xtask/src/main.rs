@@ -47,13 +47,22 @@ mod test;
 mod tidy;
 mod tool;
 mod usage;
-mod vm;
 
-use clap::{Parser, Subcommand};
+use std::env;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use workspace_tools::commands::COMMANDS;
 
 /// Commands for working on topolet.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    after_help = "Guests are a program in crates/guest, which is built when it is first used."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -105,17 +114,42 @@ enum Command {
     Static(static_build::Static),
     Test(test::Test),
     Tidy(tidy::Tidy),
-    Vm(vm::Vm),
 }
 
 fn main() -> std::process::ExitCode {
-    match Cli::parse().command.run() {
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match elsewhere(&arguments).and_then(|()| parsed().run()) {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
             std::process::ExitCode::FAILURE
         }
     }
+}
+
+/// Runs a command of another program in the place of this process. Returns if it is none.
+fn elsewhere(arguments: &[OsString]) -> anyhow::Result<()> {
+    let (asked, rest, help) = match arguments {
+        [help, name, ..] if help == "help" => (name, &[][..], Some("--help")),
+        [name, rest @ ..] => (name, rest, None),
+        [] => return Ok(()),
+    };
+    let Some(listed) = COMMANDS.iter().find(|listed| asked == listed.name) else { return Ok(()) };
+    let mut program = listed.program.start();
+    // Where people are: paths mean what they say.
+    program.arg(asked).args(rest).args(help).current_dir(env::current_dir()?);
+    Err(program.exec()).context("failed to start cargo")
+}
+
+/// The command that was asked for, of xtask alone. Its help lists those of other programs too.
+fn parsed() -> Command {
+    let mut cli = Cli::command();
+    for listed in COMMANDS {
+        cli = cli.subcommand(clap::Command::new(listed.name).about(listed.about));
+    }
+    // In the order of their names.
+    let matches = cli.mut_subcommands(|command| command.display_order(0)).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
 }
 
 impl Command {
@@ -165,7 +199,6 @@ impl Command {
             Self::Static(build) => build.run(),
             Self::Test(test) => test.run(),
             Self::Tidy(tidy) => tidy.run(),
-            Self::Vm(vm) => vm.run(),
         }
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod workspace;
+pub mod commands;
 pub mod document;
 pub mod debian;
 pub mod client;

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
 
-use super::shape::{DeviceShape, NodeShape, Shape};
+use crate::shape::{DeviceShape, NodeShape, Shape};
 
 /// The least memory of a node, in MiB.
 const LEAST: u64 = 96;

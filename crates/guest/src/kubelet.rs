@@ -8,12 +8,12 @@ use local_cluster::release_of_tests;
 use serde::{Deserialize, Serialize};
 use workspace_tools::control_plane;
 
-use super::boot::{Boot, Next, disk};
-use super::image::Programs;
-use super::kubelet_programs;
-use super::needs::folder;
-use super::shape::Shape;
-use super::translate::{arguments, kernel_line};
+use crate::boot::{Boot, Next, disk};
+use crate::image::Programs;
+use crate::kubelet_programs;
+use crate::needs::folder;
+use crate::shape::Shape;
+use crate::translate::{arguments, kernel_line};
 
 /// Memory in MiB that is plugged in while a kubelet runs.
 const SPARE: u64 = 256;

@@ -10,8 +10,8 @@ use workspace_tools::debian;
 use workspace_tools::kubernetes::Release;
 use workspace_tools::workspace::{cargo, root, run, target};
 
-use super::image::Programs;
-use super::needs::{folder, is_program};
+use crate::image::Programs;
+use crate::needs::{folder, is_program};
 
 /// containerd with its shim and client, and what starts containers.
 const CONTAINERD: &str = "v2.4.2";
@@ -35,6 +35,11 @@ const SIZE: u64 = 2 << 30;
 /// Where Go puts them.
 fn programs() -> PathBuf {
     folder().join("go/bin")
+}
+
+/// Where the sources are of what runs inside.
+fn inside() -> PathBuf {
+    root().join("crates/guest/inside")
 }
 
 /// Builds what is not built yet.
@@ -84,7 +89,7 @@ fn kubelet(version: &str) -> anyhow::Result<()> {
     let release = Release(version);
     release.build("kubelet", "k8s.io/kubernetes/cmd/kubelet")?;
     fs::create_dir_all(release.module().join("probe"))?;
-    fs::write(release.module().join("probe/main.go"), fs::read(root().join("xtask/guest/probe/main.go"))?)?;
+    fs::write(release.module().join("probe/main.go"), fs::read(inside().join("probe/main.go"))?)?;
     release.build("probe", "./probe")
 }
 
@@ -136,9 +141,8 @@ pub(crate) fn disk(
                 .with_context(|| format!("failed to copy {name}"))?;
         }
     }
-    let guest = root().join("xtask/guest");
-    fs::copy(guest.join("kubelet.yaml"), tree.join("etc/kubelet.template.yaml"))?;
-    fs::copy(guest.join("containerd.toml"), tree.join("etc/containerd/config.toml"))?;
+    fs::copy(inside().join("kubelet.yaml"), tree.join("etc/kubelet.template.yaml"))?;
+    fs::copy(inside().join("containerd.toml"), tree.join("etc/containerd/config.toml"))?;
     for (name, text) in [
         ("passwd", "root:x:0:0:root:/root:/bin/sh\n"),
         ("group", "root:x:0:\n"),

@@ -12,6 +12,7 @@ mod moving;
 mod node;
 mod pinning;
 mod resize;
+#[path = "../src/shape.rs"]
 mod shape;
 mod tests;
 mod worker;

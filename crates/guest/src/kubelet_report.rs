@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 use workspace_tools::workspace::root;
 
-use super::kubelet::{About, Outcome, Row};
+use crate::kubelet::{About, Outcome, Row};
 
 const HEAD: &str = "# Beside a real kubelet
 

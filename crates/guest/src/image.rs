@@ -10,9 +10,9 @@ use anyhow::{Context as _, ensure};
 use serde_json::Value;
 use workspace_tools::workspace::{cargo, run, target};
 
-use super::archive::Archive;
-use super::needs::folder;
-use super::shape::Shape;
+use crate::archive::Archive;
+use crate::needs::folder;
+use crate::shape::Shape;
 
 /// The programs of this workspace that run in a guest, as the tests build them.
 #[derive(Clone, Debug)]
@@ -23,7 +23,8 @@ pub(crate) struct Programs {
 
 impl Programs {
     pub(crate) fn build() -> anyhow::Result<Self> {
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet", "--package", "xtask", "--bins"]))?;
+        let build = ["build", "--quiet", "--package", "topolet", "--package", "guest"];
+        run(cargo(&build).args(["--bin", "topolet", "--bin", "guest"]))?;
         Ok(Self { topolet: target().join("debug/topolet"), guest: target().join("debug/guest") })
     }
 

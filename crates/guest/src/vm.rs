@@ -1,30 +1,18 @@
 //! `cargo xtask vm`: fixture machines booted as guests, with tests that run in them.
 
-mod archive;
-mod boot;
-mod image;
-mod kubelet;
-mod kubelet_programs;
-mod kubelet_report;
-mod needs;
-#[path = "../guest/shape.rs"]
-mod shape;
-mod tests_of_guest;
-mod translate;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use workspace_tools::workspace::{cargo, run};
+use anyhow::ensure;
 
-use image::Programs;
-use shape::Shape;
-use tests_of_guest::Run;
-use translate::Scale;
+use crate::image::Programs;
+use crate::shape::Shape;
+use crate::tests_of_guest::Run;
+use crate::translate::{Scale, translate};
+use crate::{kubelet, kubelet_report, needs};
 
-/// The machines that CI boots: two nodes with virtual functions, four with memory-only ones.
-const OF_CI: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
+/// Two nodes with virtual functions.
+const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
 /// A guest of tests that runs longer is ended.
 const LIMIT: Duration = Duration::from_mins(10);
@@ -37,7 +25,7 @@ const LIMIT: Duration = Duration::from_mins(10);
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct Vm {
     /// A built-in machine (`topolet topology --list`), or whatever `topolet topology --machine` reads.
-    #[arg(long, value_name = "NAME", default_value = OF_CI[0])]
+    #[arg(long, value_name = "NAME", default_value = MACHINE)]
     machine: String,
     /// Only the tests whose names contain this.
     #[arg(long, value_name = "TEXT")]
@@ -158,7 +146,7 @@ impl Vm {
             } else {
                 kubelet::About::Pods { count: self.pods, seed: self.seed }
             },
-            shape: translate::translate(&topology, Scale { cores: self.cores, memory })?,
+            shape: translate(&topology, Scale { cores: self.cores, memory })?,
             limit: self.limit.map(Duration::from_secs),
             wrong_answers: self.wrong_answers,
             install: self.install,
@@ -172,18 +160,6 @@ impl Vm {
 
     fn shape(&self, programs: &Programs) -> anyhow::Result<Shape> {
         let topology = programs.topology(&self.machine)?;
-        translate::translate(&topology, Scale { cores: self.cores, memory: self.memory })
+        translate(&topology, Scale { cores: self.cores, memory: self.memory })
     }
-}
-
-/// The guests of CI, each a process of its own: the steps before may have replaced the file of this program.
-pub(crate) fn ci(install: bool) -> anyhow::Result<()> {
-    for machine in OF_CI {
-        let mut command = cargo(&["run", "--quiet", "--package", "xtask", "--", "vm", "--machine", machine]);
-        if install {
-            command.arg("--install");
-        }
-        run(&mut command).with_context(|| format!("guest {machine}"))?;
-    }
-    Ok(())
 }

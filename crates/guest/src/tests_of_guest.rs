@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 
-use super::boot::{Boot, Next, disk};
-use super::image::Programs;
-use super::needs::folder;
-use super::shape::Shape;
-use super::translate::{arguments, kernel_line};
+use crate::boot::{Boot, Next, disk};
+use crate::image::Programs;
+use crate::needs::folder;
+use crate::shape::Shape;
+use crate::translate::{arguments, kernel_line};
 
 /// How long the guest changes its pods before it loses power.
 const CHANGES: usize = 24;

@@ -1,0 +1,53 @@
+//! `cargo xtask vm`, as a program beside xtask: it makes the images of guests and starts QEMU. It does not know what is
+//! tested in a guest: that is the program in `inside`.
+
+mod shape;
+mod vm;
+mod tests_of_guest;
+mod kubelet;
+mod kubelet_report;
+mod translate;
+mod image;
+mod archive;
+mod kubelet_programs;
+mod needs;
+mod boot;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Vm(vm::Vm),
+}
+
+fn main() -> std::process::ExitCode {
+    let Command::Vm(vm) = Cli::parse().command;
+    match vm.run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use workspace_tools::commands::Program;
+
+    #[test]
+    fn xtask_lists_these_commands() {
+        let cli = super::Cli::command();
+        let line = |of: &clap::Command| of.get_about().map(ToString::to_string).unwrap_or_default();
+        let own: Vec<_> = cli.get_subcommands().map(|of| (of.get_name().to_owned(), line(of))).collect();
+        assert_eq!(own, Program::Guest.commands());
+    }
+}
