@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use workspace_tools::commands::Program;
-use workspace_tools::workspace::{cargo, run};
+use workspace_tools::workspace::{cargo, run, target};
 
 use crate::codegen::Codegen;
 use crate::first_minutes::{FirstMinutes, small_program};
@@ -14,10 +14,9 @@ use crate::hwloc::Hwloc;
 use crate::instructions::Instructions;
 use crate::licences::Licences;
 use crate::package::Package;
-use crate::page::Page;
 use crate::recorded::Recorded;
+use crate::test;
 use crate::tidy::Tidy;
-use crate::{fuzz, test};
 
 /// The machines that are booted as guests: two nodes with virtual functions, four with memory-only ones.
 const GUESTS: &[&str] = &["xeon-2s-96cpu-sriov", "xeon-cxl-4node"];
@@ -43,6 +42,7 @@ impl Ci {
                 folder.canonicalize().with_context(|| format!("there is no folder {}", folder.display()))
             })
             .transpose()?;
+        let install_there = install.then_some("--install");
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         Tidy {}.run()?;
         Fixtures { check: true }.run()?;
@@ -50,7 +50,7 @@ impl Ci {
         Licences { write: false }.run()?;
         run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
         first_minutes()?;
-        fuzz::check()?;
+        fuzz_targets()?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
         Package { alone: false }.run()?;
         Guide { install }.run()?;
@@ -60,8 +60,7 @@ impl Ci {
         Instructions { write: false, install }.run()?;
         conformance(recorded.as_deref())?;
         chaos()?;
-        Page::of_ci(install).run()?;
-        let install_there = install.then_some("--install");
+        page(install_there)?;
         guests(install_there)?;
         if let Some(folder) = recorded {
             Recorded { folder }.run()?;
@@ -101,21 +100,20 @@ fn first_minutes() -> anyhow::Result<()> {
     run(cargo(&guide).env("TOPOLET_PROGRAM", small_program()))
 }
 
-/// Kills a daemon a few times, and fills its disk. It is a process of its own, since it runs itself again with its own
-/// mounts where it may. Cargo starts it: the steps before may have replaced the file of this program.
+/// Whether all fuzz targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
+fn fuzz_targets() -> anyhow::Result<()> {
+    let mut check = cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    run(check.arg(target().join("fuzz-check")).env("RUSTFLAGS", "--cfg fuzzing --deny warnings"))
+}
+
+/// Kills a daemon a few times, and fills its disk.
 fn chaos() -> anyhow::Result<()> {
-    run(&mut cargo(&[
-        "run",
-        "--quiet",
-        "--package",
-        "xtask",
-        "--",
-        "chaos",
-        "--kills",
-        "6",
-        "--profile",
-        "debug",
-    ]))
+    run(Program::Campaigns.start().args(["chaos", "--kills", "6", "--profile", "debug"]))
+}
+
+/// The page in a browser, where there is one; `install` is what has it installed where it is missing.
+fn page(install: Option<&str>) -> anyhow::Result<()> {
+    run(Program::Campaigns.start().args(["page", "--quick"]).args(install))
 }
 
 /// Boots guests and runs their tests.

@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 
 use anyhow::Context as _;
-use workspace_tools::workspace::{cargo, root};
-
-use crate::reliability::Reliability;
+use workspace_tools::commands::Program;
+use workspace_tools::workspace::{cargo, root, run};
 
 /// Plays every case below the folders and prints, for each kind, how many pass; `--help` says what else.
 #[derive(Debug, clap::Args)]
@@ -27,7 +26,7 @@ impl Conformance {
         command.current_dir(std::env::current_dir()?);
         let status = command.status().context("failed to start cargo")?;
         if writes {
-            Reliability { check: false }.run()?;
+            run(Program::Campaigns.start().arg("reliability"))?;
         }
         if !status.success() {
             // It has said why.

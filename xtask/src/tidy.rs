@@ -99,7 +99,7 @@ const ROWS: &[Row] = &[
     row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
     row("tools", Outside, &["workspace-tools"]),
-    row("long runs", Outside, &["guest"]),
+    row("long runs", Outside, &["campaigns", "guest"]),
     row("commands", Outside, &["xtask", "xtask-start"]),
 ];
 

@@ -7,33 +7,29 @@ use crate::workspace::{cargo, root, target};
 /// A program with commands of `cargo xtask`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Program {
+    /// Long runs that people start by hand, in `crates/campaigns`.
+    Campaigns,
     /// Guests, in `crates/guest`.
     Guest,
 }
 
-/// A command of such a program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Listed {
-    /// What people type after `cargo xtask`.
-    pub name: &'static str,
-    /// The line that `cargo xtask --help` has of it.
-    pub about: &'static str,
-    /// The program that has it.
-    pub program: Program,
-}
-
-/// All such commands.
-pub const COMMANDS: &[Listed] = &[Listed {
-    name: "vm",
-    about: "Boots a guest with the topology of a fixture machine under QEMU, and runs tests in it",
-    program: Program::Guest,
-}];
-
 impl Program {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Campaigns, Self::Guest];
+
+    /// What people type after `cargo xtask`, by name, and the line that `cargo xtask --help` has of it.
+    pub const fn commands(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Campaigns => CAMPAIGNS,
+            Self::Guest => GUEST,
+        }
+    }
+
     /// Cargo, as it builds the program and runs it: what the program is given follows. The first build takes minutes, in
     /// which cargo shows what it does.
     pub fn start(self) -> Command {
         let (package, program) = match self {
+            Self::Campaigns => ("campaigns", "campaigns"),
             Self::Guest => ("guest", "vm"),
         };
         let is_built = target().join("debug").join(program).is_file();
@@ -44,10 +40,106 @@ impl Program {
             .arg("--");
         run
     }
-
-    /// Its commands, each with its line.
-    pub fn commands(self) -> Vec<(String, String)> {
-        let own = COMMANDS.iter().filter(|listed| listed.program == self);
-        own.map(|listed| (listed.name.to_owned(), listed.about.to_owned())).collect()
-    }
 }
+
+const CAMPAIGNS: &[(&str, &str)] = &[
+    (
+        "bench",
+        "Measures what must be reached and the curves of growth: time, allocations, memory, \
+         instructions",
+    ),
+    (
+        "chaos",
+        "Kills a daemon under load, restarts it, and looks whether anything is lost or has two \
+         owners. Needs about 0.5 s a kill",
+    ),
+    (
+        "cluster",
+        "Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends \
+         them with Enter or Ctrl-C",
+    ),
+    (
+        "cluster-chaos",
+        "Kills the API server and nodes while kube-scheduler places pods, and fails if a pod is lost \
+         or admitted twice",
+    ),
+    (
+        "dashboards",
+        "Checks rules and their tests with promtool, and has a Prometheus scrape nodes: every rule is \
+         evaluated, and every query of the dashboards has an answer, or asks for what has not \
+         happened. Half an hour of a simulated node is drawn as the dashboard lays it out, in \
+         target/dashboards. Needs Debian's package prometheus",
+    ),
+    (
+        "fleet",
+        "Runs `topolet fleet` with pods that come to each node by themselves, and measures its share \
+         of a core and its memory",
+    ),
+    (
+        "fuzz",
+        "Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install \
+         cargo-fuzz`",
+    ),
+    (
+        "hint-costs",
+        "Measures what a kubelet's hints cost for each set of NUMA nodes and each combination. Needs \
+         Go",
+    ),
+    (
+        "kubelet-faults",
+        "Reproduces faults of the kubelet in a release, or in all, and prints which release has which",
+    ),
+    (
+        "kubelet-node",
+        "Has the kubelet's own managers write a folder that `topolet serve --observe` watches, and \
+         start from folders that topolet has written. Ends by itself",
+    ),
+    (
+        "kubelet-vectors",
+        "Asks the kubelet's own code the committed cases again and lists those whose answer differs \
+         from the recorded one",
+    ),
+    (
+        "nfd",
+        "Compares what is published of a node with what Node Feature Discovery's topology updater \
+         publishes, and measures how long an admission takes to get there. Needs Go; the first build \
+         takes some minutes",
+    ),
+    ("object-fields", "Writes the table of fields that strict reading of manifests compares with (needs Go)"),
+    ("observe", "Measures `topolet serve --observe` beside 500 pods and a steady stream of refusals"),
+    (
+        "openapi-client",
+        "Has a public validator read what `topolet serve` answers at /openapi.json, generates a \
+         client in Python from it, and applies, explains and deletes a pod with the client over TCP. \
+         Needs Python 3",
+    ),
+    (
+        "others",
+        "Builds programs that others wrote, and has each do its first useful thing on a local \
+         cluster. Needs Go; the first builds take many minutes",
+    ),
+    (
+        "page",
+        "Opens the page of `topolet serve` and of `topolet ui` in a browser without a screen and uses \
+         it; leaves pictures of every view in `target/page`. axe-core, which npm fetches, looks at \
+         each view",
+    ),
+    ("pci-names", "Writes the names of devices from a PCI ID list (Debian: package `pci.ids`)"),
+    ("pictures", "Draws the machines and a decision into `docs/pictures`"),
+    ("placement", "Simulates eight workloads on six machines under every placement strategy"),
+    (
+        "proposals",
+        "Has the kubelet's own code validate all proposals, start with them and admit a pod. Needs Go",
+    ),
+    ("reliability", "Writes docs/reliability.md from the figures of the campaigns"),
+    ("scheduler-growth", "Measures `scheduler-extender` on 10 to 10,000 nodes of which no two are alike"),
+    (
+        "schedulers",
+        "Places the pods of scenarios with several schedulers on nodes of topolet, and counts what \
+         the nodes refuse",
+    ),
+    ("soak", "Runs a daemon under a steady load, and fails if its memory or its descriptors grow"),
+];
+
+const GUEST: &[(&str, &str)] =
+    &[("vm", "Boots a guest with the topology of a fixture machine under QEMU, and runs tests in it")];

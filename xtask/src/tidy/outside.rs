@@ -2,8 +2,8 @@
 //!
 //! A path is what begins with `../` where no path goes on: after a quote, a space or an `=`, or after the `"/` of a text
 //! that is appended to `CARGO_MANIFEST_DIR`. It is taken as one from the folder of its file, and as one from the folder of
-//! the package (the nearest one above with a `Cargo.toml` or `go.mod`, else the repository; of xtask, which starts there, the
-//! repository too), where tests and programs start; on a line with `CARGO_MANIFEST_DIR` as one from the package alone, and
+//! the package (the nearest one above with a `Cargo.toml` or `go.mod`, else the repository; the repository for those in
+//! [`START_IN_ROOT`]), where tests and programs start; on a line with `CARGO_MANIFEST_DIR` as one from the package alone, and
 //! where it is appended to `root()` or `project` as one from the repository. It is a fault if one of these leaves the
 //! repository and none leads to something in it. So `../../fixtures/pods` is none in a test of `crates/cpuset`, and `../../../shared` is.
 //!
@@ -30,6 +30,9 @@ const ABOUT_PATHS: &[&str] = &[
     "xtask/src/tidy.rs",
     "xtask/src/tidy/outside.rs",
 ];
+
+/// Packages whose programs work in the root of the repository.
+const START_IN_ROOT: &[&str] = &["xtask", "crates/campaigns", "crates/guest", "crates/workspace-tools"];
 
 /// What comes after the dots of a link in sysfs.
 const SYSFS: &[&str] = &["devices/", "cpu/", "node/"];
@@ -61,7 +64,8 @@ fn find(root: &Path, folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let package = package_of(root, own);
-        let start = if package == Path::new("xtask") { Path::new("") } else { package };
+        let starts_in_root = START_IN_ROOT.iter().any(|name| package == Path::new(name));
+        let start = if starts_in_root { Path::new("") } else { package };
         for (at, line) in text.lines().enumerate() {
             let bases = bases(line, [own.parent().unwrap_or(own), start], package);
             let leaving = paths(line).into_iter().filter(|path| leaves(root, &bases, path));

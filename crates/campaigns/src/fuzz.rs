@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{root, run, target};
 
 use crate::reliability;
 use crate::soak::minutes;
@@ -101,12 +101,6 @@ fn figures_before() -> Value {
     let targets: serde_json::Map<String, Value> =
         targets.map(|(name, row)| (name.clone(), row.clone())).collect();
     json!({ "targets": targets })
-}
-
-/// Whether all targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
-pub(crate) fn check() -> anyhow::Result<()> {
-    let mut check = cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
-    run(check.arg(target().join("fuzz-check")).env("RUSTFLAGS", "--cfg fuzzing --deny warnings"))
 }
 
 struct Ran {

@@ -24,7 +24,7 @@ pub(super) fn can_start() -> bool {
 /// Lets every user come to the socket of the node in `root`, and start this program. Returns its copy in `place`: others
 /// may not enter the folder of the build perhaps.
 pub(super) fn open(place: &Path, root: &Path) -> anyhow::Result<PathBuf> {
-    let program = place.join("xtask");
+    let program = place.join("campaigns");
     fs::create_dir_all(root).with_context(|| format!("failed to make {}", root.display()))?;
     fs::copy(std::env::current_exe()?, &program).context("failed to copy this program")?;
     for (path, mode) in [(place, 0o711), (root, 0o711), (&program, 0o755)] {

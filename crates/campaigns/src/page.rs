@@ -71,11 +71,6 @@ fn pod(name: &str, cpus: u32) -> String {
 }
 
 impl Page {
-    /// What CI runs.
-    pub(crate) fn of_ci(install: bool) -> Self {
-        Self { install, quick: true, figures: false, write: false }
-    }
-
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.install && !(self.quick && has_driver()) {
             match debian::install(&["chromium", "chromium-driver"]) {

@@ -1,6 +1,6 @@
 //! `cargo xtask pictures`: the pictures of machines and of a decision that the documentation shows.
 //!
-//! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `xtask/font`, so that
+//! Each is what `topolet topology -o svg` or `admit -o svg` draws, made an image by `rsvg-convert` with the font in `crates/campaigns/font`, so that
 //! it is the same wherever it is made. What a terminal shows has the font of Debian's package `fonts-dejavu-core`. The refusal
 //! stays a drawing.
 
@@ -131,7 +131,7 @@ fn image(name: &str, drawing: &[u8], work: &Path, fonts: Option<&Path>) -> anyho
 
 /// A configuration of fontconfig in which nothing but our font exists, so that every family is it.
 fn only_our_font(work: &Path) -> String {
-    let (fonts, cache) = (root().join("xtask/font"), work.join("cache"));
+    let (fonts, cache) = (root().join("crates/campaigns/font"), work.join("cache"));
     format!(
         "<?xml version=\"1.0\"?>\n<fontconfig>\n<dir>{}</dir>\n<cachedir>{}</cachedir>\n</fontconfig>\n",
         fonts.display(),
