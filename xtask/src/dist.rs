@@ -1,22 +1,23 @@
 //! `cargo xtask dist`: what people install, made of the static program: a Debian package, and an archive with its manifest for
 //! krew. The root file system of the image is the folder of `cargo xtask static`.
 
+mod made;
 mod debian_root;
 mod image_root;
 mod krew;
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
 use workspace_tools::debian;
 use workspace_tools::document::write_figures;
-use workspace_tools::workspace::{cargo, root, run, shown, target};
+use workspace_tools::workspace::{cargo, run, target};
 
 use crate::static_build::Static;
+use made::{Made, said};
 
 /// The version that is installed where none is there.
 const CARGO_DEB: &str = "3.8.0";
@@ -40,14 +41,6 @@ pub(crate) struct Dist {
     /// Write what the test has found to docs/packages.md.
     #[arg(long, requires = "test")]
     write: bool,
-}
-
-/// What was made, and its version.
-struct Made {
-    version: String,
-    debian: PathBuf,
-    archive: PathBuf,
-    manifest: PathBuf,
 }
 
 impl Dist {
@@ -148,31 +141,4 @@ fn make() -> anyhow::Result<Made> {
         println!("{}", file.display());
     }
     Ok(Made { version, debian, archive, manifest })
-}
-
-/// What a program prints.
-///
-/// # Errors
-/// It cannot be started, or fails; what it says then is in the error.
-fn said(command: &mut Command) -> anyhow::Result<String> {
-    let shown = shown(command);
-    let output = command.output().with_context(|| format!("failed to start `{shown}`"))?;
-    let (text, fault) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "`{shown}` failed: {}\n{text}{fault}", output.status);
-    Ok(text.into_owned())
-}
-
-/// A program in another root file system.
-fn inside(folder: &Path, command: &[&str]) -> Command {
-    let mut inside = Command::new("unshare");
-    // With processes and devices of its own, which end with it.
-    inside.args(["--mount", "--pid", "--fork", "--mount-proc", "--root"]).arg(folder).args(command);
-    inside.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
-    inside.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());
-    inside
-}
-
-/// The root of the repository, where files of a package come from.
-fn repository(path: &str) -> PathBuf {
-    root().join(path)
 }

@@ -5,25 +5,22 @@
 //! before some the daemon stands still for a while; after some a state file is cut or changed; some starts have another
 //! monotonic clock. Then the same on disks that are full.
 
+mod node;
 mod damage;
 mod disks;
 
-use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use workspace_tools::client::Client;
 
-use crate::node::invariants::Disk;
-use crate::node::load::{self, Figures, Folder, Load, Pace};
-use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
-use crate::reliability::{self, Evidence, percentile};
-use damage::Damage;
+use crate::node::load::Pace;
+use crate::node::{Clock, Daemon, DevicePlugin, Profile, Programs};
+use crate::reliability::{self, percentile};
+use node::{Node, Outcome};
 
 /// Kills a daemon under load, restarts it, and looks whether anything is lost or has two owners. Needs about 0.5 s a kill.
 #[derive(Debug, clap::Args)]
@@ -44,29 +41,6 @@ pub(crate) struct Chaos {
 
 /// Set where this runs with mounts of its own.
 const APART: &str = "XTASK_CHAOS_APART";
-/// Clients at once.
-const CLIENTS: usize = 4;
-
-/// A node that is killed again and again, and all that is known of it.
-struct Node<'a> {
-    programs: &'a Programs,
-    root: PathBuf,
-    log: PathBuf,
-    loads: Vec<Load>,
-    folder: Folder,
-    /// The command that runs this, with its seed.
-    command: &'a str,
-}
-
-/// What came of it.
-#[derive(Default)]
-struct Outcome {
-    counts: BTreeMap<&'static str, u64>,
-    starts: Vec<Duration>,
-    violations: Vec<String>,
-    figures: Figures,
-    skipped: Vec<String>,
-}
 
 impl Chaos {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -192,91 +166,6 @@ impl Chaos {
         }
         ensure!(outcome.violations.is_empty(), "{} violations; see above", outcome.violations.len());
         Ok(())
-    }
-}
-
-impl Outcome {
-    fn count(&mut self, what: &'static str) {
-        *self.counts.entry(what).or_default() += 1;
-    }
-
-    /// Takes over what the clients of a node did.
-    fn take(&mut self, node: &mut Node<'_>) {
-        for load in &mut node.loads {
-            self.figures.add(&std::mem::take(&mut load.figures));
-        }
-        let odd = std::mem::take(&mut self.figures.odd);
-        if !odd.is_empty() {
-            node.violated("answers under load", &odd, self);
-        }
-    }
-}
-
-impl<'a> Node<'a> {
-    fn new(programs: &'a Programs, (place, name): (&Path, &str), seed: u64, command: &'a str) -> Self {
-        let root = place.join(name);
-        let folder = Folder::new(&root, seed);
-        let loads = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, seed)).collect();
-        Self { programs, log: place.join(format!("{name}.log")), root, loads, folder, command }
-    }
-
-    /// Starts the daemon and checks what it knows.
-    fn start(
-        &mut self,
-        clock: Clock,
-        spoilt: Option<Damage>,
-        outcome: &mut Outcome,
-    ) -> anyhow::Result<Daemon> {
-        let about = spoilt.as_ref().map(|damage| format!(" (after {})", damage.what)).unwrap_or_default();
-        let disk = spoilt.map_or(Disk::Whole, |damage| Disk::Damaged(damage.named));
-        let daemon = Daemon::start(self.programs, &self.root, clock, &self.log)
-            .with_context(|| format!("it does not start again{about}"))?;
-        outcome.starts.push(daemon.start);
-        self.check(&about, &disk, outcome)?;
-        Ok(daemon)
-    }
-
-    /// Checks what the daemon knows while nobody asks it for anything.
-    fn check(&mut self, about: &str, disk: &Disk, outcome: &mut Outcome) -> anyhow::Result<()> {
-        let found = invariants::check(&self.root, &self.loads, disk)?;
-        if !found.violations.is_empty() {
-            let kills = outcome.counts.get("kills").copied().unwrap_or_default();
-            self.violated(&format!("after kill {kills}{about}"), &found.violations, outcome);
-        }
-        // Somebody has seen to them: nothing of them runs any more.
-        let client = Client::of(&self.root);
-        for name in &found.quarantined {
-            outcome.count("pods in quarantine");
-            client
-                .ask("DELETE", &load::path(name), "")
-                .with_context(|| format!("{name} cannot be deleted"))?;
-        }
-        for load in &mut self.loads {
-            load.settle(&found.admitted);
-        }
-        Ok(())
-    }
-
-    /// Has the clients ask and manifests change while something happens.
-    fn under_load(&mut self, pace: Pace, happens: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<()> {
-        let stop = AtomicBool::new(false);
-        let Self { root, loads, folder, .. } = self;
-        std::thread::scope(|threads| {
-            for load in loads {
-                threads.spawn(|| load.run(root, pace, &stop));
-            }
-            threads.spawn(|| folder.churn(Duration::from_millis(50), &stop));
-            let happened = happens();
-            stop.store(true, Ordering::Relaxed);
-            happened
-        })
-    }
-
-    /// Records violations and keeps what shows them again.
-    fn violated(&self, step: &str, violations: &[String], outcome: &mut Outcome) {
-        let evidence = Evidence { command: self.command, step, violations, root: &self.root, log: &self.log };
-        let kept = evidence.keep("chaos");
-        outcome.violations.extend(violations.iter().map(|what| format!("{step}: {what} ({kept})")));
     }
 }
 

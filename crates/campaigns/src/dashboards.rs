@@ -1,5 +1,6 @@
 //! `cargo xtask dashboards`: the rules and dashboards of `deploy` on what nodes really export.
 
+mod dashboard;
 mod picture;
 mod programs;
 mod prometheus;
@@ -13,11 +14,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use serde_json::Value;
 use workspace_tools::debian;
 use workspace_tools::workspace::{cargo, root, run, target};
 
-use programs::{Plugin, Topolet};
+use dashboard::Dashboard;
+use programs::{PATIENCE, Plugin, Topolet};
 use prometheus::Prometheus;
 
 /// Checks rules and their tests with promtool, and has a Prometheus scrape nodes: every rule is evaluated, and every query of
@@ -39,9 +40,6 @@ const QUIET: [(&str, &str); 2] = [
     ("topolet_nrt_publications", "crates/node-daemon/src/nrt/counted.rs"),
     ("topolet_nrt_publication_failures", "crates/node-daemon/src/nrt/counted.rs"),
 ];
-/// Nothing takes so long that works.
-const PATIENCE: Duration = Duration::from_mins(2);
-
 impl Dashboards {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let found = ["promtool", "prometheus"].iter().all(|name| {
@@ -89,54 +87,6 @@ fn rules() -> anyhow::Result<()> {
         run(Command::new("promtool").args(arguments).current_dir(&folder))?;
     }
     Ok(())
-}
-
-/// A panel of a dashboard.
-struct Panel {
-    title: String,
-    /// Column, row, width and height in a grid of 24 columns.
-    place: [f64; 4],
-    unit: String,
-    is_stacked: bool,
-    is_number: bool,
-    /// Queries and what their series are called.
-    queries: Vec<(String, String)>,
-}
-
-struct Dashboard {
-    title: String,
-    panels: Vec<Panel>,
-}
-
-impl Dashboard {
-    /// With all nodes chosen.
-    fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-        let whole: Value =
-            serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let mut panels = Vec::new();
-        for panel in whole["panels"].as_array().context("the dashboard has no panels")? {
-            let place = ["x", "y", "w", "h"].map(|name| panel["gridPos"][name].as_f64());
-            let [Some(x), Some(y), Some(w), Some(h)] = place else { bail!("a panel has no place: {panel}") };
-            let targets = panel["targets"].as_array().context("a panel has no targets")?;
-            let defaults = &panel["fieldConfig"]["defaults"];
-            panels.push(Panel {
-                title: text(&panel["title"]),
-                place: [x, y, w, h],
-                unit: text(&defaults["unit"]),
-                is_stacked: defaults["custom"]["stacking"]["mode"] == "normal",
-                is_number: panel["type"] == "stat",
-                queries: targets
-                    .iter()
-                    .map(|target| {
-                        (text(&target["expr"]).replace("$node", ".*"), text(&target["legendFormat"]))
-                    })
-                    .collect(),
-            });
-        }
-        Ok(Self { title: text(&whole["title"]), panels })
-    }
 }
 
 /// Whether a query asks for what does not happen here.

@@ -13,6 +13,7 @@ mod example_driver;
 mod kueue;
 mod cpu_driver;
 mod kubelet;
+mod steps;
 
 use std::time::Instant;
 

@@ -4,6 +4,7 @@ mod access;
 mod browser;
 mod figures;
 mod hostile;
+mod looked;
 mod pictures;
 mod running;
 mod scenarios;
@@ -19,6 +20,7 @@ use workspace_tools::debian;
 use workspace_tools::workspace::{cargo, root, run};
 
 use browser::Browser;
+use looked::{Looked, fits_sideways, live, no_complaints};
 use pictures::Pictures;
 use running::Running;
 
@@ -60,15 +62,6 @@ const MACHINES: [&str; 5] = [
     "turin-9755-nps4-l3numa-32node",
     "gh200-quad-36node",
 ];
-
-/// A pod with so many exclusive CPUs.
-fn pod(name: &str, cpus: u32) -> String {
-    let amounts = format!("{{cpu: '{cpus}', memory: 2Gi}}");
-    format!(
-        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: shop, uid: {name}-uid}}\nspec:\n  containers:\n  \
-         - {{name: app, image: x, resources: {{limits: {amounts}, requests: {amounts}}}}}\n"
-    )
-}
 
 impl Page {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -116,44 +109,6 @@ impl Page {
 /// Whether there is a browser to be driven.
 fn has_driver() -> bool {
     Command::new("chromedriver").arg("--version").output().is_ok_and(|output| output.status.success())
-}
-
-/// Who looks at a view.
-struct Looked<'a> {
-    browser: &'a Browser,
-    pictures: &'a Pictures,
-    access: Option<&'a access::Axe>,
-}
-
-impl Looked<'_> {
-    /// What is to be seen, and whether everybody can use it.
-    fn look(&self, name: &str) -> anyhow::Result<()> {
-        fits_sideways(self.browser, name)?;
-        if let Some(axe) = self.access {
-            axe.look(self.browser, name)?;
-        }
-        self.pictures.take(self.browser, name)
-    }
-}
-
-/// Nothing was forbidden and no script failed.
-fn no_complaints(browser: &Browser, what: &str) -> anyhow::Result<()> {
-    let complaints = browser.complaints()?;
-    ensure!(complaints.is_empty(), "{what}: the browser complains:\n{}", complaints.join("\n"));
-    Ok(())
-}
-
-fn fits_sideways(browser: &Browser, what: &str) -> anyhow::Result<()> {
-    let width = browser.run("return document.documentElement.scrollWidth", &json!([]))?;
-    ensure!(width.as_u64().is_some_and(|width| width <= 1280), "{what} is {width} pixels wide");
-    Ok(())
-}
-
-/// The page says that it shows what the node is now.
-fn live(browser: &Browser) -> anyhow::Result<()> {
-    browser
-        .until("the page is live", "return document.getElementById('live').textContent === 'live'")
-        .map(drop)
 }
 
 /// A built-in machine, as `topolet ui` shows it: the node, and of five machines every other view.

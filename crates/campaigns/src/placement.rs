@@ -3,6 +3,7 @@
 
 mod machines;
 mod scenario;
+mod cell;
 mod tables;
 mod workloads;
 
@@ -10,10 +11,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-use serde::Deserialize;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root};
 
+use cell::{Cell, Simulated, Strategy};
 use machines::MACHINES;
 use scenario::scenario;
 use workloads::{WORKLOADS, Workload};
@@ -36,74 +37,6 @@ pub(crate) struct Placement {
     /// Only this workload.
     #[arg(long)]
     workload: Option<String>,
-}
-
-/// A document of `topolet simulate -o json`.
-#[derive(Debug, Deserialize)]
-struct Simulated {
-    configurations: Vec<Strategy>,
-}
-
-/// What came of one strategy.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Strategy {
-    configuration: String,
-    pods: u64,
-    admitted: u64,
-    aligned_share: f64,
-    steps: Vec<Step>,
-    each_run: Vec<Run>,
-}
-
-/// A moment of a run.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Step {
-    cpus_held: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Run {
-    pods: u64,
-    admitted: u64,
-    at_most: Option<u64>,
-}
-
-impl Strategy {
-    /// How many pods were refused in all runs.
-    fn refused(&self) -> u64 {
-        self.pods - self.admitted
-    }
-
-    /// The share of CPUs that containers had for themselves, on the average over time.
-    #[expect(clippy::cast_precision_loss, reason = "numbers of moments are small")]
-    fn cpus_held(&self) -> f64 {
-        self.steps.iter().map(|step| step.cpus_held).sum::<f64>() / self.steps.len().max(1) as f64
-    }
-}
-
-/// A workload on a machine.
-struct Cell {
-    workload: &'static Workload,
-    machine: &'static str,
-    strategies: Vec<Strategy>,
-}
-
-impl Cell {
-    fn strategy(&self, name: &str) -> Option<&Strategy> {
-        self.strategies.iter().find(|own| own.configuration == name)
-    }
-
-    /// How many pods every placement refuses: the largest such bound of each run.
-    fn unavoidable(&self) -> u64 {
-        let runs = self.strategies.first().map_or(0, |own| own.each_run.len());
-        let refused = |run: &Run| run.pods - run.at_most.unwrap_or(run.pods);
-        let of_run =
-            |at: usize| self.strategies.iter().filter_map(|own| own.each_run.get(at)).map(refused).max();
-        (0..runs).filter_map(of_run).sum()
-    }
 }
 
 impl Placement {

@@ -3,6 +3,7 @@
 //! For each machine and each configuration: the kubelet's validation must accept what is proposed, its managers must
 //! start with it, and an ordinary Guaranteed pod must be admitted within a second, or the proposal must say why not.
 
+mod case;
 mod asked;
 mod table;
 
@@ -16,6 +17,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use workspace_tools::kubelet::go_build;
 use workspace_tools::workspace::{cargo, root, run, target};
+
+use case::Case;
 
 /// Has the kubelet's own code validate all proposals, start with them and admit a pod. Needs Go.
 #[derive(Debug, clap::Args)]
@@ -33,21 +36,6 @@ const CONFIGURATIONS: &str = "fixtures/configs/distributions";
 
 /// A configuration that says nothing.
 const HEADER: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-
-/// One proposal.
-#[derive(Debug)]
-pub(crate) struct Case {
-    pub(crate) machine: String,
-    pub(crate) configuration: String,
-    /// The file that is printed, as the kubelet reads it.
-    pub(crate) file: String,
-    /// The file that it is for, and the changes as a drop-in; `None`: what it is for is no file of a kubelet.
-    pub(crate) drop_in: Option<(String, String)>,
-    /// The fields of it that decide.
-    pub(crate) fields: Value,
-    /// What is said of it.
-    pub(crate) notes: Vec<String>,
-}
 
 #[derive(Deserialize)]
 struct Checked {

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use workspace_tools::workspace::{run, target};
 
-use super::{Made, inside, said};
+use super::made::{Made, inside, said};
 
 pub(super) const HOW: &str = "`dpkg -i` in a new root of Debian with systemd: a refused pod, a page of the manual for each command, \
      completions of three shells, `systemd-analyze verify` of the units, conffiles over an upgrade, `dpkg -r` and `-P`";

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use workspace_tools::workspace::target;
 
-use super::{Made, repository, said};
+use super::made::{Made, repository, said};
 
 pub(super) const HOW: &str =
     "the Containerfile's root file system with nothing else in it: version, a machine, a pod that is refused";

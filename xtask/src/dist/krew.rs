@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use workspace_tools::workspace::{run, target};
 
-use super::{Made, repository, said};
+use super::made::{Made, repository, said};
 
 pub(super) const HOW: &str =
     "installed by krew v0.4.4 from archive and manifest, called as `kubectl-topolet`, removed by krew";

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use super::{Node, Outcome};
+use super::node::{Node, Outcome};
 use crate::node::invariants::Disk;
 use crate::node::load::Pace;
 use crate::node::{Clock, Daemon, Programs};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Panel;
+use super::dashboard::Panel;
 
 /// A series: its name, and seconds with values.
 type Line = (String, Vec<(f64, f64)>);

@@ -11,7 +11,10 @@ use anyhow::{Context as _, ensure};
 use workspace_tools::client::Client;
 use workspace_tools::workspace::target;
 
-use super::PATIENCE;
+/// Nothing takes so long that works.
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
+/// What the device plugin offers.
+pub(super) const RESOURCE: &str = "example.com/vf";
 
 /// A process that is killed when this is dropped.
 pub(super) struct Process(Child);
@@ -115,7 +118,7 @@ pub(super) struct Plugin(#[expect(dead_code, reason = "it runs for as long as th
 impl Plugin {
     pub(super) fn start(root: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(target().join("debug/examples/plugin"));
-        command.arg(root.join("device-plugins")).args(["vf.sock", super::simulated::RESOURCE, "16"]);
+        command.arg(root.join("device-plugins")).args(["vf.sock", RESOURCE, "16"]);
         Ok(Self(Process::start(&mut command, &root.join("plugin.log"))?))
     }
 }

@@ -13,8 +13,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
 use workspace_tools::workspace::root;
 
-use super::PATIENCE;
-use super::programs::{Process, address};
+use super::programs::{PATIENCE, Process, address};
 
 pub(super) struct Prometheus {
     pub(super) address: String,

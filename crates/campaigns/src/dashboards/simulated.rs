@@ -10,10 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use workspace_tools::workspace::run;
 
-use super::programs::{Plugin, Topolet};
+use super::programs::{Plugin, RESOURCE, Topolet};
 
-/// What the device plugin offers.
-pub(super) const RESOURCE: &str = "example.com/vf";
 /// Seconds between scrapes.
 const STEP: u64 = 15;
 /// Scrapes: the first quarter of an hour is what rates begin with.

@@ -8,7 +8,6 @@ use anyhow::{Context as _, ensure};
 use local_cluster::{Cluster, Parts};
 use serde_json::Value;
 
-use super::programs::Program;
 use super::trial::{Came, Trial, object};
 
 const CHART: &str = "apiVersion: v2\nname: tiny\nversion: 0.1.0\n";
@@ -19,7 +18,7 @@ metadata: {name: '{{ .Release.Name }}-words'}
 data: {word: '{{ .Values.word }}'}
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
+pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Result<Came> {
     let folder = tempfile::Builder::new().prefix("helm").tempdir()?;
     let chart = folder.path().join("tiny");
     fs::create_dir_all(chart.join("templates"))?;
@@ -29,9 +28,8 @@ pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
     let cluster = trial.cluster(Parts::Scheduler)?;
     let helm = |arguments: &[&str]| said(file, &cluster, folder.path(), arguments);
 
-    let version = helm(&["version", "--short"])?;
-    let wanted = format!("v{}", Program::Helm.version());
-    ensure!(version.starts_with(&wanted), "`helm version` says {version}, not {wanted}");
+    let says = helm(&["version", "--short"])?;
+    ensure!(says.starts_with(&format!("v{version}")), "`helm version` says {says}, not v{version}");
     let chart = chart.display().to_string();
     let chosen = ["first", &chart, "--set", "word=ours"];
     let rendered = helm(&[&["template"], &chosen[..]].concat())?;

@@ -1,17 +1,12 @@
-//! The programs: their modules and versions, how they are built, and whether a file is one of them.
+//! The programs: their modules and versions, and whether a file is one of them.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
-use workspace_tools::kubernetes::{Cache, GoModule, Release, source};
+use workspace_tools::kubernetes::{Release, source};
 use workspace_tools::workspace::target;
-
-use super::record::{Cost, Record};
-use super::trial::{Came, Trial};
-use super::{cpu_driver, example_driver, helm, kubelet, kueue};
 
 /// A program that others wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -86,7 +81,7 @@ impl Program {
     }
 
     /// The linker's `-X` by which it says its version, where it has one.
-    fn variables(self) -> String {
+    pub(super) fn variables(self) -> String {
         let version = self.version();
         match self {
             Self::Helm => format!("-X helm.sh/helm/v3/internal/version.version=v{version}"),
@@ -96,14 +91,14 @@ impl Program {
         }
     }
 
-    fn folder(self) -> PathBuf {
+    pub(super) fn folder(self) -> PathBuf {
         match self {
             Self::Kubelet136 | Self::Kubelet137 => Release(self.version()).module(),
             _ => target().join("others").join(format!("{}-{}", self.name(), self.version())),
         }
     }
 
-    /// The program that [`Self::build`] has built.
+    /// The program that was built.
     pub(super) fn file(self) -> PathBuf {
         self.folder().join("bin").join(self.name())
     }
@@ -111,34 +106,6 @@ impl Program {
     /// The source of its module, where Go keeps it.
     pub(super) fn source(self) -> anyhow::Result<PathBuf> {
         source(&format!("{}@v{}", self.module(), self.version()))
-    }
-
-    /// Builds it, and keeps what that cost.
-    pub(super) fn build(self, builds: Builds) -> anyhow::Result<()> {
-        let file = self.file();
-        if file.is_file() {
-            match builds {
-                Builds::Missing => return self.check(&file),
-                Builds::Anew => {
-                    fs::remove_file(&file).with_context(|| format!("failed to remove {}", file.display()))?;
-                }
-            }
-        }
-        let empty = tempfile::Builder::new().prefix("go-build").tempdir()?;
-        let cache = match builds {
-            Builds::Missing => Cache::OfUser,
-            Builds::Anew => Cache::Own(empty.path().to_path_buf()),
-        };
-        let module = GoModule { folder: self.folder(), path: self.module(), version: self.version(), cache };
-        let package = format!("{}/cmd/{}", self.module(), self.name());
-        let published = |line: &str| match self {
-            Self::Kubelet136 | Self::Kubelet137 => Release(self.version()).published(line),
-            _ => line.to_owned(),
-        };
-        module.download(&package, published)?;
-        let cost = Cost::of(builds, || module.build(&package, &file, &self.variables(), published))?;
-        self.check(&file)?;
-        Record::built(self, cost)
     }
 
     /// Whether a file is this program at this version.
@@ -176,19 +143,6 @@ impl Program {
         let version = version.with_context(|| format!("it names no version of {}", self.module()))?;
         ensure!(version == format!("v{}", self.version()), "it is of {version}");
         Ok(())
-    }
-
-    /// Has it do its first useful thing.
-    pub(super) fn attempt(self, trial: &Trial) -> anyhow::Result<Came> {
-        let file = self.file();
-        self.check(&file)?;
-        match self {
-            Self::Helm => helm::attempt(trial, &file),
-            Self::DraExampleDriver => example_driver::attempt(trial, &file),
-            Self::Kueue => kueue::attempt(trial, &file, &self.source()?),
-            Self::DraDriverCpu => cpu_driver::attempt(trial, &file),
-            Self::Kubelet136 | Self::Kubelet137 => kubelet::attempt(&file, self.version()),
-        }
     }
 }
 

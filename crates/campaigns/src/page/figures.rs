@@ -12,8 +12,8 @@ use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, run};
 
 use super::browser::Browser;
+use super::looked::{live, pod};
 use super::running::{self, Running};
-use super::{live, pod};
 
 /// The machine on which a decision follows a key.
 const EIGHT_NODES: &str = "spr-8480-snc4-8node";

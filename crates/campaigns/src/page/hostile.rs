@@ -4,13 +4,14 @@ use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::browser::{self, Browser};
+use super::looked::pod;
 use super::running::Running;
 
 /// A page of another origin can neither read nor change anything.
 pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Result<()> {
     let (_, before) = browser::request(port, "GET", "/v1/pods", "", "")?;
     browser.open("data:text/html,<title>elsewhere</title>")?;
-    let tries = json!([format!("http://127.0.0.1:{port}"), super::pod("planted", 2)]);
+    let tries = json!([format!("http://127.0.0.1:{port}"), pod("planted", 2)]);
     let script = "
         const [node, pod] = arguments;
         window.found = [];
@@ -37,10 +38,10 @@ pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Resu
     ensure!(before == after, "a page of another origin has changed the node:\n{before}\n{after}");
     // Who reaches the port without a browser needs the token to change something.
     for (method, path) in [("POST", "/v1/pods"), ("DELETE", "/v1/pods/shop/web-1")] {
-        let (status, said) = browser::request(port, method, path, "", &super::pod("planted", 2))?;
+        let (status, said) = browser::request(port, method, path, "", &pod("planted", 2))?;
         ensure!(status == 403, "{method} {path} without a token: {status} {said}");
         let origin = "Origin: http://elsewhere.example\r\n";
-        let (status, said) = browser::request(port, method, path, origin, &super::pod("planted", 2))?;
+        let (status, said) = browser::request(port, method, path, origin, &pod("planted", 2))?;
         ensure!(status == 403 && said.contains("Origin"), "{method} {path} from elsewhere: {status} {said}");
     }
     Ok(())

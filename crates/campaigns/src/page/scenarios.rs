@@ -3,8 +3,8 @@
 use anyhow::ensure;
 use serde_json::json;
 
+use super::looked::{Looked, live, no_complaints};
 use super::running::Running;
-use super::{Looked, live, no_complaints};
 
 const TEXT: &str = "const text = document.getElementById('scenario'); text.value = arguments[0](text.value); \
                     text.dispatchEvent(new Event('input'))";

@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 
+use super::looked::{Looked, fits_sideways, live, no_complaints, pod};
 use super::running::{self, Running};
-use super::{Looked, browser, fits_sideways, hostile, live, no_complaints, pod};
+use super::{browser, hostile};
 
 /// What comes, shows; what is refused, is explained; a restart does not end it.
 pub(super) fn node(looked: &Looked<'_>, folder: &Path, config: &Path) -> anyhow::Result<()> {

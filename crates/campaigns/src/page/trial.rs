@@ -4,8 +4,8 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
-use super::running::Running;
-use super::{Looked, live, no_complaints, pod, running};
+use super::looked::{Looked, live, no_complaints, pod};
+use super::running::{self, Running};
 
 const TYPED: &str = "const text = document.getElementById('manifest'); text.value = arguments[0]; \
                      text.dispatchEvent(new Event('input'))";

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::cell::{Cell, Run, Strategy};
 use super::scenario::STRATEGIES;
 use super::workloads::WORKLOADS;
-use super::{Cell, Run, Strategy};
 
 /// The strategies that look at one thing.
 const SIMPLE: [&str; 4] = ["lowest-number", "most-allocated", "least-allocated", "spare-devices"];

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Case;
+use super::case::Case;
 
 /// What became of one proposal.
 #[derive(Debug)]

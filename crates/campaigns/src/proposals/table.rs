@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Case;
 use super::asked::Answer;
+use super::case::Case;
 
 /// The whole document.
 pub(super) fn text(cases: &[Case], answers: &[Answer], unusable: &[String]) -> String {
