@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
@@ -11,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::Value;
+use workspace_tools::client::Request;
 use workspace_tools::workspace::root;
 
 use super::programs::{PATIENCE, Process, address};
@@ -72,16 +71,12 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// The body of an answer that says that all is well. Of HTTP/1.0, so that it comes in one piece.
+    /// The body of an answer that says that all is well.
     fn get(&self, path: &str) -> anyhow::Result<String> {
-        let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: {}\r\n\r\n", self.address)?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("the answer is not HTTP")?;
-        ensure!(head.split(' ').nth(1) == Some("200"), "{path}: {body}");
-        Ok(body.to_owned())
+        let request = Request { method: "GET", path, host: &self.address, fields: "", body: "" };
+        let reply = request.over_tcp(&self.address, Some(PATIENCE))?;
+        ensure!(reply.status == 200, "{path}: {}", reply.body);
+        Ok(reply.body)
     }
 
     fn data(&self, path: &str) -> anyhow::Result<Value> {

@@ -1,12 +1,12 @@
 //! A browser without a screen, driven over `WebDriver` (<https://www.w3.org/TR/webdriver2/>) by chromedriver.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
+use workspace_tools::client::Request;
 
 /// How long anything on the page may take to be there. A machine that is busy is no fault of the page.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -187,27 +187,8 @@ pub(crate) fn request(
     fields: &str,
     body: &str,
 ) -> anyhow::Result<(u16, String)> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         {fields}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )?;
-    let mut reader = BufReader::new(stream);
-    let mut line = String::new();
-    reader.read_line(&mut line)?;
-    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let mut length = 0;
-    loop {
-        line.clear();
-        reader.read_line(&mut line)?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        if name.eq_ignore_ascii_case("content-length") {
-            length = value.trim().parse()?;
-        }
-    }
-    let mut answer = vec![0; length];
-    reader.read_exact(&mut answer)?;
-    Ok((status.context("the answer has no status")?, String::from_utf8(answer)?))
+    let host = format!("127.0.0.1:{port}");
+    let fields = format!("Content-Type: application/json\r\n{fields}");
+    let reply = Request { method, path, host: &host, fields: &fields, body }.over_tcp(&host, None)?;
+    Ok((reply.status, reply.body))
 }
