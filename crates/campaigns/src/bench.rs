@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: what we take, and what the kubelet's own code takes for the same in the same minutes.
 
-pub(crate) mod chart;
+mod chart;
 mod kubelet;
 mod result;
 mod ours;

@@ -16,6 +16,7 @@ mod scheduler_growth;
 mod placement;
 mod nfd;
 mod others;
+mod charts;
 mod bench;
 mod hint_costs;
 mod kubelet;

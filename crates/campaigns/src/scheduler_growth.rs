@@ -8,7 +8,7 @@ use serde::Deserialize;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root};
 
-use crate::bench::chart::{Curve, Legend, picture};
+use crate::charts::curves::{Curve, Legend, picture};
 
 /// Measures `scheduler-extender` on 10 to 10,000 nodes of which no two are alike.
 #[derive(Debug, clap::Args)]

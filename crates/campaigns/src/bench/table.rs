@@ -2,6 +2,7 @@
 
 use super::kubelet::Answer;
 use super::result::Result;
+use crate::charts::curves::time;
 
 /// Prints what must be reached first, then the curves.
 #[expect(clippy::print_stdout, reason = "the output of the command")]
@@ -65,18 +66,6 @@ fn ratio(result: &Result) -> String {
     format!("{over}{ratio:.0}x")
 }
 
-/// A time with three digits and its unit.
-pub(super) fn time(nanoseconds: f64) -> String {
-    let (value, unit) = match nanoseconds {
-        n if n < 1e3 => (n, "ns"),
-        n if n < 1e6 => (n / 1e3, "µs"),
-        n if n < 1e9 => (n / 1e6, "ms"),
-        n => (n / 1e9, "s"),
-    };
-    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.decimals$} {unit}")
-}
-
 fn bytes(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
@@ -92,15 +81,10 @@ const fn precise(value: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{bytes, time};
+    use super::bytes;
 
     #[test]
-    fn figures_have_three_digits_and_a_unit() {
-        for (nanoseconds, shown) in
-            [(45.28, "45.3 ns"), (1_292.0, "1.29 µs"), (15_152_872.0, "15.2 ms"), (258e9, "258 s")]
-        {
-            assert_eq!(time(nanoseconds), shown);
-        }
+    fn bytes_have_a_unit() {
         assert_eq!(bytes(160), "160 B");
         assert_eq!(bytes(33_448), "32.7 KiB");
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::dashboard::Panel;
+use crate::charts::escaped;
 
 /// A series: its name, and seconds with values.
 type Line = (String, Vec<(f64, f64)>);
@@ -185,10 +186,6 @@ fn amount(value: f64, unit: &str) -> String {
         "s" => format!("{} s", trimmed(value)),
         _ => trimmed(value),
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::cell::{Cell, Run, Strategy};
 use super::scenario::STRATEGIES;
 use super::workloads::WORKLOADS;
+use crate::charts::opening;
 
 /// The strategies that look at one thing.
 const SIMPLE: [&str; 4] = ["lowest-number", "most-allocated", "least-allocated", "spare-devices"];
@@ -227,16 +228,16 @@ fn head(wide: f64, high: f64) -> String {
         };
         DRAWN.iter().enumerate().map(line).collect::<String>()
     };
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide:.0} {high:.0}\" width=\"{wide:.0}\" height=\"{high:.0}\" \
-         font-family=\"DejaVu Sans, sans-serif\" font-size=\"11\">\n<style>.page{{fill:#ffffff}} text{{fill:#333333}} \
-         .title{{font-weight:bold;font-size:13px}} .machine{{text-anchor:end}} .axis{{text-anchor:middle;font-size:9px}} \
-         .grid{{stroke:#e4e4e4;fill:none}} .bound{{stroke:#111111;stroke-width:2;fill:none}} {}\n\
+    let style = format!(
+        ".page{{fill:#ffffff}} text{{fill:#333333}} .title{{font-weight:bold;font-size:13px}} .machine{{text-anchor:end}} \
+         .axis{{text-anchor:middle;font-size:9px}} .grid{{stroke:#e4e4e4;fill:none}} \
+         .bound{{stroke:#111111;stroke-width:2;fill:none}} {}\n\
          @media (prefers-color-scheme:dark){{.page{{fill:#16181c}} text{{fill:#dddddd}} .grid{{stroke:#33363b}} \
-         .bound{{stroke:#ffffff}} {}}}</style>\n<rect class=\"page\" width=\"{wide:.0}\" height=\"{high:.0}\"/>\n",
+         .bound{{stroke:#ffffff}} {}}}",
         colours(false),
         colours(true)
-    )
+    );
+    opening((wide, high), 11, &style)
 }
 
 fn legend(y: f64) -> String {
