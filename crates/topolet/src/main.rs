@@ -7,8 +7,11 @@
 mod outcome;
 mod arguments;
 #[cfg(feature = "serve")]
+mod log_arguments;
+#[cfg(feature = "serve")]
 mod cluster_arguments;
 mod command;
+mod examples;
 mod advice;
 mod repair;
 mod patience;
@@ -19,6 +22,8 @@ mod decided;
 mod drawn;
 mod render;
 mod client;
+mod answer;
+mod pod_words;
 mod smaller_build;
 #[cfg(fuzzing)]
 mod fuzzing;

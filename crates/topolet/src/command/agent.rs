@@ -1,5 +1,7 @@
 //! Commands for a running `topolet serve`, in kubectl's words: `get pods`, `describe pod`, `apply -f`, `delete pod`.
 
+mod events;
+
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::ops::Range;
@@ -14,12 +16,13 @@ use pod_spec::PodRules;
 use serde::Deserialize;
 use topology_manifest::UnknownFields;
 
-use super::answer::{shape, shape_of, show};
-use super::events::GetEvents;
-use super::{events, examples};
+use self::events::GetEvents;
+use crate::answer::{self, shape, shape_of, show};
 use crate::arguments::{OutputArguments, SocketArguments};
 use crate::client::{self, Reply, Sent};
+use crate::examples;
 use crate::outcome::Outcome;
+use crate::pod_words::{checked, named};
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -125,18 +128,6 @@ struct PodArguments {
     namespace: Option<String>,
 }
 
-/// The namespace and name that a word means; the namespace is `None` where nothing says it.
-fn named<'a>(word: &'a str, namespace: Option<&'a str>) -> anyhow::Result<(Option<&'a str>, &'a str)> {
-    let (namespace, name) = match (word.split_once('/'), namespace) {
-        (None, namespace) => (namespace, word),
-        (Some((own, _)), Some(other)) if own != other => {
-            anyhow::bail!("{word} is in namespace {own}, and -n says {other}")
-        }
-        (Some((own, name)), _) => (Some(own), name),
-    };
-    Ok((namespace.map(checked).transpose()?, checked(name)?))
-}
-
 /// A pod of the daemon.
 #[derive(Deserialize)]
 struct KnownPod {
@@ -240,21 +231,14 @@ struct DeletePods {
 }
 
 pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (socket, path, output) = match &arguments.what {
+    let (GetPlain { socket, output }, path) = match &arguments.what {
         Listed::Pods(pods) => return get_pods(pods, screen),
         Listed::Events(events) => return events::get(events, screen),
-        Listed::State(GetPlain { socket, output }) => {
-            (socket, format!("/v1/state?{}", shape(output, screen)), output)
-        }
-        Listed::Machine(GetPlain { socket, output }) => {
-            (socket, format!("/v1/machine?{}", shape(output, screen)), output)
-        }
-        Listed::Decisions(GetPlain { socket, output }) => {
-            (socket, format!("/v1/decisions?{}", shape(output, screen)), output)
-        }
+        Listed::State(plain) => (plain, "/v1/state"),
+        Listed::Machine(plain) => (plain, "/v1/machine"),
+        Listed::Decisions(plain) => (plain, "/v1/decisions"),
     };
-    let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
-    show(&reply, output.output, screen)
+    answer::get(&socket.socket, path, output, screen)
 }
 
 fn get_pods(arguments: &GetPods, screen: Screen) -> anyhow::Result<Outcome> {
@@ -337,19 +321,10 @@ fn watched(first: String, list: impl Fn() -> anyhow::Result<Reply>) -> anyhow::R
     }
 }
 
-/// The node on one screen.
-pub(super) fn status(socket: &Path, output: &OutputArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let path = format!("/v1/status?{}", shape(output, screen));
-    let reply = client::send(socket, "GET", &path, Sent::default())?.good()?;
-    show(&reply, output.output, screen)
-}
-
 pub(super) fn describe(arguments: &DescribeArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let Described::Pod(OnePod { pod, socket, output }) = &arguments.what;
     let (namespace, name) = found(&pod.name, pod.namespace.as_deref(), socket)?;
-    let path = format!("/v1/pods/{namespace}/{name}?{}", shape(output, screen));
-    let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
-    show(&reply, output.output, screen)
+    answer::get(&socket.socket, &format!("/v1/pods/{namespace}/{name}"), output, screen)
 }
 
 /// A file that cannot be applied does not keep the next from it, as with kubectl.
@@ -413,13 +388,4 @@ fn delete_pod(namespace: &str, name: &str, socket: &SocketArguments) -> anyhow::
     let path = format!("/v1/pods/{namespace}/{name}");
     client::send(&socket.socket, "DELETE", &path, Sent::default())?.good()?;
     Ok(())
-}
-
-/// A name or UID without what would need escapes in a path: they have nothing of it.
-pub(super) fn checked(name: &str) -> anyhow::Result<&str> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    if !name.is_empty() && name.bytes().all(is_plain) {
-        return Ok(name);
-    }
-    anyhow::bail!("names of pods and namespaces have letters, digits, '-' and '.' only, UIDs also '_'")
 }

@@ -19,9 +19,9 @@ use node_state::{RefusedAgain, Restart, RestartOutcome};
 use topology_manifest::ConfigKind;
 use topology_model::KubeletView;
 
-use super::examples;
 use crate::advice::{self, Checked, Expected, Finding, Given};
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, programs};
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::render::{self, Screen};
 

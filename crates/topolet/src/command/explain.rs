@@ -1,11 +1,12 @@
 //! `topolet explain`: the decision on a pod with everything that led to it, and all that would have fitted.
 
+mod resize;
+
 use anyhow::bail;
 use clap::Args;
 use topology_admission::Tries;
 
 use super::admit::{self, Depth, Way};
-use super::explain_resize;
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -37,7 +38,7 @@ pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Resul
         let Some(format) = arguments.output.output.text() else {
             bail!("--resize is told as table, json or yaml")
         };
-        return explain_resize::run(&arguments.pods, &arguments.resize, format, screen);
+        return resize::run(&arguments.pods, &arguments.resize, format, screen);
     }
     let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
     let (told, tries) = (&arguments.told, Tries(arguments.tries));

@@ -11,8 +11,8 @@ use pod_spec::Pod;
 use topology_admission::{Ledger, Verdict};
 use topology_manifest::check_node_name;
 
-use super::examples;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::pods::{self, Reading};
 use crate::render::Screen;

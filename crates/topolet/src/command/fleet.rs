@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::{Args, ValueHint};
 use node_daemon::cluster_node::Access;
-use node_daemon::{Log, in_small_pages};
+use node_daemon::in_small_pages;
 use node_fleet::{Churn, Fleet, Published};
 use node_input::{LoadedNode, manifest_files, manifests_in};
 use node_output::manifest_style;
 use pod_spec::Pod;
 use topology_manifest::{UnknownFields, check_node_name};
 
-use super::serve::{Level, LogFormat};
 use crate::arguments::{MachineArguments, RulesArguments};
+use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -44,12 +44,8 @@ pub(crate) struct FleetArguments {
     /// How many of them come to each node in a second.
     #[arg(long, value_name = "NUMBER", requires = "files", value_parser = pace)]
     pods_a_second: Option<f64>,
-    /// How the log on standard error is written.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: LogFormat,
-    /// The least that a line of the log must matter.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    log_level: Level,
+    #[command(flatten)]
+    log: LogArguments,
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
@@ -77,7 +73,7 @@ pub(super) fn run(arguments: &FleetArguments, screen: Screen) -> anyhow::Result<
         churn,
     };
     in_small_pages();
-    let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
+    let log = arguments.log.start()?;
     if let Err(error) = node_fleet::run(&fleet) {
         log.end_with(move || screen.error(&error));
         return Ok(Outcome::Failed);

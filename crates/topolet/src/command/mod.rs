@@ -2,17 +2,13 @@
 
 mod admit;
 mod agent;
-mod answer;
 mod capture;
 #[cfg(feature = "terminal")]
 mod completions;
 mod config;
 mod demo;
 mod diff;
-mod events;
 mod explain;
-mod explain_resize;
-mod examples;
 mod export;
 #[cfg(feature = "kubernetes")]
 mod fleet;
@@ -30,7 +26,6 @@ mod simulate;
 #[cfg(feature = "serve")]
 mod serve;
 mod state;
-mod state_repair;
 mod status;
 mod topology;
 #[cfg(feature = "serve")]
@@ -71,6 +66,7 @@ use self::topology::TopologyArguments;
 #[cfg(feature = "serve")]
 use self::ui::UiArguments;
 use self::upgrade::UpgradeArguments;
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 use crate::smaller_build;

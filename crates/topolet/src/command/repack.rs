@@ -13,7 +13,8 @@ use node_output::{Document, RepackPlans};
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Detail, Ledger, Limits, Repack, Tries, Verdict};
 
-use super::{admit, answer};
+use super::admit;
+use crate::answer;
 use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::client::{self, Sent};
 use crate::outcome::Outcome;

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use node_daemon::cluster_node::Access;
-use node_daemon::{Log, in_small_pages};
+use node_daemon::in_small_pages;
 use scheduler_service::{Asking, Setup, TlsFiles};
 
-use super::serve::{Level, LogFormat};
+use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -53,17 +53,13 @@ pub(crate) struct SchedulerArguments {
     /// extender's `httpTimeout`.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     within: u64,
-    /// How the log on standard error is written.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: LogFormat,
-    /// The least that a line of the log must matter.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    log_level: Level,
+    #[command(flatten)]
+    log: LogArguments,
 }
 
 pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Result<Outcome> {
     in_small_pages();
-    let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
+    let log = arguments.log.start()?;
     let setup = Setup {
         access: arguments.kubeconfig.clone().map_or(Access::InCluster, Access::Kubeconfig),
         address: arguments.address,

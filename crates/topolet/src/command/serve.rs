@@ -10,15 +10,16 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use bounded_http::{Open, SocketGroup};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use config_advice::{DecidedBy, propose};
 use node_config::{KubeletConfiguration, Rules};
-use node_daemon::{CgroupRoot, Damaged, Ended, Log, LogLevel, LoggingFormat, SOCKET, Setup};
+use node_daemon::{CgroupRoot, Damaged, Ended, Log, SOCKET, Setup};
 use node_input::{IdentitySource, LoadedMachine, MachineSource, OWN, Packed, Running};
 use topology_model::KubeletView;
 
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::cluster_arguments::PodSourceArguments;
+use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -63,12 +64,8 @@ pub(crate) struct ServeArguments {
     /// nothing else: for Prometheus.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics_address: Option<SocketAddr>,
-    /// How the log on standard error is written.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    logging_format: LogFormat,
-    /// The least that a line of the log must matter.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
-    log_level: Level,
+    #[command(flatten)]
+    log: LogArguments,
     /// Makes what is missing before it serves: the folders, and at --config a configuration that pins containers on this
     /// machine. What is there stays as it is.
     #[arg(long, conflicts_with = "observe")]
@@ -100,48 +97,6 @@ pub(crate) struct ServeArguments {
     identity: IdentityArguments,
 }
 
-/// How lines are written.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum LogFormat {
-    /// For people.
-    Text,
-    /// One JSON object a line.
-    Json,
-}
-
-impl From<LogFormat> for LoggingFormat {
-    fn from(format: LogFormat) -> Self {
-        match format {
-            LogFormat::Text => Self::Text,
-            LogFormat::Json => Self::Json,
-        }
-    }
-}
-
-/// The least that a line of the log must matter.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-pub(crate) enum Level {
-    /// Only what keeps the node from being served as it should be.
-    Error,
-    /// What somebody should look at, too.
-    Warn,
-    /// Decisions and what plugins do, too.
-    Info,
-    /// What libraries say, too.
-    Debug,
-}
-
-impl From<Level> for LogLevel {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Error => Self::Error,
-            Level::Warn => Self::Warn,
-            Level::Info => Self::Info,
-            Level::Debug => Self::Debug,
-        }
-    }
-}
-
 /// The root folder of a node that is served.
 const SERVED: &str = "/var/lib/topolet";
 /// Where the socket is when the root is not ours to write to.
@@ -149,7 +104,7 @@ const OBSERVING: &str = "/run/topolet.sock";
 
 pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
     node_daemon::check_address_space()?;
-    let log = Log::start(arguments.logging_format.into(), arguments.log_level.into())?;
+    let log = arguments.log.start()?;
     match serve(arguments, &log) {
         Ok(Ended::Stop) => Ok(Outcome::Done),
         Ok(Ended::Reload) => {

@@ -1,5 +1,7 @@
 //! `topolet state`: what a kubelet has written of its node, what is wrong with it, and its repair.
 
+mod repair;
+
 use std::path::Path;
 
 use admission_report::Notice;
@@ -10,9 +12,9 @@ use node_output::{Document, JudgedBy};
 use node_state::{FindingLine, Problem, Quarantine, Restart};
 use serde::Serialize;
 
-use super::examples;
-use super::state_repair::StateRepairArguments;
+use self::repair::StateRepairArguments;
 use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -63,7 +65,7 @@ pub(super) fn run(arguments: &StateArguments, screen: Screen) -> anyhow::Result<
     match &arguments.command {
         StateCommand::Show(arguments) => show(arguments, screen),
         StateCommand::Check(arguments) => check(arguments, screen),
-        StateCommand::Repair(arguments) => super::state_repair::run(arguments, screen),
+        StateCommand::Repair(arguments) => repair::run(arguments, screen),
     }
 }
 

@@ -10,9 +10,9 @@ use node_input::{
 use node_output::{Document, JudgedBy, NodeStatus, NumaNodes, Usage};
 use node_state::{Problem, Quarantine};
 
+use crate::answer;
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, RulesArguments};
 use crate::client::SOCKET;
-use crate::command::agent;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -40,7 +40,7 @@ pub(crate) struct StatusArguments {
 
 pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<Outcome> {
     if let Some(socket) = asked(arguments) {
-        return agent::status(socket, &arguments.output, screen);
+        return answer::get(socket, "/v1/status", &arguments.output, screen);
     }
     let status = read(arguments, screen)?;
     match Document::new("NodeStatus", &status).of(status.node.rules_of()).text(arguments.output.output)? {

@@ -18,11 +18,11 @@ use serde::Serialize;
 use topology_admission::Identity;
 use topology_model::KubeletView;
 
-use super::examples;
 use crate::arguments::{
     DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
     ResidentsArguments,
 };
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use node_daemon::cluster_node::{AgentPod, Cluster};
 use node_output::Format;
 
-use super::super::answer::{shape, show};
+use crate::answer::{shape, show};
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;

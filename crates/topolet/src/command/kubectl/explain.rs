@@ -8,12 +8,12 @@ use node_output::{Document, Format, KubeletWord, PendingPod, PodOutlook, UnitOut
 use pod_spec::{Pod, PodLevelResources};
 use serde::Deserialize;
 
-use super::super::agent::checked;
 use super::agent::{Agent, NoAnswer};
 use super::cluster::ClusterArguments;
 use super::seen::{Seen, read_pod, was_admitted};
 use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
+use crate::pod_words::checked;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]

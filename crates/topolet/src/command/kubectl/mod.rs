@@ -15,7 +15,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 pub(crate) use self::complete::CompleteArguments;
 use self::explain::ExplainPod;
 use self::node::OneNode;
-use super::examples;
+use crate::examples;
 use crate::outcome::Outcome;
 use crate::render::Screen;
 

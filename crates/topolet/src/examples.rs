@@ -1,11 +1,11 @@
 //! What `--help` of each command ends with. A test runs every line in a folder that has the files they name.
 
-pub(super) const DEMO: &str = "\
+pub(crate) const DEMO: &str = "\
 Examples:
   # A few decisions, with nothing to prepare
   topolet demo";
 
-pub(super) const TOPOLOGY: &str = "\
+pub(crate) const TOPOLOGY: &str = "\
 Examples:
   # This machine
   topolet topology
@@ -14,14 +14,14 @@ Examples:
   # A picture of what its pods hold
   topolet topology -m node.tar.zst -o svg > machine.svg";
 
-pub(super) const CAPTURE: &str = "\
+pub(crate) const CAPTURE: &str = "\
 Examples:
   # This machine, to be looked at elsewhere with --machine
   topolet capture machine.tar.zst
   # With what its kubelet has written, as a bug report needs it
   topolet capture --node this-node.tar.zst";
 
-pub(super) const ADMIT: &str = "\
+pub(crate) const ADMIT: &str = "\
 Examples:
   # Would this pod run on this machine, and where?
   topolet admit -f pod.yaml
@@ -32,14 +32,14 @@ Examples:
   # Devices of a resource are the PCI functions of this vendor and device
   topolet admit -f pod.yaml -m node.tar.zst --device intel.com/vf=8086:1889";
 
-pub(super) const EXPLAIN: &str = "\
+pub(crate) const EXPLAIN: &str = "\
 Examples:
   # Why is it refused, and what would fit?
   topolet explain -f pod.yaml -m xeon-2s-96cpu-sriov -c kubelet.yaml
   # One of many pods, as a picture
   topolet explain -f manifests/ --pod web-11 -o svg > decision.svg";
 
-pub(super) const REPACK: &str = "\
+pub(crate) const REPACK: &str = "\
 Examples:
   # Which pods would have to restart so that this one fits?
   topolet repack -f pod.yaml -m node.tar.zst
@@ -48,69 +48,69 @@ Examples:
   # Move them, and admit it, on the node that topolet serves
   topolet repack -f pod.yaml --apply";
 
-pub(super) const DIFF: &str = "\
+pub(crate) const DIFF: &str = "\
 Examples:
   # Which policy for these pods?
   topolet diff -f manifests/ -m node.tar.zst --policy best-effort,restricted
   # What does the new configuration change for them?
   topolet diff -f manifests/ -m node.tar.zst -c kubelet.yaml -c new.yaml";
 
-pub(super) const SIMULATE: &str = "\
+pub(crate) const SIMULATE: &str = "\
 Examples:
   # Six hundred pods on a fleet, under several configurations
   topolet simulate -f scenario.yaml
   # How many of this pod fit on one machine?
   topolet simulate --find-max -f pod.yaml -m xeon-2s-96cpu-sriov";
 
-pub(super) const NRT: &str = "\
+pub(crate) const NRT: &str = "\
 Examples:
   # What a scheduler would read of this node
   topolet export nrt -m node.tar.zst --node-name worker-1";
 
-pub(super) const STATE_SHOW: &str = "\
+pub(crate) const STATE_SHOW: &str = "\
 Examples:
   # Who holds which CPUs, memory and devices
   topolet state show --state kubelet/";
 
-pub(super) const STATE_CHECK: &str = "\
+pub(crate) const STATE_CHECK: &str = "\
 Examples:
   # Would the kubelet start from these files, and admit the pods that run again?
   topolet state check --state kubelet/ -m node.tar.zst";
 
-pub(super) const STATE_REPAIR: &str = "\
+pub(crate) const STATE_REPAIR: &str = "\
 Examples:
   # What would be done
   topolet state repair --dry-run --state kubelet/ -m node.tar.zst";
 
 #[cfg(feature = "serve")]
-pub(super) const UI: &str = "\
+pub(crate) const UI: &str = "\
 Examples:
   # What runs on this machine, and what would fit: prints an address
   topolet ui
   # A node that was captured, at a port of your choice
   topolet ui -m node.tar.zst --address 127.0.0.1:8080";
 
-pub(super) const STATUS: &str = "\
+pub(crate) const STATUS: &str = "\
 Examples:
   # The topolet that runs here, or this machine's kubelet
   topolet status
   # A node that was captured
   topolet status -m node.tar.zst";
 
-pub(super) const CONFIG_CHECK: &str = "\
+pub(crate) const CONFIG_CHECK: &str = "\
 Examples:
   # Does a kubelet start with it, and what does it not do?
   topolet config check -m xeon-2s-96cpu-sriov -c kubelet.yaml
   # A configuration that pins as much as possible
   topolet config check -m xeon-2s-96cpu-sriov --propose > proposed.yaml";
 
-pub(super) const UPGRADE_CHECK: &str = "\
+pub(crate) const UPGRADE_CHECK: &str = "\
 Examples:
   # What does 1.37 do otherwise with this node and its pods?
   topolet upgrade check --to 1.37 -m node.tar.zst";
 
 #[cfg(feature = "serve")]
-pub(super) const SERVE: &str = "\
+pub(crate) const SERVE: &str = "\
 Examples:
   # A node of its own, with a configuration that pins on this machine
   topolet serve --init --root node --config node/config.yaml
@@ -122,7 +122,7 @@ Examples:
   topolet serve --observe --root kubelet --socket topolet.sock";
 
 #[cfg(feature = "kubernetes")]
-pub(super) const SCHEDULER: &str = "\
+pub(crate) const SCHEDULER: &str = "\
 Examples:
   # Beside kube-scheduler, whose configuration has
   #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
@@ -134,7 +134,7 @@ Examples:
   topolet scheduler --kubeconfig scheduler.conf --insecure-http";
 
 #[cfg(feature = "kubernetes")]
-pub(super) const FLEET: &str = "\
+pub(crate) const FLEET: &str = "\
 Examples:
   # A hundred nodes of eight NUMA nodes each
   topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node
@@ -146,53 +146,53 @@ Examples:
   #   fleet.topolet.dev/stop-seconds: '5'
   topolet fleet --kubeconfig node.conf";
 
-pub(super) const GET_PODS: &str = "\
+pub(crate) const GET_PODS: &str = "\
 Examples:
   # All pods, and what each container holds
   topolet get pods -A -o wide
   # One of them
   topolet get pod web-0";
 
-pub(super) const GET_STATE: &str = "\
+pub(crate) const GET_STATE: &str = "\
 Examples:
   topolet get state";
 
-pub(super) const GET_MACHINE: &str = "\
+pub(crate) const GET_MACHINE: &str = "\
 Examples:
   topolet get machine -o json";
 
-pub(super) const GET_DECISIONS: &str = "\
+pub(crate) const GET_DECISIONS: &str = "\
 Examples:
   # Why were pods refused lately?
   topolet get decisions";
 
-pub(super) const GET_EVENTS: &str = "\
+pub(crate) const GET_EVENTS: &str = "\
 Examples:
   # What has happened on the node?
   topolet get events
   # What happens, for programs: one JSON object a line
   topolet get events -w -o json";
 
-pub(super) const DESCRIBE_POD: &str = "\
+pub(crate) const DESCRIBE_POD: &str = "\
 Examples:
   topolet describe pod web-0
   topolet describe pod default/web-0 -o yaml";
 
-pub(super) const APPLY: &str = "\
+pub(crate) const APPLY: &str = "\
 Examples:
   # Would it be admitted?
   topolet apply --dry-run -f pod.yaml
   # Admits the pods of a folder
   topolet apply -f manifests/";
 
-pub(super) const DELETE: &str = "\
+pub(crate) const DELETE: &str = "\
 Examples:
   topolet delete pod web-0 web-1
   # The pods of a folder
   topolet delete -f manifests/";
 
 #[cfg(feature = "kubernetes")]
-pub(super) const KUBECTL_EXPLAIN: &str = "\
+pub(crate) const KUBECTL_EXPLAIN: &str = "\
 Examples:
   # Why does the node refuse this pod? A link kubectl-topolet makes it a plugin
   kubectl topolet explain web-0
@@ -200,21 +200,21 @@ Examples:
   topolet kubectl explain web-0 -n default -o json";
 
 #[cfg(feature = "kubernetes")]
-pub(super) const KUBECTL_NODE: &str = "\
+pub(crate) const KUBECTL_NODE: &str = "\
 Examples:
   # What is free on each NUMA node, and who holds what?
   kubectl topolet node worker-1
   topolet kubectl node worker-1 -o yaml";
 
 #[cfg(feature = "terminal")]
-pub(super) const COMPLETIONS: &str = "\
+pub(crate) const COMPLETIONS: &str = "\
 Examples:
   topolet completions bash > topolet.bash
   # For kubectl topolet: a script for a folder of PATH
   topolet completions kubectl > kubectl_complete-topolet";
 
 #[cfg(feature = "serve")]
-pub(super) const SCHEMA: &str = "\
+pub(crate) const SCHEMA: &str = "\
 Examples:
   # Which kinds are there?
   topolet schema
@@ -224,10 +224,10 @@ Examples:
   topolet schema --openapi > openapi.json";
 
 #[cfg(feature = "terminal")]
-pub(super) const MAN: &str = "\
+pub(crate) const MAN: &str = "\
 Examples:
   topolet man manual/";
 
-pub(super) const LICENCES: &str = "\
+pub(crate) const LICENCES: &str = "\
 Examples:
   topolet --licences";

@@ -10,9 +10,9 @@ use clap::Args;
 use node_output::Format;
 use serde::Deserialize;
 
-use super::answer::{shape, show};
+use crate::answer;
 use crate::arguments::{OutputArguments, SocketArguments};
-use crate::client::{self, Sent, Streamed};
+use crate::client::{self, Streamed};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 
@@ -35,9 +35,7 @@ pub(super) fn get(arguments: &GetEvents, screen: Screen) -> anyhow::Result<Outco
     if *watch {
         return watched(arguments, screen);
     }
-    let path = format!("/v1/events?{}", shape(output, screen));
-    let reply = client::send(&socket.socket, "GET", &path, Sent::default())?.good()?;
-    show(&reply, output.output, screen)
+    answer::get(&socket.socket, "/v1/events", output, screen)
 }
 
 /// Prints events until nobody reads them any more. A daemon that restarts is waited for.

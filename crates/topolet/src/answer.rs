@@ -1,19 +1,22 @@
-//! An answer of a daemon: how it is to be written, and its printing.
+//! An answer of a daemon: how it is asked for, how it is to be written, and its printing.
+
+use std::path::Path;
 
 use node_output::Format;
 use node_output::http::{FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
 
 use crate::arguments::OutputArguments;
-use crate::client::Reply;
+use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
 use crate::render::{Glyphs, Screen};
 
 /// How the answer is to be written, as the query of a request.
-pub(super) fn shape(output: &OutputArguments, screen: Screen) -> String {
+pub(crate) fn shape(output: &OutputArguments, screen: Screen) -> String {
     shape_of(output.output, screen)
 }
 
-pub(super) fn shape_of(format: Format, screen: Screen) -> String {
+/// The same of a format that is not of an `--output` that several commands have.
+pub(crate) fn shape_of(format: Format, screen: Screen) -> String {
     let format = match format {
         Format::Table => "table",
         Format::Json => "json",
@@ -27,7 +30,20 @@ pub(super) fn shape_of(format: Format, screen: Screen) -> String {
     format!("output={format}&glyphs={glyphs}{width}")
 }
 
-pub(super) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
+/// What the daemon at `socket` has at `path`, printed.
+pub(crate) fn get(
+    socket: &Path,
+    path: &str,
+    output: &OutputArguments,
+    screen: Screen,
+) -> anyhow::Result<Outcome> {
+    let path = format!("{path}?{}", shape(output, screen));
+    let reply = client::send(socket, "GET", &path, Sent::default())?.good()?;
+    show(&reply, output.output, screen)
+}
+
+/// Prints an answer, and says what it comes to.
+pub(crate) fn show(reply: &Reply, format: Format, screen: Screen) -> anyhow::Result<Outcome> {
     match format {
         Format::Table => screen.show(&reply.body)?,
         Format::Json | Format::Yaml => screen.print(&reply.body)?,
