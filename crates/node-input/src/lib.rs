@@ -51,9 +51,15 @@ mod links;
 mod quarantine;
 mod pods;
 mod questions;
+mod asked;
+mod sequence;
+mod kept_hints;
+mod node_sources;
+mod repacked;
 mod remarks;
 mod files;
 
+pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
 pub use change::{changed_problems, changes};
 pub use configuration::{PINNED, ReadConfiguration, from_text as configuration_of_text};
 pub use devices::DeviceText;
@@ -63,6 +69,7 @@ pub use folder::{any_state_of, must_be_folder, state_of};
 pub use found_config::FoundConfig;
 pub use gather::{Gathered, Given};
 pub use judged::{JudgedNode, NO_CONFIGURATION};
+pub use kept_hints::KeptHints;
 pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
@@ -71,6 +78,7 @@ pub use node::{
     ConfigurationRefused, InputWarning, Keeping, LoadedNode, StartFailed, configuration_of,
     configuration_to_check, inventory_of, options_of,
 };
+pub use node_sources::{LoadedSources, NodeSources};
 pub use other_rules::OtherRules;
 pub use packed::{Contents, Gap, Packed, Packing, Running, Source};
 pub use pod_names::{
@@ -84,8 +92,10 @@ pub use published::{
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
 pub use questions::Questions;
 pub use recorder::NodeRecorder;
+pub use repacked::{RepackLimits, Repacked};
 pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};
+pub use sequence::Sequence;
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
 #[cfg(feature = "pods-api")]

@@ -12,6 +12,7 @@ mod pod_group;
 mod tally;
 mod comparison;
 mod decision;
+mod decisions;
 mod explanation;
 mod moves;
 mod resize;
@@ -22,6 +23,7 @@ mod pod_shares;
 mod state;
 mod condition;
 mod status;
+mod upgrade_check;
 mod outlook;
 mod pod_outlook;
 mod pending;
@@ -35,12 +37,13 @@ pub use comparison::{Compared, Comparison};
 pub use condition::NodeCondition;
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
+pub use decisions::{DecisionSummary, Decisions, Explanations};
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};
 pub use judged_by::{BareNode, JudgedBy};
 pub use legend::legend;
-pub use machine_view::MachineView;
+pub use machine_view::{MachineView, Machines};
 pub use moves::{AppliedMoves, Manner, MovedPod, RepackPlans, moves};
 pub use node_line::NodeLine;
 pub use outlook::{BoundLine, NodeOutlook, PolicyLine, PublishedCell, PublishedRoom, WholeLine};
@@ -52,11 +55,12 @@ pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
 };
 pub use ranges::ranges;
-pub use resize::resize;
-pub use state::{checked, holders, shown as shown_text};
+pub use resize::{Resize, resize};
+pub use state::{StateCheck, checked, holders, shown as shown_text};
 pub use status::{NodeStatus, NotRunning, NumaNodes, PodStatus, Usage};
 pub use tally::{Tally, is_not_pinned};
 pub use topology::{frame, topology};
+pub use upgrade_check::UpgradeCheck;
 
 /// The kubelet release whose answers these are.
 pub const RELEASE: &str = "v1.36.3";

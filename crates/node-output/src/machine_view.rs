@@ -1,4 +1,4 @@
-//! A machine as it is shown.
+//! A machine as it is shown, and the names of machines.
 
 use machine_picture::{MachineSummary, Reserved};
 use serde::Serialize;
@@ -29,4 +29,19 @@ pub struct MachineView {
     /// What each container holds, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub containers: Option<Vec<ContainerLine>>,
+}
+
+/// The built-in machines.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Machines {
+    machines: Vec<&'static str>,
+}
+
+impl Machines {
+    /// By their names.
+    #[must_use]
+    pub const fn new(machines: Vec<&'static str>) -> Self {
+        Self { machines }
+    }
 }

@@ -2,10 +2,29 @@
 
 use admission_report::{MemoryBlock, ResizeRefusal, ResizeReport, ResizedContainer};
 use cpuset::CpuSet;
+use serde::Serialize;
 use terminal_text::Page;
 
 use crate::cells::joined;
 use crate::decision::{line, listed};
+use crate::node_line::NodeLine;
+
+/// A resize, as it is written.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Resize<'a> {
+    node: &'a NodeLine,
+    #[serde(flatten)]
+    resize: ResizeReport,
+}
+
+impl<'a> Resize<'a> {
+    /// A resize on a node.
+    #[must_use]
+    pub const fn new(node: &'a NodeLine, resize: ResizeReport) -> Self {
+        Self { node, resize }
+    }
+}
 
 /// The lines of a resize, ending in a newline.
 #[must_use]

@@ -1,11 +1,40 @@
 //! State files: what they say, and what is wrong with them.
 
 use node_state::{FindingLine, Problem, RefusedAgain, Restart, RestartOutcome};
+use serde::Serialize;
 use terminal_text::Page;
 
 use crate::RELEASE;
 use crate::held::Shown;
+use crate::judged_by::JudgedBy;
 use crate::ranges::ranges;
+
+/// All findings, as they are written.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StateCheck<'a> {
+    /// Machine and rules; without a configuration the machine alone, and without one nothing.
+    node: &'a JudgedBy,
+    findings: &'a [FindingLine],
+    /// What the next restart of the kubelet does.
+    restart: &'a Restart,
+    /// What else has to be known of the files, as text to be shown.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [&'a str],
+}
+
+impl<'a> StateCheck<'a> {
+    /// What was found, most harmful first, what the next restart does, and what else has to be known, as text to be shown.
+    #[must_use]
+    pub const fn new(
+        node: &'a JudgedBy,
+        findings: &'a [FindingLine],
+        restart: &'a Restart,
+        notes: &'a [&'a str],
+    ) -> Self {
+        Self { node, findings, restart, notes }
+    }
+}
 
 /// The files and a table of what each container holds.
 #[must_use]

@@ -1,14 +1,18 @@
 //! Arguments that several commands share. What one command alone takes is declared beside it.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
-use node_input::{IdentitySource, KubeletVersion, MachineSource, ResidentsSource, RulesSource};
+use node_input::{
+    IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources, PodlessObjects,
+    ResidentsSource, RulesSource, StaticPods,
+};
 use node_output::Format;
+use topology_manifest::UnknownFields;
 
 use crate::client::SOCKET;
 
@@ -29,6 +33,17 @@ pub(crate) struct PodsArguments {
     pub(crate) identity: IdentityArguments,
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
+}
+
+impl PodsArguments {
+    pub(crate) fn sources(&self) -> NodeSources {
+        NodeSources {
+            machine: self.machine.source(),
+            rules: self.rules.source(),
+            identity: self.identity.source(),
+            residents: self.residents.source(),
+        }
+    }
 }
 
 /// What the node is called, its labels and taints.
@@ -98,6 +113,23 @@ pub(crate) struct ReadingArguments {
     /// the configuration's staticPodPath, or without one in /etc/kubernetes/manifests, are static without it.
     #[arg(long = "static")]
     pub(crate) are_static: bool,
+}
+
+impl ReadingArguments {
+    /// For pods of a node.
+    pub(crate) fn of_node(self, node: &LoadedNode) -> ManifestReading<'_> {
+        self.beside(node.static_pods.as_deref())
+    }
+
+    /// For pods of a node whose kubelet reads static pods there; `None`: where kubelets usually do.
+    pub(crate) const fn beside(self, static_pods: Option<&Path>) -> ManifestReading<'_> {
+        let Self { lenient, strict, are_static } = self;
+        ManifestReading {
+            unknown: if lenient { UnknownFields::Report } else { UnknownFields::Refuse },
+            podless: if strict { PodlessObjects::Refused } else { PodlessObjects::Skipped },
+            static_pods: if are_static { StaticPods::All } else { StaticPods::At(static_pods) },
+        }
+    }
 }
 
 /// Which machine.

@@ -3,28 +3,26 @@
 use anyhow::{Context as _, bail};
 use device_manager::Replies;
 use machine_picture::svg;
-use node_input::{LoadedNode, Residents, Wholeness};
+use node_input::{Asked, Wholeness};
 use node_output::{NodeBefore, decision_picture};
 use pod_spec::Pod;
 use terminal_text::Glyphs;
 use topology_admission::{Detail, Series, Tries};
 
-use crate::decided;
 use crate::outcome::Outcome;
-use crate::pods::Asked;
+use crate::question::Question;
 use crate::render::{Page, Screen};
 use crate::told::ToldArguments;
 
 /// Decides on the pods in order up to the one that is drawn, and prints its picture.
 pub(crate) fn draw(
-    node: &LoadedNode,
-    residents: Residents,
-    asked: &Asked,
+    question: Question,
     told: &ToldArguments,
     tries: Tries,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
-    let drawn = the_pod(asked, told)?;
+    let Question { node, residents, asked } = question;
+    let drawn = the_pod(&asked, told)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -45,7 +43,7 @@ pub(crate) fn draw(
         }
     }
     let decided = last.context("no pod was decided on")?;
-    let report = decided::report(node, asked, drawn, &decided, series.ledger())?;
+    let report = asked.report(&node, drawn, &decided, series.ledger())?;
     let before = NodeBefore::new(&node.node, &node.cpus, &decided.before);
     screen.print_picture(&svg::decision(&decision_picture(&report, before, lines)), "decision.svg")?;
     Ok(match asked.wholeness {

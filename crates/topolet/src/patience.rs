@@ -1,17 +1,32 @@
 //! Signs of life for a person who waits.
 
+use std::fmt::Display;
 use std::io::IsTerminal as _;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use node_input::Listener;
+use node_output::Format;
 
 use crate::render::Screen;
 
 /// Between two signs.
-pub(crate) const EVERY: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(5);
+
+/// What is found while pods are read goes to standard error.
+impl Listener for Screen {
+    fn warn(&self, text: impl Display) {
+        Self::warn(*self, text);
+    }
+
+    fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
+        during(what, *self, work)
+    }
+}
 
 /// Does some work, and says on a terminal what is being done for as long as it takes.
-pub(crate) fn during<T>(what: &str, screen: Screen, work: impl FnOnce() -> T) -> T {
+fn during<T>(what: &str, screen: Screen, work: impl FnOnce() -> T) -> T {
     if std::io::stderr().is_terminal() { saying(EVERY, || screen.warn(what), work) } else { work() }
 }
 
@@ -27,6 +42,29 @@ fn saying<T>(every: Duration, say: impl Fn() + Send, work: impl FnOnce() -> T) -
         drop(working);
         done
     })
+}
+
+/// Says on standard error how many pods are decided on, where that takes long.
+pub(crate) struct Progress {
+    all: usize,
+    decided: usize,
+    told: Instant,
+}
+
+impl Progress {
+    pub(crate) fn new(all: usize) -> Self {
+        Self { all, decided: 0, told: Instant::now() }
+    }
+
+    /// One more. Tables on a terminal are a sign of life themselves.
+    pub(crate) fn decided(&mut self, format: Format, screen: Screen) {
+        self.decided += 1;
+        let is_seen = format == Format::Table && std::io::stdout().is_terminal();
+        if !is_seen && self.told.elapsed() >= EVERY && std::io::stderr().is_terminal() {
+            self.told = Instant::now();
+            screen.warn(format_args!("decided {} of {} pods", self.decided, self.all));
+        }
+    }
 }
 
 #[cfg(test)]

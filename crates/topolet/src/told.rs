@@ -3,10 +3,9 @@
 use admission_report::Report;
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
+use node_input::Asked;
 use node_output::{PodGroups, is_not_pinned};
 use pod_spec::Pod;
-
-use crate::pods::Asked;
 
 /// Which decisions are shown. All pods are decided on: each is admitted beside those before it.
 #[derive(Args, Clone, Debug, Default)]

@@ -2,16 +2,16 @@
 
 use clap::Args;
 use node_input::{
-    DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, ResidentsSource, RulesSource,
+    Asked, DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, ResidentsSource, RulesSource,
 };
 use node_output::{Format, manifest_error};
 use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
-use super::admit::{self, Depth, Way};
 use crate::arguments::OutputArguments;
+use crate::decisions::{Depth, Way, decide};
 use crate::outcome::Outcome;
-use crate::pods::Asked;
+use crate::question::Question;
 use crate::render::Screen;
 use crate::told::ToldArguments;
 
@@ -36,14 +36,14 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
     let told = ToldArguments::default();
     let way = Way { depth: Depth::Short, told: &told, format: arguments.output.output, screen };
-    let outcome = admit::decide(&node, Residents::none(&node), &asked, way)?;
+    let residents = Residents::none(&node);
+    // That some of its pods are refused is what it shows.
+    let _ = decide(Question { node, residents, asked }, way)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\
              On any other: topolet topology --list; topolet admit --machine NAME -f pods.yaml\n",
         )?;
     }
-    // That some of its pods are refused is what it shows.
-    let _ = outcome;
     Ok(Outcome::Done)
 }

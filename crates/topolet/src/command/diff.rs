@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::{Args, ValueHint};
-use node_input::{DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Wholeness};
+use node_input::{
+    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Sequence, Wholeness,
+};
 use node_output::{Compared, Comparison, Document, NodeLine};
 use topology_admission::{Detail, Series, Tries};
 
@@ -12,9 +14,7 @@ use crate::arguments::{
     DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ProgramArguments,
     ReadingArguments, ResidentsArguments, policies, scopes,
 };
-use crate::decided::Sequence;
 use crate::outcome::Outcome;
-use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -127,9 +127,9 @@ fn or_none(values: &[String]) -> Vec<Option<String>> {
 }
 
 fn read(arguments: &DiffArguments, node: &LoadedNode, screen: Screen) -> anyhow::Result<Asked> {
-    let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
-    let mut asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
-    asked.keep_those_of(node.node.identity().map(|identity| identity.name.as_str()), screen)?;
+    let reading = arguments.reading.of_node(node);
+    let mut asked = Asked::from_files(&arguments.files, reading, node.node.pod_rules(), &screen)?;
+    asked.keep_those_of(node.node.identity().map(|identity| identity.name.as_str()), &screen)?;
     Ok(asked)
 }
 

@@ -6,10 +6,11 @@ use anyhow::bail;
 use clap::Args;
 use topology_admission::Tries;
 
-use super::admit::{self, Depth, Way};
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::decisions::{Depth, Way, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
+use crate::question::Question;
 use crate::render::Screen;
 use crate::told::ToldArguments;
 
@@ -40,12 +41,10 @@ pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Resul
         };
         return resize::run(&arguments.pods, &arguments.resize, format, screen);
     }
-    let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
+    let question = Question::read(&arguments.pods, screen)?;
     let (told, tries) = (&arguments.told, Tries(arguments.tries));
     match arguments.output.output.text() {
-        Some(format) => {
-            admit::decide(&node, residents, &asked, Way { depth: Depth::Whole(tries), told, format, screen })
-        }
-        None => drawn::draw(&node, residents, &asked, told, tries, screen),
+        Some(format) => decide(question, Way { depth: Depth::Whole(tries), told, format, screen }),
+        None => drawn::draw(question, told, tries, screen),
     }
 }

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use admission_report::{Notice, claims_notice, unchecked_notice};
 use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use node_input::{ADVICE, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness};
+use node_input::{
+    ADVICE, Asked, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness,
+};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
 use pod_spec::Pod;
 use topology_admission::{Ledger, Verdict};
@@ -14,7 +16,6 @@ use topology_manifest::check_node_name;
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::pods::{self, Reading};
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -97,8 +98,8 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         Known::Holders => Some(FingerprintMethod::WithExclusiveResources),
         Known::Nothing => None,
     };
-    let reading = Reading { arguments: arguments.reading, static_pods: node.static_pods.as_deref() };
-    let asked = pods::from_files(&arguments.files, reading, node.node.pod_rules(), screen)?;
+    let reading = arguments.reading.of_node(&node);
+    let asked = Asked::from_files(&arguments.files, reading, node.node.pod_rules(), &screen)?;
     let mut outcome =
         if asked.wholeness == Wholeness::Whole { Outcome::Done } else { Outcome::SomethingWrong };
     if let Some(warning) = claims_notice(&asked.pods) {

@@ -1,23 +1,18 @@
 //! `topolet repack`: which pods of a node have to move so that another one fits; a running `topolet serve` moves them.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use admission_report::{Facts, MovesReport};
-use anyhow::bail;
+use admission_report::MovesReport;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use device_manager::Replies;
-use node_input::{ADVICE, Known, LoadedNode, Wholeness, manifest_files, shown_name};
+use node_input::{Known, RepackLimits, Repacked, Wholeness, manifest_files, shown_name};
 use node_output::{Document, RepackPlans};
-use pod_spec::{Pod, PodUid};
-use topology_admission::{Detail, Ledger, Limits, Repack, Tries, Verdict};
 
-use super::admit;
 use crate::answer;
 use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::client::{self, Sent};
 use crate::outcome::Outcome;
+use crate::question::Question;
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -70,7 +65,7 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     if arguments.apply {
         return applied(arguments, screen);
     }
-    let (node, residents, asked) = admit::read(&arguments.pods, screen)?;
+    let Question { node, residents, asked } = Question::read(&arguments.pods, screen)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -80,9 +75,10 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     notes.extend(node.hazards.iter().cloned());
     let quarantined = residents.quarantined;
     let mut ledger = residents.ledger;
+    let limits = RepackLimits { attempts: arguments.attempts, moves: arguments.moves };
     let mut reports = Vec::new();
     for pod in &asked.pods {
-        let (report, after) = decide(&node, &ledger, pod, arguments, &quarantined)?;
+        let Repacked { report, after } = node.repack(&ledger, pod, &quarantined, limits)?;
         reports.push(report);
         ledger = after;
     }
@@ -125,39 +121,4 @@ fn applied(arguments: &RepackArguments, screen: Screen) -> anyhow::Result<Outcom
         }));
     }
     Ok(outcome)
-}
-
-/// The report on one pod, and the ledger with it and all moves, where it fits.
-fn decide(
-    node: &LoadedNode,
-    ledger: &Ledger,
-    pod: &Pod,
-    arguments: &RepackArguments,
-    quarantined: &BTreeSet<PodUid>,
-) -> anyhow::Result<(MovesReport, Ledger)> {
-    let admission = node.node.admission(ledger, pod);
-    let (attempt, trace) = admission.trace(Detail::Short);
-    let facts = Facts { advice: ADVICE, ..Facts::new(&node.node, ledger, pod, &attempt, &trace) };
-    match &attempt.verdict {
-        Verdict::Admitted(placement) => {
-            let report = MovesReport::admitted(&facts, placement);
-            Ok((report, ledger.commit(attempt)?))
-        }
-        Verdict::Refused(refused) => {
-            let limits = Limits::from(Tries(arguments.attempts)).keeping(quarantined);
-            let repack = admission.repack(refused, &trace, limits, arguments.moves);
-            let report = MovesReport::refused(&facts, refused, &repack, arguments.moves);
-            Ok((report, after(node, ledger, pod, &repack)?))
-        }
-        Verdict::NeedsPlugin(question) => {
-            bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
-        }
-    }
-}
-
-fn after(node: &LoadedNode, ledger: &Ledger, pod: &Pod, repack: &Repack) -> anyhow::Result<Ledger> {
-    match &repack.plan {
-        Some(plan) => Ok(plan.apply(&node.node, ledger, pod, &Replies::new())?),
-        None => Ok(ledger.clone()),
-    }
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 use clap::Args;
 use node_output::schema::{Form, document};
-use node_output::{Comparison, MachineView, NodeOutlook, NodeStatus, PendingPod, PodOutlook, Shown};
+use node_output::{
+    Comparison, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook, NodeStatus,
+    PendingPod, PodOutlook, Resize, Shown, StateCheck, UpgradeCheck,
+};
 
-use super::{admit, explain_resize, state, topology, upgrade};
 use crate::outcome::Outcome;
 use crate::render::Screen;
 use crate::repair::StateRepair;
@@ -25,21 +27,21 @@ pub(crate) struct SchemaArguments {
 
 /// What commands print by themselves.
 const FORMS: [Form; 17] = [
-    Form::new::<admit::Decisions<'static>>("Decisions", "admit"),
-    Form::new::<admit::Explanations<'static>>("Explanation", "explain"),
-    Form::new::<explain_resize::Resize<'static>>("Resize", "explain --resize"),
-    Form::new::<admit::Summary<'static>>("DecisionSummary", "admit --summary"),
+    Form::new::<Decisions<'static>>("Decisions", "admit"),
+    Form::new::<Explanations<'static>>("Explanation", "explain"),
+    Form::new::<Resize<'static>>("Resize", "explain --resize"),
+    Form::new::<DecisionSummary<'static>>("DecisionSummary", "admit --summary"),
     Form::new::<Comparison>("Comparison", "diff"),
     Form::new::<crate::advice::Checked>("ConfigCheck", "config check"),
     Form::new::<Report>("Simulation", "simulate"),
     Form::new::<FoundMax>("FoundMax", "simulate --find-max"),
     Form::new::<MachineView>("Topology", "topology"),
-    Form::new::<topology::Machines>("Machines", "topology --list"),
+    Form::new::<Machines>("Machines", "topology --list"),
     Form::new::<Shown>("State", "state show"),
-    Form::new::<state::Checked<'static>>("StateCheck", "state check"),
+    Form::new::<StateCheck<'static>>("StateCheck", "state check"),
     Form::new::<StateRepair<'static>>("StateRepair", "state repair"),
     Form::new::<NodeStatus>("NodeStatus", "status"),
-    Form::new::<upgrade::Checked<'static>>("UpgradeCheck", "upgrade check"),
+    Form::new::<UpgradeCheck<'static>>("UpgradeCheck", "upgrade check"),
     Form::new::<PodOutlook>("PodOutlook", "kubectl explain, where no agent answers"),
     Form::new::<NodeOutlook>("NodeOutlook", "kubectl node, where no agent answers"),
 ];

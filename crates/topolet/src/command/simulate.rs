@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use node_input::{DeviceText, IdentitySource, LIVE, LoadedMachine, Wholeness};
+use node_input::{Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
 
@@ -12,7 +12,6 @@ use crate::arguments::{
     DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
 };
 use crate::outcome::Outcome;
-use crate::pods::{self, Asked, Reading};
 use crate::render::{self, Screen};
 use crate::simulation::{self, Prepared, Question, Report};
 
@@ -127,13 +126,13 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
 
 fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let files = std::slice::from_ref(&arguments.file);
-    let reading = Reading { arguments: arguments.reading, static_pods: None };
+    let reading = arguments.reading.beside(None);
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
     let (nobody, residents) = (IdentitySource::default(), arguments.residents.source());
     let rules = arguments.rules.source().of_node(&nobody, &residents, machine.packed.as_deref())?;
     let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
-    let Asked { pods: found, wholeness, .. } = pods::from_files(files, reading, pod_rules, screen)?;
+    let Asked { pods: found, wholeness, .. } = Asked::from_files(files, reading, pod_rules, &screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)

@@ -8,9 +8,8 @@ use admission_report::Notice;
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_input::{IdentitySource, LIVE, LoadedMachine, Packed, Resident, ResidentsSource};
-use node_output::{Document, JudgedBy};
-use node_state::{FindingLine, Problem, Quarantine, Restart};
-use serde::Serialize;
+use node_output::{Document, StateCheck};
+use node_state::{Problem, Quarantine};
 
 use self::repair::StateRepairArguments;
 use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
@@ -106,20 +105,6 @@ fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcom
     Ok(outcome)
 }
 
-/// All findings, as they are written.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
-pub(super) struct Checked<'a> {
-    /// Machine and rules; without a configuration the machine alone, and without one nothing.
-    node: &'a JudgedBy,
-    findings: &'a [FindingLine],
-    /// What the next restart of the kubelet does.
-    restart: &'a Restart,
-    /// What else has to be known of the files, as text to be shown.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    notes: &'a [&'a str],
-}
-
 fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
@@ -150,7 +135,7 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     let is_wrong = restart.is_wrong() || findings.iter().any(|finding| finding.problem != Problem::Odd);
     let at_another_boot = judged.node.at_another_boot(&resident.folder).filter(|_| !is_wrong);
     let notes: Vec<&str> = at_another_boot.into_iter().collect();
-    let checked = Checked { node: &judged.by, findings: &findings, restart: &restart, notes: &notes };
+    let checked = StateCheck::new(&judged.by, &findings, &restart, &notes);
     let document = Document::new("StateCheck", checked).of(judged.by.rules_of());
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;

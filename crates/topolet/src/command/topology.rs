@@ -4,8 +4,7 @@ use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum, ValueHint};
 use machine_picture::{Reserved, Shares, svg, tree};
 use node_input::{IdentitySource, LoadedMachine, RulesSource};
-use node_output::{Document, Format, Shown};
-use serde::Serialize;
+use node_output::{Document, Format, Machines, Shown};
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
 
@@ -122,13 +121,7 @@ fn held(arguments: &TopologyArguments, loaded: &LoadedMachine) -> anyhow::Result
     Ok(found.map(|resident| node_output::shown(&resident.folder.contents_of_any(), &resident.names)))
 }
 
-/// The built-in machines.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
-pub(super) struct Machines {
-    machines: Vec<&'static str>,
-}
-
+/// Names the built-in machines.
 fn list(format: TopologyFormat, screen: Screen) -> anyhow::Result<Outcome> {
     let format = match format {
         TopologyFormat::Json => Format::Json,
@@ -140,7 +133,7 @@ fn list(format: TopologyFormat, screen: Screen) -> anyhow::Result<Outcome> {
     };
     let machines: Vec<&str> = machine_fixtures::names().collect();
     let names: String = machines.iter().map(|name| format!("{name}\n")).collect();
-    let text = Document::new("Machines", Machines { machines }).text(format)?;
+    let text = Document::new("Machines", Machines::new(machines)).text(format)?;
     screen.print(&text.unwrap_or(names))?;
     Ok(Outcome::Done)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use node_daemon::Ui;
-use node_input::{DeviceText, LoadedMachine, LoadedNode};
+use node_input::{LoadedSources, NodeSources};
 
 use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
 use crate::outcome::Outcome;
@@ -28,16 +28,17 @@ pub(crate) struct UiArguments {
 }
 
 pub(super) fn run(arguments: &UiArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
-    let source = arguments.machine.source();
-    let machine = LoadedMachine::load_node(&source)?;
-    let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
-    let devices = DeviceText::on(&rules, &source, &residents)?;
-    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
+    let sources = NodeSources {
+        machine: arguments.machine.source(),
+        rules: arguments.rules.source(),
+        identity: arguments.identity.source(),
+        residents: arguments.residents.source(),
+    };
+    let LoadedSources { machine, node } = sources.load()?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let residents = node.residents(&residents)?;
+    let residents = node.residents(&sources.residents)?;
     let ui =
         Ui { node, machine: &machine, residents, address: arguments.address, simulator: Arc::new(BuiltIn) };
     node_daemon::ui(ui, |address| {

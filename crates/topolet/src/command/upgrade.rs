@@ -7,14 +7,13 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::{DecidedBy, KubeletConfiguration, Release, Rules};
 use node_input::{
-    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness, configuration_of,
+    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness, configuration_of,
     inventory_of, options_of,
 };
-use node_output::Document;
+use node_output::{Document, UpgradeCheck};
 use node_state::StateFolder;
 use pod_spec::{Origin, Pod, PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
-use serde::Serialize;
 use topology_admission::Identity;
 use topology_model::KubeletView;
 
@@ -24,7 +23,6 @@ use crate::arguments::{
 };
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::pods::{self, Asked, Reading};
 use crate::render::Screen;
 
 #[derive(Args, Debug)]
@@ -85,23 +83,6 @@ pub(super) fn run(arguments: &UpgradeArguments, screen: Screen) -> anyhow::Resul
     }
 }
 
-/// A check, as it is written.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Checked<'a> {
-    machine: &'a str,
-    /// What the configuration is called; `configuration` has what changes of it.
-    configuration_name: &'a str,
-    /// How the old release was found out.
-    from_named: String,
-    /// What is not known, and not looked at therefore.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    notes: Vec<String>,
-    #[serde(flatten)]
-    upgrade: Upgrade,
-}
-
 fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
@@ -139,32 +120,20 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         }
         Wholeness::Whole => Outcome::Done,
     };
-    let checked = Checked {
-        machine: &machine.name,
-        configuration_name: &configurations.name,
-        from_named: from.named_by().to_string(),
-        notes: running.notes.into_iter().chain(claims.map(|notice| notice.text)).collect(),
+    let checked = UpgradeCheck::new(
+        &machine.name,
+        &configurations.name,
+        from.named_by().to_string(),
+        running.notes.into_iter().chain(claims.map(|notice| notice.text)).collect(),
         upgrade,
-    };
+    );
     let rules_of = format!("v{}", arguments.to.version());
     let document = Document::new("UpgradeCheck", &checked).of(&rules_of);
     match document.text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
-        None => screen.show(&drawn(&checked, screen))?,
+        None => screen.show(&checked.text(screen.page))?,
     }
     Ok(outcome)
-}
-
-fn drawn(checked: &Checked<'_>, screen: Screen) -> String {
-    let Checked { machine, configuration_name: configuration, from_named, notes, upgrade } = checked;
-    let dot = screen.page.dot();
-    let mut text = format!(
-        "{machine} {dot} configuration {configuration} {dot} {} {from_named}\n",
-        upgrade.from.release()
-    );
-    text.extend(notes.iter().map(|note| format!("! {note}\n")));
-    text.push_str(&upgrade.to_string());
-    screen.page.filled(&text)
 }
 
 /// What names the node's rules, with the release that runs there.
@@ -296,10 +265,10 @@ fn arrivals(
     screen: Screen,
 ) -> anyhow::Result<Asked> {
     let static_pods: Option<&Path> = configurations.static_pods.as_deref();
-    let reading = Reading { arguments: arguments.reading, static_pods };
+    let reading = arguments.reading.beside(static_pods);
     let written = PodRules {
         defaults: PodLevelDefaults::Nothing,
         ..PodRules::of(&arguments.to.rules(), PodLevelResources::Count)
     };
-    pods::from_files(&arguments.files, reading, written, screen)
+    Asked::from_files(&arguments.files, reading, written, &screen)
 }

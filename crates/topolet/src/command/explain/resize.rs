@@ -2,24 +2,13 @@
 
 use admission_report::ResizeReport;
 use anyhow::{Context as _, bail};
-use node_input::{DeviceText, LoadedMachine, LoadedNode};
-use node_output::{Document, Format, NodeLine};
+use node_output::{Document, Format, Resize};
 use pod_spec::{Container, Pod, ResourceName, Role};
-use serde::Serialize;
 use topology_admission::{Ledger, Sizes};
 
 use crate::arguments::PodsArguments;
 use crate::outcome::Outcome;
 use crate::render::Screen;
-
-/// A resize, as it is written.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
-pub(super) struct Resize<'a> {
-    node: &'a NodeLine,
-    #[serde(flatten)]
-    resize: ResizeReport,
-}
 
 /// `words`: the pod, then the sizes.
 pub(super) fn run(
@@ -28,13 +17,9 @@ pub(super) fn run(
     format: Format,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
-    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
-    let source = arguments.machine.source();
-    let machine = LoadedMachine::load_node(&source)?;
-    let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
-    let devices = DeviceText::on(&rules, &source, &residents)?;
-    let node = LoadedNode::on(&machine, &rules, devices)?.with_identity(&identity)?;
-    let ledger = node.residents(&residents)?.ledger;
+    let sources = arguments.sources();
+    let node = sources.load()?.node;
+    let ledger = node.residents(&sources.residents)?.ledger;
     let Some((name, sizes)) = words.split_first() else { bail!("--resize: expected a pod and its sizes") };
     let pod = found(&ledger, name)?;
     let sizes = read_sizes(pod, sizes)?;
@@ -47,7 +32,7 @@ pub(super) fn run(
             screen.show(&format!("{}\n{text}", node.line.headline(screen.page)))?;
         }
         Format::Json | Format::Yaml => {
-            let content = Resize { node: &node.line, resize };
+            let content = Resize::new(&node.line, resize);
             let document = Document::new("Resize", content).of(&node.line.rules_of).text(format)?;
             screen.print(&document.unwrap_or_default())?;
         }

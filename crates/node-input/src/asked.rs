@@ -1,55 +1,100 @@
 //! Pods from manifests, as they are asked about.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use admission_report::{KubeletRefusal, Notice};
 use anyhow::bail;
-use node_input::{Questions, Wholeness, manifest_files, manifests_in, shown_name};
 use node_output::{manifest_style, quoted_error};
 use pod_spec::{Origin, Pod, PodRules, PodUid};
 use topology_manifest::{
     ClaimObjects, ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields,
 };
 
-use crate::arguments::ReadingArguments;
-use crate::patience;
-use crate::render::Screen;
+use crate::files::name as shown_name;
+use crate::pods::{Wholeness, manifest_files, manifests_in};
+use crate::questions::Questions;
 
 /// The pods that are asked about.
-#[derive(Default)]
-pub(crate) struct Asked {
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
     /// In order; no two are the same pod.
-    pub(crate) pods: Vec<Pod>,
+    pub pods: Vec<Pod>,
     /// What made those that are made of templates.
-    pub(crate) owners: BTreeMap<PodUid, Owner>,
+    pub owners: BTreeMap<PodUid, Owner>,
     /// What the kubelet said of those that it did not admit.
-    pub(crate) refused: BTreeMap<PodUid, KubeletRefusal>,
+    pub refused: BTreeMap<PodUid, KubeletRefusal>,
     /// Whether everything in the files has become pods.
-    pub(crate) wholeness: Wholeness,
+    pub wholeness: Wholeness,
+}
+
+/// Who hears of what is found while pods are read.
+pub trait Listener {
+    /// Something is left out, skipped or in doubt: text to be shown, with or without the lines that it is about.
+    fn warn(&self, text: impl Display);
+
+    /// Does `work`, which may take long; `what` says what it is, as in `reading pods.yaml`.
+    fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T;
+}
+
+/// What becomes of objects that make no pods, such as Services.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PodlessObjects {
+    /// They are skipped with a note.
+    Skipped,
+    /// They are errors.
+    Refused,
+}
+
+/// Which pods are static pods of a kubelet's manifests folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StaticPods<'a> {
+    /// All.
+    All,
+    /// Those of files in the folder where the node's kubelet reads static pods, or of this file; `None`: where kubelets
+    /// usually do.
+    At(Option<&'a Path>),
 }
 
 /// How manifests are read.
-#[derive(Clone, Copy)]
-pub(crate) struct Reading<'a> {
-    pub(crate) arguments: ReadingArguments,
-    /// Where the node's kubelet reads static pods; `None`: where kubelets usually do.
-    pub(crate) static_pods: Option<&'a Path>,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ManifestReading<'a> {
+    /// What becomes of fields that pods do not have.
+    pub unknown: UnknownFields,
+    /// What becomes of objects without pods.
+    pub podless: PodlessObjects,
+    /// Which pods are static.
+    pub static_pods: StaticPods<'a>,
 }
 
-/// The pods of all files. What is no pod is named on standard error, and so is what an API server would refuse.
-pub(crate) fn from_files(
+impl Asked {
+    /// The pods of all files. `listener` hears of what is no pod, and of what an API server would refuse.
+    ///
+    /// # Errors
+    /// A file cannot be read, the only file has nothing but refused objects, a static pod is none, or a pod is there twice.
+    pub fn from_files(
+        files: &[PathBuf],
+        reading: ManifestReading<'_>,
+        rules: PodRules,
+        listener: &impl Listener,
+    ) -> anyhow::Result<Self> {
+        from_files(files, reading, rules, listener)
+    }
+}
+
+fn from_files(
     files: &[PathBuf],
-    reading: Reading<'_>,
+    reading: ManifestReading<'_>,
     rules: PodRules,
-    screen: Screen,
+    listener: &impl Listener,
 ) -> anyhow::Result<Asked> {
-    let unknown = if reading.arguments.lenient { UnknownFields::Report } else { UnknownFields::Refuse };
+    let ManifestReading { unknown, podless, static_pods } = reading;
     let mut asked = Asked::default();
     let (mut has_ended, mut claims) = (false, ClaimObjects::default());
     let files = &manifest_files(files)?;
     for path in files {
-        let are_static = reading.arguments.are_static || is_static(path, reading.static_pods);
+        let are_static = is_static(path, static_pods);
         let rules = if are_static { rules.of_static_pods() } else { rules };
         let Manifests {
             mut pods,
@@ -61,9 +106,8 @@ pub(crate) fn from_files(
             claim_objects,
             unknown_fields,
             lists: _,
-        } = patience::during(&format!("reading {}", shown_name(path)), screen, || {
-            manifests_in(path, rules, unknown)
-        })?;
+        } = listener
+            .during(&format!("reading {}", shown_name(path)), || manifests_in(path, rules, unknown))?;
         if are_static {
             make_static(&mut pods, &owners)?;
         }
@@ -74,27 +118,27 @@ pub(crate) fn from_files(
         }
         for refusal in &refused {
             let Refusal { kind, name, .. } = refusal;
-            screen.warn(format_args!("{}\n{kind} {name:?} is left out", render(refusal)));
+            listener.warn(format_args!("{}\n{kind} {name:?} is left out", render(refusal)));
             asked.wholeness = Wholeness::Partial;
         }
-        tell_skipped(&skipped, reading.arguments.strict, screen);
-        let is_missing = |skipped: &Skipped| skipped.meant().is_some() || reading.arguments.strict;
+        tell_skipped(&skipped, podless, listener);
+        let is_missing = |skipped: &Skipped| is_wrong(skipped, podless);
         let has_nothing = pods.is_empty() && !skipped.is_empty();
         let is_told = skipped.iter().any(is_missing);
         if has_nothing && !is_told {
-            screen.warn(Notice::error(format!("{} has no pods", shown_name(path))));
+            listener.warn(Notice::error(format!("{} has no pods", shown_name(path))));
         }
         if has_nothing || is_told {
             asked.wholeness = Wholeness::Partial;
         }
         for unknown in &unknown_fields {
-            screen.warn(unknown.render(manifest_style()));
+            listener.warn(unknown.render(manifest_style()));
         }
         claims.extend(claim_objects);
         let Questions { pods, refused, left_out } = Questions::of(pods, &failures);
         has_ended |= left_out.is_some();
         if let Some(text) = left_out {
-            screen.warn(Notice::warning(text));
+            listener.warn(Notice::warning(text));
         }
         asked.pods.extend(pods.into_iter().map(Pod::delivered));
         asked.refused.extend(refused);
@@ -102,7 +146,7 @@ pub(crate) fn from_files(
     }
     claims.name_classes(&mut asked.pods);
     if asked.pods.is_empty() && (has_ended || claims != ClaimObjects::default()) {
-        screen.warn(Notice::error("no pod is left to decide on"));
+        listener.warn(Notice::error("no pod is left to decide on"));
         asked.wholeness = Wholeness::Partial;
     }
     refuse_twins(&asked.pods)?;
@@ -110,24 +154,28 @@ pub(crate) fn from_files(
 }
 
 /// Objects without pods in one line; each that is an error in a line of its own.
-fn tell_skipped(skipped: &[Skipped], strict: bool, screen: Screen) {
+fn tell_skipped(skipped: &[Skipped], podless: PodlessObjects, listener: &impl Listener) {
     const MOST: usize = 4;
-    let (wrong, others): (Vec<_>, Vec<_>) =
-        skipped.iter().partition(|skipped| strict || skipped.meant().is_some());
+    let (wrong, others): (Vec<_>, Vec<_>) = skipped.iter().partition(|skipped| is_wrong(skipped, podless));
     for skipped in wrong {
-        screen.warn(Notice::error(skipped.to_string()));
+        listener.warn(Notice::error(skipped.to_string()));
     }
     let mut shown: Vec<String> =
         others.iter().take(MOST).map(|skipped| format!("{} {:?}", skipped.kind, skipped.name)).collect();
     match others.len() {
         0 => {}
-        1 => screen.warn(format_args!("note: {} is skipped: no pods are read from it", shown.remove(0))),
+        1 => listener.warn(format_args!("note: {} is skipped: no pods are read from it", shown.remove(0))),
         count => {
             let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
             let shown = shown.join(", ");
-            screen.warn(format_args!("note: {shown}{more} are skipped: no pods are read from them"));
+            listener.warn(format_args!("note: {shown}{more} are skipped: no pods are read from them"));
         }
     }
+}
+
+/// Whether an object without pods is an error: by its name it should have some, or none may be there.
+fn is_wrong(skipped: &Skipped, podless: PodlessObjects) -> bool {
+    skipped.meant().is_some() || podless == PodlessObjects::Refused
 }
 
 /// How an object is admitted all the same, as a line.
@@ -139,9 +187,10 @@ fn way_out(refusal: &Refusal) -> &'static str {
 /// Where kubelets usually read the manifests of static pods.
 const STATIC_PODS: &str = "/etc/kubernetes/manifests";
 
-/// Whether a file is where the kubelet reads static pods: one of a folder, or the only one.
-fn is_static(path: &Path, static_pods: Option<&Path>) -> bool {
-    let place = static_pods.unwrap_or(Path::new(STATIC_PODS));
+/// Whether the pods of a file are static: all are, or it is where the kubelet reads them, one of a folder or the only one.
+fn is_static(path: &Path, static_pods: StaticPods<'_>) -> bool {
+    let StaticPods::At(place) = static_pods else { return true };
+    let place = place.unwrap_or(Path::new(STATIC_PODS));
     let (Ok(path), Ok(place)) = (path.canonicalize(), place.canonicalize()) else { return false };
     path == place || path.parent() == Some(&place)
 }
@@ -163,14 +212,14 @@ impl Asked {
     ///
     /// # Errors
     /// None is left.
-    pub(crate) fn keep_those_of(&mut self, node: Option<&str>, screen: Screen) -> anyhow::Result<()> {
+    pub fn keep_those_of(&mut self, node: Option<&str>, listener: &impl Listener) -> anyhow::Result<()> {
         let named = |pod: &Pod| pod.constraints.node_name.clone().filter(|name| !name.is_empty());
         let Some(node) = node else {
             let names: BTreeSet<String> = self.pods.iter().filter_map(named).collect();
             if names.len() > 1 {
                 let shown: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
                 let more = if names.len() > shown.len() { " and others" } else { "" };
-                screen.warn(Notice::warning(format!(
+                listener.warn(Notice::warning(format!(
                     "these are pods of {} nodes, {}{more}: --node-name NAME takes those of one",
                     names.len(),
                     shown.join(", ")
@@ -186,7 +235,7 @@ impl Asked {
             bail!("{pods} bound to other nodes than {node}, and none is left");
         }
         if of_others > 0 {
-            screen.warn(Notice::warning(format!("{pods} bound to other nodes than {node}, and left out")));
+            listener.warn(Notice::warning(format!("{pods} bound to other nodes than {node}, and left out")));
         }
         Ok(())
     }

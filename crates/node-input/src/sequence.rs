@@ -1,0 +1,79 @@
+//! Decisions on pods that are asked about, one after the other, as reports.
+
+use admission_report::{AdmissionQueue, Facts, Report};
+use anyhow::bail;
+use device_manager::Replies;
+use pod_spec::Pod;
+use topology_admission::{Decided, Ledger, Outcome, Series};
+
+use crate::asked::Asked;
+use crate::fates::FateOfPod;
+use crate::node::LoadedNode;
+use crate::sources::ADVICE;
+
+/// Pods that come to a node one after the other.
+pub struct Sequence<'n> {
+    node: &'n LoadedNode,
+    asked: &'n Asked,
+    series: Series<'n>,
+    queue: AdmissionQueue,
+}
+
+impl<'n> Sequence<'n> {
+    /// Of pods of `asked` on `node`; `series` decides on them.
+    #[must_use]
+    pub fn new(node: &'n LoadedNode, asked: &'n Asked, series: Series<'n>) -> Self {
+        Self { node, asked, series, queue: AdmissionQueue::default() }
+    }
+
+    /// Why and where, of the next pod.
+    ///
+    /// # Errors
+    /// A device plugin would have to be asked.
+    pub fn decide(&mut self, pod: &Pod) -> anyhow::Result<Report> {
+        let decided = self.series.decide(pod, &Replies::default());
+        let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
+        let report = self.queue.next(pod, report);
+        if self.queue.is_blocked() {
+            self.series.take_back(&decided);
+        }
+        Ok(report)
+    }
+}
+
+impl Asked {
+    /// Why and where, of one of these pods, after whose decision the node holds `after`.
+    ///
+    /// # Errors
+    /// A device plugin would have to be asked.
+    pub fn report(
+        &self,
+        node: &LoadedNode,
+        pod: &Pod,
+        decided: &Decided,
+        after: &Ledger,
+    ) -> anyhow::Result<Report> {
+        let Decided { before, trace, moved, outcome } = decided;
+        let facts = Facts { node: &node.node, before, after, pod, trace, moved, advice: ADVICE };
+        let mut report = match outcome {
+            Outcome::Admitted(placement) => Report::admitted(&facts, placement),
+            Outcome::Refused(refused, explanation) => Report::refused(&facts, refused, explanation),
+            Outcome::NeedsPlugin(question) => {
+                bail!(
+                    "the device plugin of {} would have to be asked, and there is none",
+                    question.resource()
+                )
+            }
+        };
+        node.remark(before, pod, &mut report);
+        let owner = self.owners.get(&pod.uid).map(ToString::to_string);
+        let mut report = Report { owner, ..report };
+        if let Some(said) = self.refused.get(&pod.uid) {
+            report = report.refused_by_kubelet(said.clone(), node.node.kubelet_rules().version.release());
+        }
+        Ok(match node.fate(before, pod, &Replies::default()) {
+            Some(FateOfPod { fate, avoided_by }) => report.with_fate(fate, avoided_by),
+            None => report,
+        })
+    }
+}
