@@ -20,6 +20,7 @@ mod agent;
 mod aside;
 mod unfinished;
 mod backup;
+mod folder_repair;
 mod folder;
 
 pub use agent::Agent;
@@ -30,6 +31,7 @@ pub use effect::{Answer, Effect, EndReason, FileName, PodDecision, RequestError,
 pub use enforcement::{Enforcement, Limits, Pinning};
 pub use event::{Event, PluginEvent, Request, Ticket};
 pub use folder::{Folder, FolderError, FolderProblem, FolderProblemKind};
+pub use folder_repair::{RepairError, write_quarantine, write_repair};
 pub use listing::{ListedPod, Listing};
 pub use owner::{Owner, Plan, in_order};
 pub use pod_move::{Manner, PodMove, WhyRestart};

@@ -107,7 +107,7 @@ fn still_quarantined(root: &Path, store: &Store) -> anyhow::Result<Quarantine> {
     let known = node_input::quarantine_in(root)?;
     let still = node_input::still_quarantined(root, &node_input::any_state_of(root)?, &PodNames::default())?;
     if still != known {
-        node_input::write_quarantine(store, &still)?;
+        node_agent::write_quarantine(store, &still)?;
     }
     Ok(still)
 }

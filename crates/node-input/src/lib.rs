@@ -89,7 +89,7 @@ pub use pods::{Wholeness, manifest_files, manifests_in};
 pub use published::{
     NodeDescription, NodeHoldings, NodeState, PodShapes, PublishedPod, PublishedRefusal, StartedNode,
 };
-pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined, write_quarantine};
+pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined};
 pub use questions::Questions;
 pub use recorder::NodeRecorder;
 pub use repacked::{RepackLimits, Repacked};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use kubelet_checkpoint::store::{self, Store};
+use kubelet_checkpoint::store;
 use node_state::{PodNames, QUARANTINE, Quarantine, StateFolder};
 
 /// What is in a folder; nothing, if there is no such file.
@@ -34,15 +34,4 @@ pub fn parse_quarantine(root: &Path, text: Option<&[u8]>) -> anyhow::Result<Quar
 /// It cannot be read, or is damaged.
 pub fn still_quarantined(root: &Path, folder: &StateFolder, names: &PodNames) -> anyhow::Result<Quarantine> {
     Ok(quarantine_in(root)?.still(folder, names))
-}
-
-/// Puts it beside the state files. If it says nothing, there is no file.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write_quarantine(store: &Store, quarantine: &Quarantine) -> anyhow::Result<()> {
-    match quarantine.text().context("failed to write down who is quarantined")? {
-        None => Ok(store.remove_at(Path::new(QUARANTINE))?),
-        Some(text) => Ok(store.write_at(Path::new(QUARANTINE), text.as_bytes())?),
-    }
 }

@@ -21,6 +21,8 @@ mod decision_picture;
 mod held;
 mod pod_shares;
 mod state;
+mod state_repair;
+mod state_repair_text;
 mod condition;
 mod status;
 mod upgrade_check;
@@ -57,6 +59,8 @@ pub use quotes::{
 pub use ranges::ranges;
 pub use resize::{Resize, resize};
 pub use state::{StateCheck, checked, holders, shown as shown_text};
+pub use state_repair::{RepairProgress, RepairedFile, StateRepair};
+pub use state_repair_text::repairs;
 pub use status::{NodeStatus, NotRunning, NumaNodes, PodStatus, Usage};
 pub use tally::{Tally, is_not_pinned};
 pub use topology::{frame, topology};

@@ -26,6 +26,7 @@ mod words;
 mod names;
 mod quarantine;
 mod pod_list;
+mod folder_repair;
 mod finding_line;
 mod reaction;
 
@@ -38,6 +39,7 @@ pub use fault::{
 };
 pub use finding_line::{FindingLine, Problem};
 pub use folder::{StateFolder, is_pod_file};
+pub use folder_repair::{FolderRepair, Losses};
 pub use grants::{Cpus, Grants, Memory, NoCpus};
 pub use manifest_file::ManifestFile;
 pub use names::PodNames;

@@ -13,7 +13,6 @@ mod cluster_arguments;
 mod command;
 mod examples;
 mod advice;
-mod repair;
 mod patience;
 mod question;
 mod simulation;

@@ -7,12 +7,11 @@ use clap::Args;
 use node_output::schema::{Form, document};
 use node_output::{
     Comparison, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook, NodeStatus,
-    PendingPod, PodOutlook, Resize, Shown, StateCheck, UpgradeCheck,
+    PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
 };
 
 use crate::outcome::Outcome;
 use crate::render::Screen;
-use crate::repair::StateRepair;
 use crate::simulation::{FoundMax, Report};
 
 #[derive(Args, Debug)]

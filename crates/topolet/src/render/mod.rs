@@ -2,14 +2,12 @@
 
 mod screen;
 mod simulation;
-mod repair;
 mod charts;
 mod config;
 
 pub(crate) use charts::charts;
 pub(crate) use config::checked;
 pub(crate) use k8s_quantity::Amount;
-pub(crate) use repair::repairs;
 pub(crate) use screen::Screen;
 pub(crate) use simulation::{
     found_max, found_max_csv, legend as simulation_legend, simulation, simulation_csv,

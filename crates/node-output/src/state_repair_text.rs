@@ -1,9 +1,9 @@
-//! What was repaired in a folder of state.
+//! What was repaired in a folder of state, for a person.
 
 use node_state::QUARANTINE;
+use terminal_text::Page;
 
-use super::Page;
-use crate::repair::StateRepair;
+use crate::state_repair::StateRepair;
 
 /// More pods of one finding are not shown; the document has all.
 const PODS: usize = 10;
@@ -18,7 +18,8 @@ fn first_of(pods: &[String]) -> String {
 }
 
 /// What was found, assumed and done, and where the old files are.
-pub(crate) fn repairs(told: &StateRepair<'_>, page: Page) -> String {
+#[must_use]
+pub fn repairs(told: &StateRepair<'_>, page: Page) -> String {
     let mut text = String::new();
     for repair in &told.repairs {
         let mark = if repair.quarantined.is_empty() { "!" } else { page.no() };
