@@ -15,7 +15,9 @@ mod examples;
 mod advice;
 mod patience;
 mod question;
-mod simulation;
+mod bar;
+#[cfg(feature = "serve")]
+mod built_in;
 mod told;
 mod decisions;
 mod drawn;

@@ -9,10 +9,10 @@ use node_output::{
     Comparison, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook, NodeStatus,
     PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
 };
+use scenario_runs::{FoundMax, Report};
 
 use crate::outcome::Outcome;
 use crate::render::Screen;
-use crate::simulation::{FoundMax, Report};
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArguments {

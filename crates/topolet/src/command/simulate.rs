@@ -7,13 +7,14 @@ use clap::{Args, ValueEnum};
 use node_input::{Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
+use scenario_runs::{Prepared, Question, Report};
 
 use crate::arguments::{
     DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
 };
+use crate::bar;
 use crate::outcome::Outcome;
-use crate::render::{self, Screen};
-use crate::simulation::{self, Prepared, Question, Report};
+use crate::render::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArguments {
@@ -73,21 +74,21 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     for warning in &prepared.warnings {
         screen.warn(warning);
     }
-    let report = Report::new(&prepared, &simulation::run_with_bar(&prepared));
+    let report = Report::new(&prepared, &bar::run_with_bar(&prepared));
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
         SimulateFormat::Table => {
             let legend = if arguments.legend {
-                render::simulation_legend(&report, screen.page)
+                scenario_runs::legend(&report, screen.page)
             } else {
                 String::new()
             };
-            screen.show(&(render::simulation(&report, screen.page) + &legend))
+            screen.show(&(scenario_runs::simulation(&report, screen.page) + &legend))
         }
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
-        SimulateFormat::Csv => screen.print(&render::simulation_csv(&report)),
-        SimulateFormat::Svg => screen.print_picture(&render::charts(&report), "charts.svg"),
+        SimulateFormat::Csv => screen.print(&scenario_runs::simulation_csv(&report)),
+        SimulateFormat::Svg => screen.print_picture(&scenario_runs::charts(&report), "charts.svg"),
     }?;
     Ok(if report.has_undecided_claims() { Outcome::SomethingWrong } else { Outcome::Done })
 }
@@ -141,23 +142,23 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     };
     let devices = DeviceText::on(&rules, &source, &residents)?;
     let question = Question { machine: &machine, rules: &rules, devices, residents: &residents };
-    let found = simulation::find_max(&question, pod)?;
-    for warning in &found.warnings {
+    let found = scenario_runs::find_max(&question, pod)?;
+    for warning in found.warnings() {
         screen.warn(warning);
     }
     let document = |format| Document::new("FoundMax", &found).text(format).map(Option::unwrap_or_default);
     match arguments.output {
-        SimulateFormat::Table => screen.show(&render::found_max(&found, screen.page)),
+        SimulateFormat::Table => screen.show(&scenario_runs::found_max(&found, screen.page)),
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
-        SimulateFormat::Csv => screen.print(&render::found_max_csv(&found)),
+        SimulateFormat::Csv => screen.print(&scenario_runs::found_max_csv(&found)),
         SimulateFormat::Svg => {
             bail!("there is no chart of --find-max: its answers are table, json, yaml and csv")
         }
     }?;
     Ok(match wholeness {
         Wholeness::Partial => Outcome::Partial,
-        Wholeness::Whole if !found.without_claims.is_empty() => Outcome::SomethingWrong,
+        Wholeness::Whole if found.has_undecided_claims() => Outcome::SomethingWrong,
         Wholeness::Whole => Outcome::Done,
     })
 }

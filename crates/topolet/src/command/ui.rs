@@ -8,9 +8,9 @@ use node_daemon::Ui;
 use node_input::{LoadedSources, NodeSources};
 
 use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
+use crate::built_in::BuiltIn;
 use crate::outcome::Outcome;
 use crate::render::Screen;
-use crate::simulation::BuiltIn;
 
 #[derive(Args, Debug)]
 pub(crate) struct UiArguments {

@@ -7,15 +7,15 @@ use node_simulation::{HostOutcome, Outcome, Retry};
 use pod_spec::{Pod, ResourceName};
 use serde::Serialize;
 
-use super::prepare::PreparedConfiguration;
-use super::runs::Done;
-use super::{Prepared, find_max};
+use crate::claims::claims;
+use crate::prepare::{Prepared, PreparedConfiguration};
+use crate::runs::Done;
 
 /// Everything that came of a scenario.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Report {
+pub struct Report {
     pub(crate) scenario: String,
     pub(crate) seed: u64,
     pub(crate) runs: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Report {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct MachineCount {
     pub(crate) machine: String,
     pub(crate) count: usize,
@@ -33,7 +33,7 @@ pub(crate) struct MachineCount {
 
 /// One configuration: counts are sums over its runs, all else means. Shares are from 0 to 1.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Summary {
     pub(crate) configuration: String,
@@ -71,7 +71,7 @@ pub(crate) struct Summary {
 
 /// How far the runs differ.
 #[derive(Clone, Copy, Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Spread {
     pub(crate) least: u64,
     pub(crate) median: f64,
@@ -80,7 +80,7 @@ pub(crate) struct Spread {
 
 /// What trying again came to.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TriedAgain {
     /// Pods that ran at their first try.
@@ -95,7 +95,7 @@ pub(crate) struct TriedAgain {
 
 /// How long pods waited, in seconds.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SecondsToPlace {
     pub(crate) mean: f64,
@@ -107,7 +107,7 @@ pub(crate) struct SecondsToPlace {
 
 /// One kind of pod.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Kind {
     pub(crate) pod: String,
     pub(crate) arrived: u64,
@@ -122,7 +122,7 @@ pub(crate) struct Kind {
 
 /// One kind of machine.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct MachineUse {
     pub(crate) machine: String,
     pub(crate) fragmentation: f64,
@@ -130,7 +130,7 @@ pub(crate) struct MachineUse {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct NodeUse {
     pub(crate) node: i64,
     /// The share that was held, by resource.
@@ -141,7 +141,7 @@ pub(crate) struct NodeUse {
 
 /// How it stood at one moment.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Moment {
     pub(crate) seconds: f64,
@@ -151,7 +151,7 @@ pub(crate) struct Moment {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RunLine {
     pub(crate) seed: u64,
@@ -167,11 +167,14 @@ pub(crate) struct RunLine {
 
 impl Report {
     /// Whether pods have claims of devices, which are not decided here.
-    pub(crate) fn has_undecided_claims(&self) -> bool {
+    #[must_use]
+    pub fn has_undecided_claims(&self) -> bool {
         self.configurations.iter().flat_map(|own| &own.kinds).any(|kind| !kind.without_claims.is_empty())
     }
 
-    pub(crate) fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
+    /// Of what came of each run, by configuration, as [`run`](crate::run) gives it.
+    #[must_use]
+    pub fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
         let machines = prepared.machines.iter();
         Self {
             scenario: prepared.name.clone(),
@@ -329,7 +332,7 @@ fn kind(runs: &[Outcome], at: usize, pod: &Pod) -> Kind {
         placed: 0,
         aligned: 0,
         refused: BTreeMap::new(),
-        without_claims: find_max::claims(pod),
+        without_claims: claims(pod),
     };
     for own in runs.iter().filter_map(|run| run.templates.get(at)) {
         sum.pod.clone_from(&own.name);

@@ -6,17 +6,17 @@ use node_simulation::{Fleet, Scheduler, Template, fits_empty, lacking};
 use pod_spec::ResourceName;
 
 /// What the same machines lack.
-pub(super) struct Missing {
+pub(crate) struct Missing {
     machines: Vec<String>,
     resources: BTreeSet<ResourceName>,
     pods: Vec<String>,
     /// Position of the first of the pods.
-    pub(super) first_pod: usize,
+    pub(crate) first_pod: usize,
 }
 
 impl Missing {
     /// What comes of it under a scheduler.
-    pub(super) fn text(&self, scheduler: Scheduler) -> String {
+    pub(crate) fn text(&self, scheduler: Scheduler) -> String {
         let resources: Vec<&str> = self.resources.iter().map(ResourceName::as_str).collect();
         let (resources, pods) = (resources.join(" and "), self.pods.join(" and "));
         let (machines, have) =
@@ -32,7 +32,7 @@ impl Missing {
 }
 
 /// What the machines `names` of a fleet lack, by the machines that lack it.
-pub(super) fn missing(fleet: &Fleet<'_>, names: &[&str], templates: &[Template]) -> Vec<Missing> {
+pub(crate) fn missing(fleet: &Fleet<'_>, names: &[&str], templates: &[Template]) -> Vec<Missing> {
     let mut by_machines: BTreeMap<Vec<usize>, Missing> = BTreeMap::new();
     for (pod, template) in templates.iter().enumerate() {
         let mut lack: BTreeMap<ResourceName, Vec<usize>> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub(super) fn missing(fleet: &Fleet<'_>, names: &[&str], templates: &[Template])
 }
 
 /// Why a pod is never admitted by any machine of a fleet, even an empty one; `None` if one would admit it.
-pub(super) fn why_never(fleet: &Fleet<'_>, template: &Template) -> Option<String> {
+pub(crate) fn why_never(fleet: &Fleet<'_>, template: &Template) -> Option<String> {
     let mut reasons = Vec::new();
     let mut lacked = BTreeSet::new();
     for (host, _) in &fleet.hosts {

@@ -23,14 +23,15 @@ use topology_manifest::{
 };
 use topology_model::CpuTable;
 
-use super::files::Files;
-use super::missing::{Missing, missing, why_never};
+use crate::files::Files;
+use crate::missing::{Missing, missing, why_never};
 
 /// A scenario that can be run.
-pub(crate) struct Prepared {
+pub struct Prepared {
     /// The scenario's file.
     pub(crate) name: String,
-    pub(crate) seed: u64,
+    /// The seed of its first run.
+    pub seed: u64,
     pub(crate) runs: u32,
     /// Of configurations that name none.
     pub(crate) scheduler: Scheduler,
@@ -40,7 +41,7 @@ pub(crate) struct Prepared {
     pub(crate) configurations: Vec<PreparedConfiguration>,
     arrivals: Arrivals,
     /// What will be of no use in the run, as text to be shown.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// A configuration with the nodes that it makes of the machines.
@@ -64,7 +65,12 @@ enum Arrivals {
 }
 
 impl Prepared {
-    pub(crate) fn read(path: &Path, decided_by: Option<DecidedBy>) -> anyhow::Result<Self> {
+    /// The scenario of a file, `-` of standard input, with the files that it names, from the folder of the file.
+    /// `decided_by` is the program that decides; `None`: a kubelet, or topolet where a configuration names options that no kubelet has.
+    ///
+    /// # Errors
+    /// Something cannot be read, a kubelet does not start, or a pod fits no machine.
+    pub fn read(path: &Path, decided_by: Option<DecidedBy>) -> anyhow::Result<Self> {
         let name = if path.as_os_str() == "-" { "stdin".to_owned() } else { path.display().to_string() };
         let bytes = node_input::read(path)?;
         let source = Source::from_bytes(&name, &bytes).map_err(manifest_error)?;
@@ -73,9 +79,11 @@ impl Prepared {
         Reading { source, files: Files::In(folder), decided_by }.prepare(&scenario)
     }
 
-    /// The scenario of a text, with no files but those that are built in.
-    #[cfg(feature = "serve")]
-    pub(crate) fn read_text(name: &str, text: &[u8]) -> anyhow::Result<Self> {
+    /// The scenario of a text, with no files but those that are built in. `name` is what messages call it.
+    ///
+    /// # Errors
+    /// It names other files or too many machines, a kubelet does not start, or a pod fits no machine.
+    pub fn read_text(name: &str, text: &[u8]) -> anyhow::Result<Self> {
         let source = Source::from_bytes(name, text).map_err(manifest_error)?;
         let scenario = read_scenario(&source).map_err(manifest_error)?;
         let machines: usize = scenario.machines.iter().map(|machine| machine.count).sum();
@@ -87,8 +95,8 @@ impl Prepared {
     }
 
     /// How often it is decided on a pod in all.
-    #[cfg(any(feature = "serve", feature = "terminal"))]
-    pub(crate) fn decisions(&self) -> u64 {
+    #[must_use]
+    pub fn decisions(&self) -> u64 {
         self.configurations.len() as u64 * u64::from(self.runs) * self.pods() as u64
     }
 
@@ -121,8 +129,7 @@ impl Prepared {
     }
 
     /// How many pods come in a run.
-    #[cfg(any(feature = "serve", feature = "terminal"))]
-    pub(crate) fn pods(&self) -> usize {
+    fn pods(&self) -> usize {
         match &self.arrivals {
             Arrivals::Drawn { count, .. } => *count,
             Arrivals::Trace(trace) => trace.len(),
@@ -131,7 +138,6 @@ impl Prepared {
 }
 
 /// Machines of a text that nobody has put on this host; of files there may be more.
-#[cfg(feature = "serve")]
 const MAX_MACHINES: usize = 1000;
 
 /// A scenario's text, and where the files lie that it names.

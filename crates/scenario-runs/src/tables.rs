@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_quantity::{Format, Quantity};
+use k8s_quantity::{Amount, Format, Quantity};
 use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
+use terminal_text::Page;
 
-use crate::render::{Amount, Page};
-use crate::simulation::{Capacity, FoundMax, MachineUse, Report, Spread, Summary, by_option, notes, share};
+use crate::find_max::{Capacity, FoundMax, ReservationFit, by_option, notes};
+use crate::report::{MachineUse, Report, Spread, Summary, share};
 
 /// The table of a scenario, ending in a newline.
-pub(crate) fn simulation(report: &Report, page: Page) -> String {
+#[must_use]
+pub fn simulation(report: &Report, page: Page) -> String {
     let mut text = headline(report, page);
     text.push('\n');
     text.push_str(&page.columns(configurations(report), ""));
@@ -59,7 +61,8 @@ fn spread(spread: Spread) -> String {
 }
 
 /// What the columns of the tables mean.
-pub(crate) fn legend(report: &Report, page: Page) -> String {
+#[must_use]
+pub fn legend(report: &Report, page: Page) -> String {
     let tries_again = report.configurations.iter().any(|own| own.tried_again.is_some());
     let refused = if tries_again {
         "the others, which had not run when nothing changed any more"
@@ -269,7 +272,8 @@ pub(crate) fn time(seconds: f64) -> String {
 }
 
 /// A line for each run of each configuration.
-pub(crate) fn simulation_csv(report: &Report) -> String {
+#[must_use]
+pub fn simulation_csv(report: &Report) -> String {
     let reasons: BTreeSet<&String> =
         report.configurations.iter().flat_map(|own| own.refused.keys()).collect();
     let mut text = "configuration,seed,pods,admitted,at_most,placed,aligned,fragmentation".to_owned();
@@ -305,7 +309,8 @@ fn quoted(field: &str) -> String {
 const MOST_RESERVATIONS: usize = 8;
 
 /// The tables of --find-max, ending in a newline.
-pub(crate) fn found_max(found: &FoundMax, page: Page) -> String {
+#[must_use]
+pub fn found_max(found: &FoundMax, page: Page) -> String {
     let dot = page.dot();
     let FoundMax { pod, machine, configuration, beside, .. } = found;
     let whereto = if beside.is_some() { "" } else { " the empty node" };
@@ -413,7 +418,7 @@ fn reservations(found: &FoundMax, page: Page) -> String {
 }
 
 /// The fields of a `KubeletConfiguration` that make a reservation.
-fn fields(own: &crate::simulation::ReservationFit) -> String {
+fn fields(own: &ReservationFit) -> String {
     let mut text = String::new();
     if let Some(cpus) = &own.reserved_system_cpus {
         text.push_str(&format!("  reservedSystemCPUs: \"{cpus}\"\n"));
@@ -429,7 +434,8 @@ fn fields(own: &crate::simulation::ReservationFit) -> String {
 }
 
 /// A line for each policy, scope and option.
-pub(crate) fn found_max_csv(found: &FoundMax) -> String {
+#[must_use]
+pub fn found_max_csv(found: &FoundMax) -> String {
     let mut text = "option,policy,scope,fit,next\n".to_owned();
     for own in &found.variants {
         let (fit, next) = match &own.capacity {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use admission_report::{UndecidedClaims, unchecked_notice};
+use admission_report::unchecked_notice;
 use anyhow::anyhow;
 use node_config::KubeletConfiguration;
 use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
@@ -13,13 +13,14 @@ use serde::Serialize;
 use topology_admission::{Ledger, Node};
 use topology_model::KubeletView;
 
-use super::cores;
+use crate::claims::claims;
+use crate::cores;
 
 /// Everything that was found out.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FoundMax {
+pub struct FoundMax {
     pub(crate) pod: String,
     pub(crate) machine: String,
     pub(crate) configuration: String,
@@ -39,9 +40,23 @@ pub(crate) struct FoundMax {
     pub(crate) warnings: Vec<String>,
 }
 
+impl FoundMax {
+    /// What in the configuration is without effect, and what of the pod is not looked at, as text to be shown.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether the pod has claims of devices, which are not decided here.
+    #[must_use]
+    pub const fn has_undecided_claims(&self) -> bool {
+        !self.without_claims.is_empty()
+    }
+}
+
 /// One policy, scope and option.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Variant {
     /// An option beside those of the configuration; `None`: as configured.
@@ -54,7 +69,7 @@ pub(crate) struct Variant {
 
 /// How many fit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", untagged)]
 pub(crate) enum Capacity {
     /// So many; and why not one more.
@@ -88,11 +103,15 @@ impl Capacity {
 }
 
 /// Where and by which rules.
-pub(crate) struct Question<'a> {
-    pub(crate) machine: &'a LoadedMachine,
-    pub(crate) rules: &'a RulesSource,
-    pub(crate) devices: Option<DeviceText>,
-    pub(crate) residents: &'a ResidentsSource,
+pub struct Question<'a> {
+    /// The machine.
+    pub machine: &'a LoadedMachine,
+    /// By which rules it decides.
+    pub rules: &'a RulesSource,
+    /// Its devices.
+    pub devices: Option<DeviceText>,
+    /// What runs there.
+    pub residents: &'a ResidentsSource,
 }
 
 impl Question<'_> {
@@ -128,7 +147,7 @@ fn capacity(node: &Startable, pod: &Pod) -> Capacity {
 
 /// A reservation for the system, and how many fit beside it.
 #[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReservationFit {
     #[serde(skip)]
@@ -168,8 +187,11 @@ fn reservations(
     fits
 }
 
-/// Looks at every policy, scope and option, and at every reservation.
-pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> {
+/// Looks at every policy, scope and option, and at every reservation, on all cores.
+///
+/// # Errors
+/// Something cannot be read, or a kubelet does not start with the configuration itself.
+pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> {
     let base = question.node(|_| ())?;
     let residents = base.residents(question.residents)?;
     let mut config = KubeletConfiguration::default();
@@ -210,11 +232,6 @@ pub(crate) fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<Fou
             .chain(residents.notes)
             .collect(),
     })
-}
-
-/// The claims of a pod, by name.
-pub(crate) fn claims(pod: &Pod) -> Vec<String> {
-    UndecidedClaims::of(pod).map(|claims| claims.names().to_vec()).unwrap_or_default()
 }
 
 /// The variants by option, in their order.

@@ -3,13 +3,15 @@
 #[cfg(feature = "terminal")]
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::Prepared;
-use super::runs::{Done, Told, run};
+use scenario_runs::{Done, Prepared, RunWatcher, run};
 
 #[cfg(feature = "terminal")]
-impl Told for ProgressBar {
+struct Bar(ProgressBar);
+
+#[cfg(feature = "terminal")]
+impl RunWatcher for Bar {
     fn more(&self, pods: u64) {
-        self.inc(pods);
+        self.0.inc(pods);
     }
 }
 
@@ -20,8 +22,9 @@ pub(crate) fn run_with_bar(prepared: &Prepared) -> Vec<Vec<Done>> {
     let bar = ProgressBar::with_draw_target(Some(prepared.decisions()), target);
     let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} pods, {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = Bar(bar);
     let outcomes = run(prepared, &bar);
-    bar.finish_and_clear();
+    bar.0.finish_and_clear();
     outcomes
 }
 
@@ -29,7 +32,7 @@ pub(crate) fn run_with_bar(prepared: &Prepared) -> Vec<Vec<Done>> {
 struct NoBar;
 
 #[cfg(not(feature = "terminal"))]
-impl Told for NoBar {
+impl RunWatcher for NoBar {
     fn more(&self, _: u64) {}
 }
 

@@ -3,28 +3,33 @@
 use anstream::adapter::strip_str;
 use anyhow::{anyhow, ensure};
 use node_daemon::{Progress, Simulated, Simulator};
-
-use super::{Prepared, Report, run};
-use crate::render::{self, Glyphs, Page};
-
-/// By name.
-const SCENARIOS: &[(&str, &str)] = &[
-    ("edge", include_str!("../../scenarios/edge.yaml")),
-    ("schedulers", include_str!("../../scenarios/schedulers.yaml")),
-    ("training", include_str!("../../scenarios/training.yaml")),
-];
+use scenario_runs::{BUILT_IN, Prepared, Report, RunWatcher, charts, legend, run, simulation};
+use terminal_text::{Glyphs, Page};
 
 /// How often it is decided on a pod in one scenario: some minutes on one core.
 const MAX_DECISIONS: u64 = 2_000_000;
 /// Letters in a line of the tables.
 const LETTERS: usize = 140;
 
+/// What a page shows of how far the runs are.
+struct Watched<'a>(&'a Progress);
+
+impl RunWatcher for Watched<'_> {
+    fn more(&self, pods: u64) {
+        self.0.add(pods);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
 /// Runs scenarios that read nothing of this host.
 pub(crate) struct BuiltIn;
 
 impl Simulator for BuiltIn {
     fn scenarios(&self) -> &'static [(&'static str, &'static str)] {
-        SCENARIOS
+        BUILT_IN
     }
 
     fn run(&self, scenario: &[u8], progress: &Progress) -> anyhow::Result<Simulated> {
@@ -37,13 +42,13 @@ impl Simulator for BuiltIn {
             "{decisions} decisions are more than the {MAX_DECISIONS} that are made here: topolet simulate makes more"
         );
         progress.expect(decisions);
-        let report = Report::new(&prepared, &run(&prepared, progress));
+        let report = Report::new(&prepared, &run(&prepared, &Watched(progress)));
         let page = Page { glyphs: Glyphs::Unicode, width: Some(LETTERS) };
         let warnings = prepared.warnings.iter().map(|warning| format!("{}\n", strip_str(warning.trim_end())));
         let warnings: String = warnings.collect();
-        let tables = render::simulation(&report, page);
-        let legend = render::simulation_legend(&report, page);
-        Ok(Simulated { text: format!("{warnings}{tables}{legend}"), charts: render::charts(&report) })
+        let tables = simulation(&report, page);
+        let legend = legend(&report, page);
+        Ok(Simulated { text: format!("{warnings}{tables}{legend}"), charts: charts(&report) })
     }
 }
 
@@ -60,7 +65,7 @@ mod tests {
 
     #[test]
     fn every_built_in_scenario_runs() {
-        for (name, text) in SCENARIOS {
+        for (name, text) in BUILT_IN {
             // The size is no matter here.
             let few = "arrivals: {count: 20, every: {exponential: 3m}}";
             let lines = text.lines().map(|line| if line.starts_with("arrivals:") { few } else { line });
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_cancelled_ends() {
-        let scenario = SCENARIOS[0].1.replace("count: 200", "count: 100000");
+        let scenario = BUILT_IN[0].1.replace("count: 200", "count: 100000");
         let progress = Progress::default();
         std::thread::scope(|scope| {
             let run = scope.spawn(|| BuiltIn.run(scenario.as_bytes(), &progress));

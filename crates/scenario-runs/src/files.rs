@@ -5,24 +5,30 @@ use std::path::PathBuf;
 use anyhow::{anyhow, bail};
 use node_input::DeviceText;
 
+/// Built-in scenarios by name, as texts that read nothing of this host.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("edge", include_str!("../scenarios/edge.yaml")),
+    ("schedulers", include_str!("../scenarios/schedulers.yaml")),
+    ("training", include_str!("../scenarios/training.yaml")),
+];
+
 /// The devices of the machines of built-in scenarios, by the names that these have for them.
 const DEVICES: &[(&str, &str)] = &[
-    ("edge-devices.yaml", include_str!("../../scenarios/edge-devices.yaml")),
-    ("epyc-2s-8gpu-8nic.yaml", include_str!("../../scenarios/epyc-2s-8gpu-8nic.yaml")),
+    ("edge-devices.yaml", include_str!("../scenarios/edge-devices.yaml")),
+    ("epyc-2s-8gpu-8nic.yaml", include_str!("../scenarios/epyc-2s-8gpu-8nic.yaml")),
 ];
 
 /// Where the files of a scenario are.
-pub(super) enum Files {
+pub(crate) enum Files {
     /// Below a folder: that of the scenario.
     In(PathBuf),
     /// Nowhere but in this program: the scenario is a text from elsewhere, and reads nothing of this host.
-    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "pages paste scenarios, and nobody else"))]
     BuiltIn,
 }
 
 impl Files {
     /// What a scenario calls a machine, as an argument would.
-    pub(super) fn machine(&self, name: &str) -> anyhow::Result<String> {
+    pub(crate) fn machine(&self, name: &str) -> anyhow::Result<String> {
         if matches!(self, Self::BuiltIn) && !machine_fixtures::names().any(|known| known == name) {
             bail!("a scenario that is pasted has built-in machines only, and none is called {name}");
         }
@@ -30,7 +36,7 @@ impl Files {
     }
 
     /// The same of a configuration.
-    pub(super) fn config(&self, name: &str) -> anyhow::Result<String> {
+    pub(crate) fn config(&self, name: &str) -> anyhow::Result<String> {
         self.word_or_path(name)
     }
 
@@ -43,7 +49,7 @@ impl Files {
     }
 
     /// A path as the scenario means it.
-    pub(super) fn path(&self, path: &str) -> anyhow::Result<PathBuf> {
+    pub(crate) fn path(&self, path: &str) -> anyhow::Result<PathBuf> {
         match self {
             Self::In(folder) => Ok(folder.join(path)),
             Self::BuiltIn => Err(anyhow!(
@@ -53,7 +59,7 @@ impl Files {
     }
 
     /// The devices that a scenario names.
-    pub(super) fn devices(&self, path: &str) -> anyhow::Result<DeviceText> {
+    pub(crate) fn devices(&self, path: &str) -> anyhow::Result<DeviceText> {
         let built_in = || DEVICES.iter().find(|(name, _)| path.rsplit('/').next() == Some(*name));
         match (self, built_in()) {
             (Self::BuiltIn, Some((name, text))) => {

@@ -2,52 +2,45 @@
 
 use node_simulation::{Decision, Fleet, Limits, Observer, Outcome};
 
-use super::{Prepared, cores};
+use crate::cores;
+use crate::prepare::Prepared;
 
 /// One run of one configuration.
-#[derive(Clone)]
-pub(crate) struct Done {
-    pub(crate) outcome: Outcome,
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// What became of its pods.
+    pub outcome: Outcome,
     /// How many pods any placement could admit at most; `None`: unknown.
-    pub(crate) at_most: Option<u64>,
+    pub at_most: Option<u64>,
 }
 
-/// Who is told how far the runs are.
-pub(crate) trait Told: Sync {
+/// What hears how far the runs are.
+pub trait RunWatcher: Sync {
     /// So many more pods have been decided on.
     fn more(&self, pods: u64);
 
-    /// Whether nobody wants the outcome any more.
+    /// Whether the outcome is not wanted any more.
     fn is_over(&self) -> bool {
         false
     }
 }
 
-#[cfg(feature = "serve")]
-impl Told for node_daemon::Progress {
-    fn more(&self, pods: u64) {
-        self.add(pods);
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_cancelled()
-    }
-}
-
-/// What came of each run, by configuration and number of the run.
-pub(crate) fn run(prepared: &Prepared, told: &dyn Told) -> Vec<Vec<Done>> {
+/// What came of each run, by configuration and number of the run, on all cores. `watcher` hears of each hundred pods, and ends
+/// the runs early if their outcome is not wanted any more.
+#[must_use]
+pub fn run(prepared: &Prepared, watcher: &dyn RunWatcher) -> Vec<Vec<Done>> {
     let (configurations, runs) = (&prepared.configurations, prepared.runs);
     let fleets: Vec<Fleet<'_>> = configurations.iter().map(|own| prepared.fleet(own)).collect();
     let jobs: Vec<(usize, u32)> =
         (0..fleets.len()).flat_map(|configuration| (0..runs).map(move |run| (configuration, run))).collect();
     let done: Vec<Outcome> = cores::map(&jobs, |&(configuration, run)| {
-        let mut counter = Counter { told, not_told: 0 };
+        let mut counter = Counter { watcher, waiting: 0 };
         let (fleet, templates) = (&fleets[configuration], &configurations[configuration].templates);
         node_simulation::run(fleet, templates, &prepared.arrivals(run), &mut counter)
     });
     let outcomes: Vec<&[Outcome]> = done.chunks(runs as usize).collect();
-    // Nobody asks for the bound of a part.
-    let is_over = told.is_over();
+    // The bound of a part is not asked for.
+    let is_over = watcher.is_over();
     let limits = fleets.iter().zip(configurations);
     let limits: Vec<Option<Limits>> =
         limits.map(|(fleet, own)| if is_over { None } else { Limits::new(fleet, &own.templates) }).collect();
@@ -88,22 +81,22 @@ fn bounds(
     bounds
 }
 
-/// Tells now and then.
+/// Counts pods, and hands each hundred on.
 struct Counter<'a> {
-    told: &'a dyn Told,
-    not_told: u64,
+    watcher: &'a dyn RunWatcher,
+    waiting: u64,
 }
 
 impl Observer for Counter<'_> {
     fn decided(&mut self, _: usize, _: Decision<'_>) {
-        self.not_told += 1;
-        if self.not_told == 100 {
-            self.told.more(self.not_told);
-            self.not_told = 0;
+        self.waiting += 1;
+        if self.waiting == 100 {
+            self.watcher.more(self.waiting);
+            self.waiting = 0;
         }
     }
 
     fn is_over(&self) -> bool {
-        self.told.is_over()
+        self.watcher.is_over()
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use machine_picture::svg::{Pixels, escaped, text_width};
+use terminal_text::Glyphs;
 
-use crate::render::Glyphs;
-use crate::render::simulation::{headline, percent, time};
-use crate::simulation::{Report, Summary, share};
+use crate::report::{Moment, Report, Summary, share};
+use crate::tables::{headline, percent, time};
 
 const WIDTH: Pixels = 960;
 const MARGIN: Pixels = 24;
@@ -44,8 +44,9 @@ const REFUSED: [(&str, &str); 4] = [
 ];
 const OTHER_REFUSAL: &str = "#6b6b6b";
 
-/// The whole picture.
-pub(crate) fn charts(report: &Report) -> String {
+/// The report as a picture in SVG.
+#[must_use]
+pub fn charts(report: &Report) -> String {
     let mut page = Page::default();
     let name = report.scenario.rsplit('/').next().unwrap_or(&report.scenario);
     page.down(MARGIN + TITLE / 2);
@@ -53,7 +54,7 @@ pub(crate) fn charts(report: &Report) -> String {
     page.down(22);
     page.text(
         MARGIN,
-        headline(report, crate::render::Page::endless(Glyphs::Unicode)).trim_end(),
+        headline(report, terminal_text::Page::endless(Glyphs::Unicode)).trim_end(),
         FONT,
         Style::Faint,
     );
@@ -167,7 +168,7 @@ fn curves(
     report: &Report,
     head: &str,
     axis: Axis,
-    value: impl Fn(&crate::simulation::Moment) -> f64,
+    value: impl Fn(&Moment) -> f64,
 ) {
     page.down(36);
     page.text(MARGIN, head, HEAD, Style::Bold);

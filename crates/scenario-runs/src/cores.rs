@@ -6,7 +6,7 @@ use std::thread;
 
 /// What `work` makes of each job, in the order of the jobs. Whoever is done takes the next job, so that long jobs hold
 /// up nobody. A panic of a job is one of the caller.
-pub(super) fn map<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let next = AtomicUsize::new(0);
     let worker = || {
