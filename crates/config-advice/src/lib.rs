@@ -34,6 +34,7 @@ mod idle;
 mod amount;
 mod spelling;
 mod profile;
+mod settings;
 
 pub use amount::SmallAmount;
 pub use cause::{Cause, Doubt, Severity};
@@ -49,4 +50,5 @@ pub use note::{ANOTHER_BOOT, Note, StartProblem};
 pub use pinned::pinned;
 pub use profile::{ProfileCpus, ProfileFault};
 pub use proposal::{held_back, left_out, propose};
+pub use settings::settings;
 pub use trial::{Trial, notes};

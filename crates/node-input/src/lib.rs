@@ -41,6 +41,8 @@ mod implied;
 mod missing_memory;
 mod other_machine;
 mod judged;
+mod state_beside;
+mod checked_config;
 mod next_restart;
 mod source;
 mod kubelet_version;
@@ -61,6 +63,7 @@ mod files;
 
 pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
 pub use change::{changed_problems, changes};
+pub use checked_config::{ConfigAdvice, ConfigSubject};
 pub use configuration::{PINNED, ReadConfiguration, from_text as configuration_of_text};
 pub use devices::DeviceText;
 pub use fates::FateOfPod;

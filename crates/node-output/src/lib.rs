@@ -25,6 +25,9 @@ mod state_repair;
 mod state_repair_text;
 mod condition;
 mod status;
+mod config_check;
+mod config_check_text;
+mod profile_advice;
 mod upgrade_check;
 mod outlook;
 mod pod_outlook;
@@ -37,6 +40,8 @@ mod ranges;
 pub use cells::joined;
 pub use comparison::{Compared, Comparison};
 pub use condition::NodeCondition;
+pub use config_check::{ConfigCheck, ConfigFinding, GivenConfig};
+pub use config_check_text::config_check;
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
 pub use decisions::{DecisionSummary, Decisions, Explanations};
@@ -53,6 +58,7 @@ pub use pending::PendingPod;
 pub use pod_group::{PodGroup, PodGroups, Workload, workload};
 pub use pod_outlook::{KubeletWord, PodOutlook, ResourceOutlook, UnitOutlook};
 pub use pod_shares::shares;
+pub use profile_advice::{profile_fields, profile_findings};
 pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
 };

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use node_output::Format;
 use node_output::http::{FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
+use terminal_text::Glyphs;
 
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
-use crate::render::{Glyphs, Screen};
+use crate::screen::Screen;
 
 /// How the answer is to be written, as the query of a request.
 pub(crate) fn shape(output: &OutputArguments, screen: Screen) -> String {

@@ -6,12 +6,12 @@ use machine_picture::svg;
 use node_input::{Asked, Wholeness};
 use node_output::{NodeBefore, decision_picture};
 use pod_spec::Pod;
-use terminal_text::Glyphs;
+use terminal_text::{Glyphs, Page};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::outcome::Outcome;
 use crate::question::Question;
-use crate::render::{Page, Screen};
+use crate::screen::Screen;
 use crate::told::ToldArguments;
 
 /// Decides on the pods in order up to the one that is drawn, and prints its picture.

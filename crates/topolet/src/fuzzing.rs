@@ -8,7 +8,7 @@ use clap::Parser as _;
 
 use crate::command::{self, Arguments};
 use crate::fuzzed_commands::COMMANDS;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     match env!("CARGO_BIN_NAME") {

@@ -1,7 +1,7 @@
 //! `topolet`: what a Kubernetes node would do with a pod, on any machine, and why.
 //!
-//! The commands are thin: they name what is read (`node-input`), ask the `topology-admission` crate, and show the
-//! answer ([`render`]). Nothing here decides anything about a pod.
+//! The commands are thin: they name what is read (`node-input`), ask the crate that knows the answer, and print what
+//! `node-output` writes of it on the [`screen`]. None calls another, and nothing here decides anything about a pod.
 #![cfg_attr(fuzzing, no_main)]
 
 mod outcome;
@@ -12,7 +12,6 @@ mod log_arguments;
 mod cluster_arguments;
 mod command;
 mod examples;
-mod advice;
 mod patience;
 mod question;
 mod bar;
@@ -21,7 +20,7 @@ mod built_in;
 mod told;
 mod decisions;
 mod drawn;
-mod render;
+mod screen;
 mod client;
 mod answer;
 mod pod_words;
@@ -33,7 +32,7 @@ mod fuzzed_commands;
 
 #[cfg(not(fuzzing))]
 use {
-    crate::{command::Arguments, outcome::Outcome, render::Screen},
+    crate::{command::Arguments, outcome::Outcome, screen::Screen},
     clap::Parser,
     std::process::ExitCode,
 };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use node_input::Listener;
 use node_output::Format;
 
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// Between two signs.
 const EVERY: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use anyhow::bail;
 use node_input::{Asked, LoadedNode, Residents};
 
 use crate::arguments::PodsArguments;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// Pods in question, on a node, beside what runs there.
 pub(crate) struct Question {

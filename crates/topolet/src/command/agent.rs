@@ -23,7 +23,7 @@ use crate::client::{self, Reply, Sent};
 use crate::examples;
 use crate::outcome::Outcome;
 use crate::pod_words::{checked, named};
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct GetArguments {

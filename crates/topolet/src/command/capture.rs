@@ -14,7 +14,7 @@ use node_input::{
 use topology_discovery::{Capture, Discovery, fold, read};
 
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// How names of captures end.
 const SUFFIX: &str = ".tar.zst";

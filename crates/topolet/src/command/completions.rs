@@ -5,7 +5,7 @@ use clap::{Args, Command, ValueEnum};
 use clap_complete::Shell;
 
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArguments {

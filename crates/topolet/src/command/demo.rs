@@ -12,7 +12,7 @@ use crate::arguments::OutputArguments;
 use crate::decisions::{Depth, Way, decide};
 use crate::outcome::Outcome;
 use crate::question::Question;
-use crate::render::Screen;
+use crate::screen::Screen;
 use crate::told::ToldArguments;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.

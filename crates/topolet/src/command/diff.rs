@@ -15,7 +15,7 @@ use crate::arguments::{
     ReadingArguments, ResidentsArguments, policies, scopes,
 };
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArguments {

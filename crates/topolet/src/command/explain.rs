@@ -11,7 +11,7 @@ use crate::decisions::{Depth, Way, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
 use crate::question::Question;
-use crate::render::Screen;
+use crate::screen::Screen;
 use crate::told::ToldArguments;
 
 #[derive(Args, Debug)]

@@ -15,7 +15,7 @@ use topology_manifest::{UnknownFields, check_node_name};
 use crate::arguments::{MachineArguments, RulesArguments};
 use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct FleetArguments {

@@ -1,7 +1,7 @@
 //! `topolet licences`, or `--licences`: under which licences the program and its parts are.
 
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// Made by `cargo xtask licences --write`.
 const LICENCES: &str = include_str!("../../licences.txt");

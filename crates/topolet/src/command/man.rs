@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use clap::{Args, Command};
 
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct ManArguments {

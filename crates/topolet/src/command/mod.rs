@@ -68,7 +68,7 @@ use self::ui::UiArguments;
 use self::upgrade::UpgradeArguments;
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 use crate::smaller_build;
 
 /// What a Kubernetes node would do with a pod, on any machine, and why.

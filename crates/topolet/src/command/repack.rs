@@ -13,7 +13,7 @@ use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::client::{self, Sent};
 use crate::outcome::Outcome;
 use crate::question::Question;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct RepackArguments {

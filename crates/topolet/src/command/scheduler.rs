@@ -12,7 +12,7 @@ use scheduler_service::{Asking, Setup, TlsFiles};
 
 use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SchedulerArguments {

@@ -6,13 +6,13 @@ use anyhow::Context as _;
 use clap::Args;
 use node_output::schema::{Form, document};
 use node_output::{
-    Comparison, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook, NodeStatus,
-    PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
+    Comparison, ConfigCheck, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook,
+    NodeStatus, PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
 };
 use scenario_runs::{FoundMax, Report};
 
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArguments {
@@ -31,7 +31,7 @@ const FORMS: [Form; 17] = [
     Form::new::<Resize<'static>>("Resize", "explain --resize"),
     Form::new::<DecisionSummary<'static>>("DecisionSummary", "admit --summary"),
     Form::new::<Comparison>("Comparison", "diff"),
-    Form::new::<crate::advice::Checked>("ConfigCheck", "config check"),
+    Form::new::<ConfigCheck>("ConfigCheck", "config check"),
     Form::new::<Report>("Simulation", "simulate"),
     Form::new::<FoundMax>("FoundMax", "simulate --find-max"),
     Form::new::<MachineView>("Topology", "topology"),

@@ -21,7 +21,7 @@ use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, Rul
 use crate::cluster_arguments::PodSourceArguments;
 use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]

@@ -14,7 +14,7 @@ use crate::arguments::{
 };
 use crate::bar;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArguments {
@@ -78,11 +78,8 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let document = |format| Document::new("Simulation", &report).text(format).map(Option::unwrap_or_default);
     match arguments.output {
         SimulateFormat::Table => {
-            let legend = if arguments.legend {
-                scenario_runs::legend(&report, screen.page)
-            } else {
-                String::new()
-            };
+            let legend =
+                if arguments.legend { scenario_runs::legend(&report, screen.page) } else { String::new() };
             screen.show(&(scenario_runs::simulation(&report, screen.page) + &legend))
         }
         SimulateFormat::Json => screen.print(&document(Format::Json)?),

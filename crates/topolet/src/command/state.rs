@@ -15,7 +15,7 @@ use self::repair::StateRepairArguments;
 use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct StateArguments {

@@ -14,7 +14,7 @@ use crate::answer;
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, RulesArguments};
 use crate::client::SOCKET;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArguments {

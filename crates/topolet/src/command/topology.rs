@@ -5,12 +5,13 @@ use clap::{Args, ValueEnum, ValueHint};
 use machine_picture::{Reserved, Shares, svg, tree};
 use node_input::{IdentitySource, LoadedMachine, RulesSource};
 use node_output::{Document, Format, Machines, Shown};
+use terminal_text::Glyphs;
 use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
 
 use crate::arguments::{MachineArguments, ResidentsArguments};
 use crate::outcome::Outcome;
-use crate::render::{Glyphs, Screen};
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct TopologyArguments {

@@ -10,7 +10,7 @@ use node_input::{LoadedSources, NodeSources};
 use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
 use crate::built_in::BuiltIn;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct UiArguments {

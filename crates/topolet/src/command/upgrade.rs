@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::{DecidedBy, KubeletConfiguration, Release, Rules};
 use node_input::{
-    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness, configuration_of,
-    inventory_of, options_of,
+    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness,
+    configuration_of, inventory_of, options_of,
 };
 use node_output::{Document, UpgradeCheck};
 use node_state::StateFolder;
@@ -23,7 +23,7 @@ use crate::arguments::{
 };
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct UpgradeArguments {

@@ -3,7 +3,7 @@
 use node_output::Format;
 use topology_admission::{Detail, Tries};
 
-use crate::render::Screen;
+use crate::screen::Screen;
 use crate::told::ToldArguments;
 
 /// How much is shown of each decision.

@@ -10,7 +10,7 @@ use pod_spec::Pod;
 use terminal_text::Page;
 
 use super::way::{Depth, Way};
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// What is known before the first decision.
 pub(super) struct Head {
@@ -73,11 +73,7 @@ pub(super) trait Written {
 }
 
 /// What writes the decisions on pods of `asked`, after what comes before the first of them.
-pub(super) fn begin<'a>(
-    head: Head,
-    asked: &Asked,
-    way: Way<'a>,
-) -> anyhow::Result<Box<dyn Written + 'a>> {
+pub(super) fn begin<'a>(head: Head, asked: &Asked, way: Way<'a>) -> anyhow::Result<Box<dyn Written + 'a>> {
     let Way { depth, told, format, screen } = way;
     Ok(match format {
         Format::Table => {

@@ -14,7 +14,7 @@ use crate::answer;
 use crate::arguments::{OutputArguments, SocketArguments};
 use crate::client::{self, Streamed};
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// Between two tries to reach a daemon that has closed the stream.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use topology_admission::{Ledger, Sizes};
 
 use crate::arguments::PodsArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// `words`: the pod, then the sizes.
 pub(super) fn run(

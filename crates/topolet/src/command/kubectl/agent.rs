@@ -12,7 +12,7 @@ use crate::answer::{shape, show};
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// Where an agent listens, as a command line says it.
 #[derive(Clone, PartialEq, Eq, Debug)]

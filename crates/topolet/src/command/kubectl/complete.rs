@@ -6,7 +6,7 @@ use node_daemon::cluster_node::{Cluster, ClusterError};
 
 use super::cluster::ClusterArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// The shell proposes these and no files.
 const NO_FILES: &str = ":4\n";

@@ -14,7 +14,7 @@ use super::seen::{Seen, read_pod, was_admitted};
 use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::pod_words::checked;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainPod {

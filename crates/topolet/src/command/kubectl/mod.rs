@@ -17,7 +17,7 @@ use self::explain::ExplainPod;
 use self::node::OneNode;
 use crate::examples;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 /// By this name kubectl finds a plugin.
 const PLUGIN: &str = "kubectl-topolet";

@@ -10,7 +10,7 @@ use super::cluster::ClusterArguments;
 use super::seen::Seen;
 use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct OneNode {

@@ -14,7 +14,7 @@ use node_state::{FolderRepair, Losses, StateFolder};
 
 use crate::arguments::{BackupArguments, FolderArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::outcome::Outcome;
-use crate::render::Screen;
+use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct StateRepairArguments {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use topology_manifest::{PROFILE_ANNOTATION, Profile};
 use topology_model::{KubeletView, NodeId};
 
-use super::{Expected, Finding};
+use crate::config_check::{ConfigFinding, Expected};
 
 /// An option that the operator adds under `single-numa-node`.
 const WHOLE_CORES: &str = "full-pcpus-only";
@@ -39,18 +39,19 @@ fn reserved(profile: &Profile, proposal: &KubeletConfiguration) -> CpuSet {
 }
 
 /// What is wrong with the lists of CPUs and the huge pages on a machine.
-pub(crate) fn findings(
+#[must_use]
+pub fn profile_findings(
     profile: &Profile,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-) -> Vec<Finding> {
+) -> Vec<ConfigFinding> {
     let (own, online) = (cpus(profile), view.cpus().all());
     let isolated = own.isolated_beside(&reserved(profile, proposal), online);
     let finding = |fault: ProfileFault| {
         let field = fault.field();
         let name = field.rsplit('.').next().unwrap_or_default();
         let expected = BTreeMap::from([(field.to_owned(), Value::from(isolated.to_string()))]);
-        Finding {
+        ConfigFinding {
             field: field.to_owned(),
             file: None,
             line: profile.cpus.get(name).map(|(_, line)| *line),
@@ -64,8 +65,8 @@ pub(crate) fn findings(
 }
 
 /// Huge pages on NUMA nodes that there are not, or of more memory than there is.
-fn pages(profile: &Profile, view: &KubeletView) -> Vec<Finding> {
-    let finding = |line: usize, text: String| Finding {
+fn pages(profile: &Profile, view: &KubeletView) -> Vec<ConfigFinding> {
+    let finding = |line: usize, text: String| ConfigFinding {
         field: "spec.hugepages.pages".to_owned(),
         file: None,
         line: Some(line),
@@ -105,7 +106,8 @@ fn pages(profile: &Profile, view: &KubeletView) -> Vec<Finding> {
 
 /// The fields of the profile that make the kubelet's configuration the proposed one. The operator works some out of
 /// others; what it cannot is in its annotation.
-pub(crate) fn fields(
+#[must_use]
+pub fn profile_fields(
     profile: &Profile,
     proposal: &KubeletConfiguration,
     changes: &[Change],
@@ -181,7 +183,7 @@ mod tests {
         let Ok(view) = KubeletView::new(&machine) else { panic!("{machine:?}") };
         let proposal = propose(&given.config, &view, DecidedBy::Kubelet);
         let Some(own) = &given.profile else { panic!("{given:?}") };
-        let fields = fields(own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
+        let fields = profile_fields(own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
         let annotations = fields.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
         let new_cpu = fields.pointer("/spec/cpu").map(Value::to_string);
         let again = profile(&annotations, new_cpu.as_deref().unwrap_or(cpu), policy);

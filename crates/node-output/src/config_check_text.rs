@@ -2,15 +2,16 @@
 
 use config_advice::{DecidedBy, Severity, Trial};
 use serde_json::Value;
+use terminal_text::Page;
 use topology_manifest::ConfigKind;
 
-use super::Page;
-use crate::advice::{Checked, Expected, Given};
+use crate::config_check::{ConfigCheck, Expected, GivenConfig};
 
 /// The check for a person; `snippet` is what is proposed for the `given` text, as a file.
-pub(crate) fn checked(checked: &Checked, given: Given<'_>, snippet: &str, page: Page) -> String {
+#[must_use]
+pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str, page: Page) -> String {
     let dot = page.dot();
-    let Checked { machine, configuration, rules_of, beside, findings, changes, .. } = checked;
+    let ConfigCheck { machine, configuration, rules_of, beside, findings, changes, .. } = checked;
     let mut text =
         format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {rules_of}\n");
     text.extend(beside.iter().map(|beside| format!("{beside}\n")));

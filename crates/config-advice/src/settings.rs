@@ -1,12 +1,17 @@
 //! A proposal as settings of Bottlerocket, in TOML.
 
-use std::fmt::Write as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
 
-use config_advice::Change;
 use serde_json::Value;
 
+use crate::changes::Change;
+
 /// `[settings.kubernetes]` with the changed fields; those that no setting makes are named in a comment.
-pub(crate) fn settings(changes: &[Change]) -> String {
+#[must_use]
+pub fn settings(changes: &[Change]) -> String {
     let (mut plain, mut tables, mut others) = (String::new(), String::new(), Vec::new());
     for change in changes {
         let (field, to) = (change.field.as_str(), change.to.as_ref());

@@ -1,21 +1,16 @@
-//! Advice on configurations as it is written: findings with their lines, and proposals as files.
-
-pub(crate) mod profile;
-pub(crate) mod settings;
+//! A check of a configuration as a document: findings with their lines, and what is proposed.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, ensure};
-use config_advice::{Change, DecidedBy, Severity, Trial, merge_patch};
-use node_config::KubeletConfiguration;
+use config_advice::{Change, DecidedBy, Severity, Trial};
 use serde::Serialize;
 use serde_json::Value;
-use topology_manifest::{ConfigKind, FieldChange, Source, Warning, patch_kubelet_config};
+use topology_manifest::{ConfigKind, Warning};
 
 /// A check, as it is written.
 #[derive(Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
-pub(crate) struct Checked {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ConfigCheck {
     pub(crate) machine: String,
     pub(crate) configuration: String,
     /// The kubelet release whose rules apply; documents name it themselves.
@@ -26,10 +21,10 @@ pub(crate) struct Checked {
     pub(crate) beside: Option<String>,
     /// For whom it is proposed.
     #[serde(rename = "for")]
-    #[cfg_attr(feature = "serve", schemars(schema_with = "node_output::schema::decided_by"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::decided_by"))]
     pub(crate) target: DecidedBy,
     /// Most harmful first.
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) findings: Vec<ConfigFinding>,
     /// In what the proposal differs.
     pub(crate) changes: Vec<Change>,
     /// What else has to be known of the proposal.
@@ -41,11 +36,58 @@ pub(crate) struct Checked {
     pub(crate) proposal: Value,
 }
 
+impl ConfigCheck {
+    /// Of a configuration on a machine, both by name, for a program that runs with what is proposed; `rules_of` is the
+    /// release whose rules apply, as in `v1.36.3`.
+    #[must_use]
+    pub fn new(machine: &str, configuration: &str, rules_of: String, target: DecidedBy) -> Self {
+        Self {
+            machine: machine.to_owned(),
+            configuration: configuration.to_owned(),
+            rules_of,
+            beside: None,
+            target,
+            findings: Vec::new(),
+            changes: Vec::new(),
+            notes: Vec::new(),
+            trial: None,
+            proposal: Value::Null,
+        }
+    }
+
+    /// With what is wrong, most harmful first, and what became of ordinary pods under the configuration; `None`: a kubelet
+    /// does not start with it.
+    #[must_use]
+    pub fn found(self, findings: Vec<ConfigFinding>, trial: Option<Trial>) -> Self {
+        Self { findings, trial, ..self }
+    }
+
+    /// With what is proposed, a `KubeletConfiguration`, in what it differs, and what else has to be known of it, as text to
+    /// be shown.
+    #[must_use]
+    pub fn proposing(self, proposal: Value, changes: Vec<Change>, notes: Vec<String>) -> Self {
+        Self { changes, notes, proposal, ..self }
+    }
+
+    /// With the pods that hold something on the node, by which files, as text to be shown.
+    #[must_use]
+    pub fn beside(self, beside: Option<String>) -> Self {
+        Self { beside, ..self }
+    }
+
+    /// The release whose rules apply.
+    #[must_use]
+    pub fn rules_of(&self) -> &str {
+        &self.rules_of
+    }
+}
+
 /// One thing about a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "Finding"))]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Finding {
+pub struct ConfigFinding {
     /// The field that it is about.
     pub(crate) field: String,
     /// Which of several files it is in.
@@ -65,7 +107,7 @@ pub(crate) struct Finding {
 
 /// What makes a finding go away.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub(crate) enum Expected {
     /// All of these fields together; `null`: the field is left out.
@@ -74,9 +116,10 @@ pub(crate) enum Expected {
     Text(String),
 }
 
-impl Finding {
+impl ConfigFinding {
     /// A fault of the configuration whose text is `text`.
-    pub(crate) fn new(finding: config_advice::Finding, text: &str) -> Self {
+    #[must_use]
+    pub fn new(finding: config_advice::Finding, text: &str) -> Self {
         let config_advice::Finding { field, cause, remedy } = finding;
         Self {
             field: field.to_owned(),
@@ -89,17 +132,20 @@ impl Finding {
     }
 
     /// Something in a file of the configuration `name` that the kubelet ignores.
-    pub(crate) fn without_effect(warning: &Warning, name: &str) -> Self {
+    #[must_use]
+    pub fn without_effect(warning: &Warning, name: &str) -> Self {
         Self::of_warning(Severity::WithoutEffect, warning, name)
     }
 
     /// Something in a file of the configuration `name` that decides too, and is not read.
-    pub(crate) fn not_known(warning: &Warning, name: &str) -> Self {
+    #[must_use]
+    pub fn not_known(warning: &Warning, name: &str) -> Self {
         Self::of_warning(Severity::NotKnown, warning, name)
     }
 
     /// Whether a kubelet starts is not known, for this reason.
-    pub(crate) fn start_not_known(field: &str, why: String, text: &str) -> Self {
+    #[must_use]
+    pub fn start_not_known(field: &str, why: String, text: &str) -> Self {
         Self {
             field: field.to_owned(),
             file: None,
@@ -107,6 +153,46 @@ impl Finding {
             severity: Severity::NotKnown,
             text: why,
             expected: None,
+        }
+    }
+
+    /// Something about the node's state files, with what makes it go away, if that is known.
+    #[must_use]
+    pub fn of_state(severity: Severity, text: String, help: Option<&str>) -> Self {
+        Self {
+            field: STATE.to_owned(),
+            file: None,
+            line: None,
+            severity,
+            text,
+            expected: help.map(|help| Expected::Text(help.to_owned())),
+        }
+    }
+
+    /// The field that it is about; `state` where it is about state files.
+    #[must_use]
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// How harmful it is.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// In the kubelet's words where it has some.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The fields that are to be written so that it goes away; its own where that is not known.
+    #[must_use]
+    pub fn fields(&self) -> Vec<String> {
+        match &self.expected {
+            Some(Expected::Fields(fields)) => fields.keys().cloned().collect(),
+            _ => vec![self.field.clone()],
         }
     }
 
@@ -130,59 +216,17 @@ impl Finding {
 
 /// The configuration that a proposal is for, as it is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given<'a> {
-    pub(crate) name: &'a str,
+pub struct GivenConfig<'a> {
+    /// What it is called.
+    pub name: &'a str,
     /// Empty for one that is built in.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
     /// Who makes the kubelet's own file of it.
-    pub(crate) kind: ConfigKind,
+    pub kind: ConfigKind,
 }
 
-impl Given<'_> {
-    /// What else can be done.
-    const fn otherwise(&self) -> &'static str {
-        if matches!(self.kind, ConfigKind::OpenShift) {
-            "without --propose the changes are listed"
-        } else {
-            "--drop-in prints the changes alone, which need not be written into it"
-        }
-    }
-}
-
-/// The given text with `changes` made in place, which is then `read` as the proposal; of one that is built in, all that
-/// decides.
-pub(crate) fn whole_file(
-    given: Given<'_>,
-    proposal: &KubeletConfiguration,
-    changes: &[Change],
-    read: impl Fn(&str) -> anyhow::Result<KubeletConfiguration>,
-) -> anyhow::Result<String> {
-    if given.text.is_empty() {
-        return Ok(serde_saphyr::to_string(proposal)?);
-    }
-    let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
-    let changes: Vec<FieldChange> = changes.iter().map(change).collect();
-    let patched = patch_kubelet_config(&Source { name: given.name, text: given.text }, &changes)
-        .with_context(|| {
-            format!("failed to write the proposal into {}; {}", given.name, given.otherwise())
-        })?;
-    ensure!(
-        serde_json::to_value(read(&patched)?)? == serde_json::to_value(proposal)?,
-        "failed to write the proposal into {}: it would be read otherwise; {}",
-        given.name,
-        given.otherwise()
-    );
-    Ok(patched)
-}
-
-/// The changed fields alone, as a file of the kubelet's drop-in folder. The kubelet merges it as a JSON merge patch:
-/// mappings key by key, lists as a whole, and `null` removes.
-pub(crate) fn drop_in(changes: &[Change]) -> anyhow::Result<String> {
-    let fields = merge_patch(changes);
-    let head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-    let rest = if fields.is_empty() { String::new() } else { serde_saphyr::to_string(&fields)? };
-    Ok(format!("{head}{rest}"))
-}
+/// What findings on state files are about, in the place of a field.
+const STATE: &str = "state";
 
 /// The line that writes a field, from 1.
 fn line_of(field: &str, text: &str) -> Option<usize> {

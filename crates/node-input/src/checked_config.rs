@@ -1,0 +1,254 @@
+//! A configuration on a machine, checked, with what is proposed there.
+
+use std::collections::BTreeSet;
+
+use admission_report::Notice;
+use anyhow::{Context as _, bail, ensure};
+use config_advice::{
+    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, left_out,
+    merge_patch, notes, propose, settings,
+};
+use node_config::{KubeletConfiguration, Rules};
+use node_output::{ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings};
+use topology_manifest::{ConfigKind, FieldChange, Source, patch_kubelet_config};
+use topology_model::KubeletView;
+
+use crate::configuration::{self, ReadConfiguration};
+use crate::machine::LoadedMachine;
+use crate::packed::Running;
+use crate::sources::{ResidentsSource, RulesSource};
+use crate::state_beside::StateBeside;
+
+/// Where a configuration is checked.
+#[derive(Clone, Copy)]
+pub struct ConfigSubject<'a> {
+    /// The machine.
+    pub machine: &'a LoadedMachine,
+    /// The same as a kubelet counts it.
+    pub view: &'a KubeletView,
+    /// What names the rules by which a kubelet reads the configuration.
+    pub rules: &'a RulesSource,
+    /// What runs there.
+    pub residents: &'a ResidentsSource,
+    /// The program that is to run with what is proposed.
+    pub target: DecidedBy,
+}
+
+/// A configuration that was checked, with what is proposed.
+pub struct ConfigAdvice<'a> {
+    subject: ConfigSubject<'a>,
+    read: &'a ReadConfiguration,
+    /// The text of the configuration; empty for one that is built in.
+    text: &'a str,
+    proposal: KubeletConfiguration,
+    changes: Vec<Change>,
+    /// `None`: there is no state, or it was written under another configuration.
+    state: Option<StateBeside>,
+    findings: Vec<ConfigFinding>,
+}
+
+/// Fields that cannot be judged where the memory that is reserved is not known.
+const OPEN: [&str; 5] =
+    ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
+
+impl<'a> ConfigAdvice<'a> {
+    /// Checks what was `read` of `text`.
+    ///
+    /// # Errors
+    /// The state files cannot be read.
+    pub fn on(
+        subject: ConfigSubject<'a>,
+        read: &'a ReadConfiguration,
+        text: &'a str,
+    ) -> anyhow::Result<Self> {
+        let ConfigSubject { machine, view, rules, residents, target } = subject;
+        let written = read.without_assumed();
+        let proposal = read.written(propose(&read.proposed_from(), view, target));
+        let state = match machine.why_unconfigured(rules) {
+            None => StateBeside::look(machine, rules, residents, &read.config, &proposal)?,
+            // The files were written under another configuration.
+            Some(_) => None,
+        };
+        let changes = changes(&written, &proposal);
+        let mut advice = Self { subject, read, text, proposal, changes, state, findings: Vec::new() };
+        advice.findings = advice.find();
+        Ok(advice)
+    }
+
+    /// Whether anything is wrong with the configuration or the state beside it.
+    #[must_use]
+    pub const fn is_wrong(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
+    /// The configuration as it is written.
+    #[must_use]
+    pub fn given(&self) -> GivenConfig<'a> {
+        GivenConfig { name: &self.read.name, text: self.text, kind: self.read.kind }
+    }
+
+    /// What is wrong with the configuration, and with the state beside it, the worst first.
+    fn find(&self) -> Vec<ConfigFinding> {
+        let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
+        let faults = find_faults(&read.config, proposal, view, *target).into_iter();
+        let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
+        if read.leaves_memory_open() {
+            all.retain(|finding| !OPEN.contains(&finding.field()));
+        }
+        // After what keeps the kubelet from starting.
+        let refused = all.iter().filter(|finding| finding.severity() == Severity::Refused).count();
+        let unread = read.unread.iter().map(|warning| ConfigFinding::not_known(warning, &read.name));
+        let not_known =
+            read.start_not_known().map(|why| ConfigFinding::start_not_known("reservedMemory", why, text));
+        let without_effect =
+            read.warnings.iter().map(|warning| ConfigFinding::without_effect(warning, &read.name));
+        all.splice(refused..refused, unread.chain(not_known).chain(without_effect));
+        if let Some(profile) = &read.profile {
+            all.extend(profile_findings(profile, proposal, view));
+        }
+        if let Some(state) = &self.state {
+            state.add_to(&mut all, refused);
+        }
+        all
+    }
+
+    /// The given text with the changes made in place; of one that is built in, all that decides.
+    ///
+    /// # Errors
+    /// It is a `PerformanceProfile`, or the changes cannot be written into the text.
+    pub fn whole_file(&self) -> anyhow::Result<String> {
+        let Self { read, text, proposal, .. } = self;
+        let name = &read.name;
+        ensure!(
+            read.kind != ConfigKind::PerformanceProfile,
+            "--propose: {name} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: without --propose its fields and its annotation are listed as they should be",
+        );
+        if text.is_empty() {
+            return Ok(serde_saphyr::to_string(proposal)?);
+        }
+        let otherwise = match read.kind {
+            ConfigKind::OpenShift => "without --propose the changes are listed",
+            _ => "--drop-in prints the changes alone, which need not be written into it",
+        };
+        let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
+        let changes: Vec<FieldChange> = self.changes.iter().map(change).collect();
+        let patched = patch_kubelet_config(&Source { name, text }, &changes)
+            .with_context(|| format!("failed to write the proposal into {name}; {otherwise}"))?;
+        ensure!(
+            serde_json::to_value(self.again(&patched)?)? == serde_json::to_value(proposal)?,
+            "failed to write the proposal into {name}: it would be read otherwise; {otherwise}",
+        );
+        Ok(patched)
+    }
+
+    /// Another text in the place of the given one, as a kubelet reads it.
+    fn again(&self, text: &str) -> anyhow::Result<KubeletConfiguration> {
+        let cpus = self.subject.view.cpus().num_cpus();
+        Ok(configuration::from_text(&self.read.name, text.as_bytes(), cpus, self.rules())?.config)
+    }
+
+    fn rules(&self) -> Rules {
+        self.subject.rules.kubelet_rules()
+    }
+
+    /// The changed fields alone, as a file of the kubelet's drop-in folder.
+    ///
+    /// # Errors
+    /// An operator of OpenShift writes the kubelet's files.
+    pub fn drop_in(&self) -> anyhow::Result<String> {
+        let name = &self.read.name;
+        ensure!(
+            self.read.kind != ConfigKind::PerformanceProfile,
+            "--drop-in: {name} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: without --drop-in its fields and its annotation are listed as they should be",
+        );
+        ensure!(
+            self.read.kind != ConfigKind::OpenShift,
+            "--drop-in: {name} is a KubeletConfig of OpenShift, whose machine config operator writes the kubelet's files: use --propose, which prints it with the changes in place",
+        );
+        self.changed_fields()
+    }
+
+    /// The kubelet merges it as a JSON merge patch: mappings key by key, lists as a whole, and `null` removes.
+    fn changed_fields(&self) -> anyhow::Result<String> {
+        let fields = merge_patch(&self.changes);
+        let head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+        let rest = if fields.is_empty() { String::new() } else { serde_saphyr::to_string(&fields)? };
+        Ok(format!("{head}{rest}"))
+    }
+
+    /// What is proposed as its users write it.
+    ///
+    /// # Errors
+    /// It cannot be written as YAML.
+    pub fn snippet(&self) -> anyhow::Result<String> {
+        let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
+        Ok(match (read.kind, &read.profile) {
+            (ConfigKind::Bottlerocket, _) => settings(changes),
+            (_, Some(profile)) => {
+                serde_saphyr::to_string(&profile_fields(profile, proposal, changes, view.cpus().all()))?
+            }
+            _ if text.is_empty() => serde_saphyr::to_string(proposal)?,
+            _ => self.changed_fields()?,
+        })
+    }
+
+    /// The check as a document; `machine` is the argument by which the machine was read.
+    ///
+    /// # Errors
+    /// The proposal cannot be written as JSON.
+    pub fn document(&self, machine: &str) -> anyhow::Result<ConfigCheck> {
+        let Self { subject, read, proposal, changes, state, findings, .. } = self;
+        let mut notes = self.notes();
+        let missing = subject.machine.missing_memory(machine);
+        let said = findings.iter().map(ConfigFinding::text).chain(notes.iter().map(String::as_str));
+        let missing = missing.map(|missing| missing.beside(said));
+        notes.extend(missing);
+        let rules_of = format!("v{}", self.rules().version);
+        let check = ConfigCheck::new(&subject.machine.name, &read.name, rules_of, subject.target);
+        let trial = Trial::of(&read.config, subject.view);
+        Ok(check
+            .beside(state.as_ref().map(|state| state.beside.clone()))
+            .found(findings.clone(), trial)
+            .proposing(serde_json::to_value(proposal)?, changes.clone(), notes))
+    }
+
+    /// What the user of the proposal has to know beside its changes and the findings.
+    fn notes(&self) -> Vec<String> {
+        let Self { subject, read, proposal, changes, state, findings, .. } = self;
+        let (view, target) = (subject.view, subject.target);
+        let held_back = held_back(&read.config, proposal, view, target);
+        let left_out = left_out(&read.config, proposal, view, target);
+        let is_found = |why: &str| findings.iter().any(|finding| why.ends_with(finding.text()));
+        let left_out =
+            left_out.iter().filter(|note| !matches!(note, Note::OptionLeftOut { why, .. } if is_found(why)));
+        // What a finding says of the configuration needs not be said of the proposal again.
+        let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text() == hazard.to_string()));
+        let of_proposal = notes(proposal, view, target);
+        let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
+        let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
+        let mut notes: Vec<String> =
+            held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
+        notes.extend(read.written_over(proposal).filter(|_| !changes.is_empty()));
+        let of_changes = changes.iter().map(|change| change.field.clone());
+        let fields: BTreeSet<String> =
+            findings.iter().flat_map(ConfigFinding::fields).chain(of_changes).collect();
+        notes.extend(read.flags_over(fields.iter().map(String::as_str)));
+        notes.extend(state.iter().flat_map(|state| state.notes(changes)));
+        notes
+    }
+}
+
+impl LoadedMachine {
+    /// What is not known of the configuration that the machine has, as long as its kubelet's defaults may be its own.
+    ///
+    /// # Errors
+    /// A kubelet runs there, and nothing of its configuration is known: the defaults are not its own.
+    pub fn known_config_gaps(&self) -> anyhow::Result<Vec<Notice>> {
+        let gaps = self.config_gaps();
+        let runs = self.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
+        if let Some(gap) = gaps.first().filter(|_| runs && !self.has_configuration(&RulesSource::default())) {
+            bail!("{}", gap.text);
+        }
+        Ok(gaps)
+    }
+}
