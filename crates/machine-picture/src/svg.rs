@@ -1,8 +1,9 @@
-//! A machine as an SVG picture: boxes with text in them.
+//! Pictures in SVG: machines and decisions as boxes with text in them, and charts.
 
 mod machine;
 mod decision;
 mod pods;
+mod charts;
 mod devices;
 mod distances;
 mod document;
@@ -10,6 +11,7 @@ mod figure;
 mod look;
 mod text;
 
+pub use charts::{AxisMark, Bar, BarPart, Bars, Charts, Curve, CurveStep, Curves, PartColour};
 pub use decision::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, decision};
 pub use document::escaped;
 pub use machine::{Contents, Heading, picture, picture_of};
