@@ -42,6 +42,8 @@ mod missing_memory;
 mod other_machine;
 mod judged;
 mod state_beside;
+mod node_status;
+mod upgrade;
 mod checked_config;
 mod next_restart;
 mod source;
@@ -103,4 +105,5 @@ pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
 #[cfg(feature = "pods-api")]
 pub use told::{told_object, told_pod, told_text};
+pub use upgrade::{BeforeUpgrade, ReleaseConfigurations, UpgradeSource, UpgradeWay};
 pub use watched_kubelet::NextStartFails;

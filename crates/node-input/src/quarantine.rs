@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use kubelet_checkpoint::store;
 use node_state::{PodNames, QUARANTINE, Quarantine, StateFolder};
 
+use crate::source::Resident;
+
 /// What is in a folder; nothing, if there is no such file.
 ///
 /// # Errors
@@ -26,6 +28,18 @@ pub fn parse_quarantine(root: &Path, text: Option<&[u8]>) -> anyhow::Result<Quar
             root.join(QUARANTINE).display()
         )
     })
+}
+
+impl Resident {
+    /// The pods of it that are quarantined; a node file says nothing of that.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn quarantine(&self) -> anyhow::Result<Quarantine> {
+        let Self { folder, names, root, .. } = self;
+        let Some(root) = root else { return Ok(Quarantine::default()) };
+        still_quarantined(root, folder, names)
+    }
 }
 
 /// The pods in a folder's file that still hold anything.

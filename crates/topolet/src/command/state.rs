@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_input::{IdentitySource, LIVE, LoadedMachine, Packed, Resident, ResidentsSource};
 use node_output::{Document, StateCheck};
-use node_state::{Problem, Quarantine};
+use node_state::Problem;
 
 use self::repair::StateRepairArguments;
 use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
@@ -82,20 +82,13 @@ fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> 
     })
 }
 
-/// The pods of it that are quarantined; a node file says nothing of that.
-fn quarantine(resident: &Resident) -> anyhow::Result<Quarantine> {
-    let Resident { folder, names, root, .. } = resident;
-    root.as_deref()
-        .map_or_else(|| Ok(Quarantine::default()), |root| node_input::still_quarantined(root, folder, names))
-}
-
 fn show(arguments: &StateShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let name = arguments.machine.as_deref().unwrap_or(LIVE);
     let machine = arguments.machine.as_deref().map(LoadedMachine::named_node).transpose()?;
     let packed = machine.as_ref().and_then(|machine| machine.packed.as_deref());
     let resident = read(&arguments.folder, name, packed)?;
     let mut shown = node_output::shown(&resident.folder.contents_of_any(), &resident.names);
-    shown.quarantined = quarantine(&resident)?.pods;
+    shown.quarantined = resident.quarantine()?.pods;
     let is_right = shown.files.iter().all(|line| line.readable) && shown.quarantined.is_empty();
     let outcome = if is_right { Outcome::Done } else { Outcome::SomethingWrong };
     match Document::new("State", &shown).text(arguments.output.output)? {
@@ -120,7 +113,7 @@ fn check(arguments: &StateCheckArguments, screen: Screen) -> anyhow::Result<Outc
     if let Some(other) = judged.node.why_not_its_pods(pods).filter(|_| judged.by.has_machine()) {
         screen.warn(Notice::warning(other));
     }
-    let mut findings = judged.findings(&resident, &quarantine(&resident)?);
+    let mut findings = judged.findings(&resident, &resident.quarantine()?);
     let missing = machine.missing_memory(&source.machine).filter(|_| judged.by.has_machine());
     match missing {
         Some(missing) if judged.node.compares_node_totals() => {

@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use admission_report::claims_notice;
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
-use node_config::{DecidedBy, KubeletConfiguration, Release, Rules};
+use node_config::DecidedBy;
 use node_input::{
-    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, NamedBy, RulesSource, Wholeness,
-    configuration_of, inventory_of, options_of,
+    Asked, BeforeUpgrade, DeviceText, KubeletVersion, LoadedMachine, NamedBy, ReleaseConfigurations,
+    RulesSource, UpgradeSource, UpgradeWay, Wholeness, inventory_of, options_of,
 };
 use node_output::{Document, UpgradeCheck};
-use node_state::StateFolder;
-use pod_spec::{Origin, Pod, PodLevelDefaults, PodLevelResources, PodRules};
+use pod_spec::{PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
-use topology_admission::Identity;
 use topology_model::KubeletView;
 
 use crate::arguments::{
@@ -91,9 +89,12 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     let rules = rules(arguments, &machine)?;
     let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
     doubts(arguments, from, screen);
-    let configurations = Configurations::read(arguments, &machine, &view)?;
-    let devices = DeviceText::on(&rules, &source, &arguments.residents.source())?;
-    let running = Running::read(arguments, &machine, &rules, devices.clone())?;
+    let configurations = ReleaseConfigurations::read(&machine, arguments.config.as_deref(), &view)?;
+    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
+    let devices = DeviceText::on(&rules, &source, &residents)?;
+    let way = if arguments.drained { UpgradeWay::Drained } else { UpgradeWay::Restarted };
+    let before = UpgradeSource { identity: &identity, residents: &residents, to: arguments.to, way };
+    let running = BeforeUpgrade::read(&machine, &rules, devices.clone(), before)?;
     let (inventory, not_judged) = inventory_of(&machine, devices, &view)?;
     for warning in not_judged {
         screen.warn(warning);
@@ -162,106 +163,10 @@ fn doubts(arguments: &UpgradeCheckArguments, from: KubeletVersion, screen: Scree
     doubts.into_iter().flatten().for_each(|doubt| screen.warn(doubt));
 }
 
-/// The configuration as a kubelet of each release reads it.
-struct Configurations {
-    name: String,
-    static_pods: Option<PathBuf>,
-    by_release: Vec<(Rules, KubeletConfiguration)>,
-}
-
-impl Configurations {
-    fn read(
-        arguments: &UpgradeCheckArguments,
-        machine: &LoadedMachine,
-        view: &KubeletView,
-    ) -> anyhow::Result<Self> {
-        let read = |release| {
-            let rules = Rules::of(release);
-            let read = configuration_of(machine, arguments.config.as_deref(), view, rules)?;
-            anyhow::Ok((rules, read))
-        };
-        let read = Release::ALL.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-        let (name, static_pods) = read
-            .last()
-            .map(|(_, newest)| (newest.name.clone(), newest.static_pods.clone()))
-            .unwrap_or_default();
-        let by_release = read.into_iter().map(|(rules, read)| (rules, read.config)).collect();
-        Ok(Self { name, static_pods, by_release })
-    }
-
-    /// Which fields are read depends on one rule.
-    fn of(&self, rules: Rules) -> KubeletConfiguration {
-        let alike = |(read, _): &&(Rules, KubeletConfiguration)| read.pod_sysctls == rules.pod_sysctls;
-        let config = self.by_release.iter().find(alike).map(|(_, config)| config.clone());
-        KubeletConfiguration { rules, ..config.unwrap_or_default() }
-    }
-}
-
-/// What runs on the node before the upgrade.
-#[derive(Default)]
-struct Running {
-    folder: Option<StateFolder>,
-    pods: Vec<Pod>,
-    identity: Option<Identity>,
-    notes: Vec<String>,
-    /// Whether no kubelet starts beside the files of what pods were admitted with.
-    is_not_started_again: bool,
-}
-
-impl Running {
-    fn read(
-        arguments: &UpgradeCheckArguments,
-        machine: &LoadedMachine,
-        rules: &RulesSource,
-        devices: Option<DeviceText>,
-    ) -> anyhow::Result<Self> {
-        // Where one of the releases does not start, the other reads what runs.
-        let newer = RulesSource { kubelet: Some(arguments.to), ..rules.clone() };
-        let node = LoadedNode::on(machine, rules, devices.clone())
-            .or_else(|error| LoadedNode::on(machine, &newer, devices).map_err(|_| error));
-        let node = match node {
-            Ok(node) => node.with_identity(&arguments.identity.source())?,
-            Err(error) => {
-                let note = format!("not looked at: what runs here, since the node does not start: {error:#}");
-                return Ok(Self { notes: vec![note], ..Self::default() });
-            }
-        };
-        let source = arguments.residents.source();
-        let residents = node.residents(&source)?;
-        let resident = source.of_node(machine.packed.as_deref())?;
-        let mut pods: Vec<Pod> = residents.ledger.pods().cloned().collect();
-        if arguments.drained {
-            // A new pod has no class yet; of one that only state files list, the class is all that is known.
-            let known = resident.as_ref().map(|resident| resident.names.specs());
-            let made_anew = |pod: &&mut Pod| known.is_some_and(|known| known.contains_key(&pod.uid));
-            pods.iter_mut().filter(made_anew).for_each(|pod| pod.status_qos = None);
-        }
-        let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
-        if pods.len() > 1 {
-            notes.push(
-                "running pods are attempted in the order of their UIDs, and by a kubelet in that of their creation"
-                    .to_owned(),
-            );
-        }
-        let new_uids = pods.iter().filter(|pod| pod.constraints.origin == Origin::Static).count();
-        let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT).version();
-        if new_uids > 0 && arguments.to.version().release() != from.release() {
-            notes.push(format!(
-                "not looked at: whether the manifests of the {new_uids} static pods have a metadata.uid; without one a \
-                 static pod gets another by another release, which ends it and starts it anew, on what is free then"
-            ));
-        }
-        let identity = node.node.identity().cloned();
-        let is_not_started_again = residents.not_again.is_some() && !arguments.drained;
-        let folder = resident.map(|resident| resident.folder);
-        Ok(Self { folder, pods, identity, notes, is_not_started_again })
-    }
-}
-
 /// Pods that are created after the upgrade, without what is filled in at pod level.
 fn arrivals(
     arguments: &UpgradeCheckArguments,
-    configurations: &Configurations,
+    configurations: &ReleaseConfigurations,
     screen: Screen,
 ) -> anyhow::Result<Asked> {
     let static_pods: Option<&Path> = configurations.static_pods.as_deref();
