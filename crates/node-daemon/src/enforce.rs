@@ -53,15 +53,15 @@ impl FromStr for CgroupRoot {
     }
 }
 
-/// Who writes CPUs and memory nodes of running containers.
+/// Writes CPUs and memory nodes of running containers.
 pub(super) trait Enforcer: Send {
-    /// Writes them; what cannot be written is tried again by whoever looks after it.
+    /// Writes them; what cannot be written is tried again in the next round.
     fn enforce(&mut self, enforcement: Enforcement);
 
     /// Whether cgroups are written at all.
     fn is_enforcing(&self) -> bool;
 
-    /// Calls `then` when all that it was told before is written.
+    /// Calls `then` when all earlier orders are written.
     fn after(&mut self, then: Box<dyn FnOnce() + Send>);
 }
 
@@ -109,7 +109,7 @@ impl Enforcer for Orders {
     }
 }
 
-/// What is kept, and where it is said how that goes.
+/// The node whose containers are kept, and where results are reported.
 pub(super) struct Kept {
     pub(super) served: Arc<ServedNode>,
     pub(super) snapshots: Snapshots,

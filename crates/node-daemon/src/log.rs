@@ -36,7 +36,7 @@ pub enum LoggingFormat {
 pub enum LogLevel {
     /// Only what keeps the node from being served as it should be.
     Error,
-    /// What somebody should look at, too.
+    /// What an operator should look at, too.
     Warn,
     /// Decisions and what plugins do, too.
     #[default]

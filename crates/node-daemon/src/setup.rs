@@ -25,7 +25,7 @@ use super::view::Mode;
 /// Where a process finds its own open files: a shell makes such a pipe of `<(COMMAND)`, whose writer runs already.
 const OPEN_FILES: [&str; 2] = ["/dev", "/proc"];
 
-/// What a daemon is told to do.
+/// What a daemon is given.
 pub struct Setup<'a> {
     /// The folder with state and sockets, laid out as the kubelet's.
     pub root: PathBuf,
@@ -57,7 +57,7 @@ pub struct Setup<'a> {
     pub keep: KeptBackups,
     /// Who tells of a kubelet's pods where the kubelet's pods API does not.
     pub pods: PodSources,
-    /// Where schedulers are told what is free on each NUMA node; `None`: they are not.
+    /// Where it is published what is free on each NUMA node; `None`: nowhere.
     #[cfg(feature = "kubernetes")]
     pub topology: Option<TopologyPublication>,
     /// Where schedulers read the node itself, if anywhere.
@@ -101,8 +101,7 @@ impl Setup<'_> {
         Ok(loaded)
     }
 
-    /// Refuses pipes that have names: reading one waits until somebody writes to it, and a daemon starts by itself, after a
-    /// crash too.
+    /// Refuses pipes that have names: reading one waits for a writer, and a daemon starts unattended, after a crash too.
     fn refuse_pipes(&self) -> anyhow::Result<()> {
         let Self { machine, rules, token_file, .. } = self;
         let given = [

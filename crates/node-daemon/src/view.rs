@@ -2,7 +2,7 @@
 //!
 //! | value | written by | read by |
 //! |---|---|---|
-//! | [`ServedNode`] | nobody: it stays as it is | all |
+//! | [`ServedNode`] | no thread: it does not change | all |
 //! | [`Snapshots`] | the owner's thread, or the one that reads a kubelet's files | all |
 //! | [`Decisions`] | the scribe, or the thread that explains a kubelet's refusals | HTTP |
 //! | [`ObservedFiles`] | the thread that reads a kubelet's files | HTTP, node files |

@@ -25,7 +25,7 @@ pub struct StateRepair<'a> {
     /// Since an earlier repair, by UID.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) still_quarantined: BTreeMap<String, Quarantined>,
-    /// Files whose pods nobody knows: parts of them are lost, and no list says which pods run.
+    /// Files whose pods are not known: parts of them are lost, and no list says which pods run.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) lost: BTreeSet<String>,
     pub(crate) files: Vec<RepairedFile>,

@@ -44,7 +44,7 @@ impl From<LogFormat> for LoggingFormat {
 enum Level {
     /// Only what keeps the node from being served as it should be.
     Error,
-    /// What somebody should look at, too.
+    /// What an operator should look at, too.
     Warn,
     /// Decisions and what plugins do, too.
     Info,

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Longer than any answer may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Who asks.
+/// The client of one daemon.
 #[derive(Clone, Debug)]
 pub struct Client {
     socket: PathBuf,
@@ -37,7 +37,7 @@ impl Client {
         Self { socket: socket.to_path_buf() }
     }
 
-    /// A connection on which nothing has been said.
+    /// A connection without a request yet.
     pub fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(&self.socket)
     }
@@ -87,7 +87,7 @@ impl Request<'_> {
         Reply::read(BufReader::new(stream))
     }
 
-    /// An answer may come before all has been read: whether it was says the answer.
+    /// Sends the request. A server may answer before it has read all of it; the answer says whether it did.
     fn send(&self, to: &mut impl Write) {
         let Self { method, path, host, fields, body } = self;
         let length = body.len();

@@ -84,7 +84,7 @@ impl<'a> Node<'a> {
         Ok(daemon)
     }
 
-    /// Checks what the daemon knows while nobody asks it for anything.
+    /// Checks what the daemon knows while no request comes.
     pub(super) fn check(&mut self, about: &str, disk: &Disk, outcome: &mut Outcome) -> anyhow::Result<()> {
         let found = invariants::check(&self.root, &self.loads, disk)?;
         if !found.violations.is_empty() {

@@ -13,6 +13,6 @@ pub(crate) struct Case {
     pub(crate) drop_in: Option<(String, String)>,
     /// The fields of it that decide.
     pub(crate) fields: Value,
-    /// What is said of it.
+    /// A line about it.
     pub(crate) notes: Vec<String>,
 }

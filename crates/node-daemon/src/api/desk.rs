@@ -1,4 +1,4 @@
-//! Runs of scenarios, of which the page of a node has a desk that is not served by a daemon: a daemon has better to do.
+//! Runs of scenarios, one at a time: for the page of `topolet ui`. A daemon runs none, so that nothing delays its decisions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -111,7 +111,7 @@ impl Node {
         self.view.snapshot()
     }
 
-    /// The owner, if whoever asks may change something.
+    /// What changes the node, if this client may.
     pub(super) fn changeable(&self, peer: &Peer, headers: &HeaderMap) -> Result<Changer<'_>, Failure> {
         let who = peer.may_change(headers).map_err(forbidden)?;
         let control = self.control.as_deref().ok_or_else(|| {
@@ -148,7 +148,7 @@ impl Node {
         }
     }
 
-    /// An answer that is made under a place for looking, on a thread of its own.
+    /// An answer under a place for looking, made on a separate thread.
     pub(super) async fn look(
         &self,
         who: Who,
@@ -158,7 +158,7 @@ impl Node {
         self.work(place, move |node, _| make(node)).await
     }
 
-    /// An answer that is made on a thread of its own, and keeps its place until it has been read.
+    /// An answer made on a separate thread, which keeps its place until it has been read.
     pub(super) async fn work(
         &self,
         place: Place,

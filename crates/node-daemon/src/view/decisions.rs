@@ -46,7 +46,7 @@ pub(crate) struct LoggedDecision {
     #[serde(serialize_with = "text")]
     #[schemars(with = "String")]
     pub(crate) uid: PodUid,
-    /// Where the pod comes from; `kubelet` where the kubelet decided, and this is what is to be said of it.
+    /// Where the pod comes from; `kubelet` where the kubelet decided, and this explains it.
     #[schemars(schema_with = "sources")]
     pub(crate) source: &'static str,
     /// From the first look to safe files; of a kubelet's decision the time to explain it.

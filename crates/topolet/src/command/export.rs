@@ -85,7 +85,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         screen.warn(unbooked);
     }
     let residents = node.residents(&residents)?;
-    // The object says none of it, and nobody has named the state.
+    // The object says none of it, and no option names the state.
     if let Some(beside) = residents.line.as_ref().filter(|_| arguments.residents.state.is_none()) {
         let line = node.line.headline(screen.page);
         screen.warn(format_args!("{}, {beside}", line.trim_end().replace("\n  ", " ")));

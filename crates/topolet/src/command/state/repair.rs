@@ -101,7 +101,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
 }
 
-/// Refuses to repair for a configuration or a machine that nobody has named: the kubelet might not start from what is written.
+/// Refuses to repair for a configuration or a machine that is only guessed: the kubelet might not start from what is written.
 fn must_be_known(
     machine: &LoadedMachine,
     source: &MachineSource,
