@@ -37,6 +37,7 @@ pub(super) fn test(made: &Made) -> anyhow::Result<()> {
     debian.manual()?;
     debian.completions()?;
     debian.units()?;
+    debian.scheduler()?;
     debian.conffiles(&made.debian, name)?;
 
     let left: Vec<PathBuf> = ["usr/bin/topolet", "usr/share/man/man1/topolet.1.gz", CONFFILES[0]]
@@ -125,6 +126,17 @@ impl Debian<'_> {
             let state = inside(self.folder, &["systemctl", "is-enabled", unit]).output()?;
             let state = String::from_utf8_lossy(&state.stdout).into_owned();
             ensure!(state.trim() == "disabled", "{unit} is {state}");
+        }
+        Ok(())
+    }
+
+    /// The script that `topolet scheduler` names in its log is one that the shell reads, and the examples beside it are there.
+    fn scheduler(&self) -> anyhow::Result<()> {
+        let folder = "/usr/share/topolet/scheduler";
+        self.run(&["sh", "-n", &format!("{folder}/certificates.sh")])?;
+        self.run(&["test", "-x", &format!("{folder}/certificates.sh")])?;
+        for file in ["kube-scheduler.yaml", "rights.yaml"] {
+            self.run(&["test", "-s", &format!("{folder}/{file}")])?;
         }
         Ok(())
     }

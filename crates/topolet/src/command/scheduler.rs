@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
@@ -78,6 +78,9 @@ pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Res
 
 /// Where the commands that the log names put certificates.
 const FOLDER: &str = "/etc/topolet/scheduler";
+/// The script that makes them: as the Debian package installs it, and in the repository.
+const SCRIPTS: [&str; 2] =
+    ["/usr/share/topolet/scheduler/certificates.sh", "deploy/scheduler/certificates.sh"];
 
 impl SchedulerArguments {
     fn asking(&self) -> Asking {
@@ -99,8 +102,10 @@ impl SchedulerArguments {
             format!("--kubeconfig '{}'", path.replace('\'', r"'\''"))
         });
         let address = self.address;
+        let [installed, in_repository] = SCRIPTS;
+        let script = if Path::new(installed).exists() { installed } else { in_repository };
         vec![
-            format!("sh deploy/scheduler/certificates.sh {FOLDER}"),
+            format!("sh {script} {FOLDER}"),
             format!(
                 "topolet scheduler {access} --address {address} --tls-cert {FOLDER}/tls.crt --tls-key {FOLDER}/tls.key \
                  --client-ca {FOLDER}/ca.crt --client-name system:kube-scheduler"
