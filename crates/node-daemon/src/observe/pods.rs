@@ -339,6 +339,58 @@ impl KubeletPods {
     }
 }
 
+/// The events of one source: its first list is applied as a whole, and what follows pod by pod.
+struct Events<'a> {
+    pods: &'a KubeletPods,
+    rules: PodRules,
+    /// The first list as far as it has come; `None`: it is complete.
+    first: Option<BTreeMap<PodUid, ToldPod>>,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Applied {
+    /// It is a part of the first list, or ends it a second time.
+    Collected,
+    /// The first list is complete, with so many pods.
+    Listed(usize),
+    /// A pod has changed or is gone.
+    Changed,
+}
+
+impl<'a> Events<'a> {
+    fn new(pods: &'a KubeletPods, rules: PodRules) -> Self {
+        Self { pods, rules, first: Some(BTreeMap::new()) }
+    }
+
+    fn apply(&mut self, event: Event) -> Applied {
+        match (event, &mut self.first) {
+            (Event::Is(pod), Some(first)) => {
+                first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, self.rules));
+                Applied::Collected
+            }
+            (Event::Is(pod), None) => {
+                self.pods.is(&pod, self.rules);
+                Applied::Changed
+            }
+            // A kubelet may send it again: only the first one ends a list.
+            (Event::Complete, first) => first.take().map_or(Applied::Collected, |pods| {
+                let count = pods.len();
+                self.pods.are(pods);
+                Applied::Listed(count)
+            }),
+            (Event::Gone(pod), first) => {
+                let uid = PodUid::new(pod.uid());
+                if let Some(first) = first {
+                    first.remove(&uid);
+                }
+                self.pods.gone(uid);
+                Applied::Changed
+            }
+        }
+    }
+}
+
 /// Listens for the rest of the program to the best of `sources` that tells anything, and calls `changed` whenever it has.
 pub(super) fn listen(
     sources: Vec<Box<dyn Source>>,
@@ -398,8 +450,7 @@ impl Listener {
         let (better, rest) = self.sources.split_at(at);
         let Some(source) = rest.first() else { return Silence::NotServed("nobody is there".to_owned()) };
         let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
-            let rules = self.view.node().node.pod_rules();
-            let mut first = Some(BTreeMap::new());
+            let mut events = Events::new(&self.pods, self.view.node().node.pod_rules());
             let mut looked = Instant::now();
             loop {
                 if looked.elapsed() >= BETTER {
@@ -410,26 +461,13 @@ impl Listener {
                     }
                 }
                 let Some(event) = watch.next(SILENCE.min(BETTER))? else { continue };
-                match (event, &mut first) {
-                    (Event::Is(pod), Some(first)) => {
-                        first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, rules));
-                        continue;
-                    }
-                    (Event::Is(pod), None) => self.pods.is(&pod, rules),
-                    (Event::Complete, told) => {
-                        // Only the first one ends a list.
-                        let Some(pods) = told.take() else { continue };
-                        tracing::info!(pods = pods.len(), "{} tells of its pods", source.name());
+                match events.apply(event) {
+                    Applied::Collected => continue,
+                    Applied::Listed(pods) => {
+                        tracing::info!(pods, "{} tells of its pods", source.name());
                         *said = None;
-                        self.pods.are(pods);
                     }
-                    (Event::Gone(pod), told) => {
-                        let uid = PodUid::new(pod.uid());
-                        if let Some(first) = told {
-                            first.remove(&uid);
-                        }
-                        self.pods.gone(uid);
-                    }
+                    Applied::Changed => {}
                 }
                 (self.changed)();
             }
@@ -440,3 +478,7 @@ impl Listener {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "pods_tests.rs"]
+mod tests;
