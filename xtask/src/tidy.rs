@@ -63,6 +63,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
+    row("claims", Pure, &["dra-model"]),
     row("search", Pure, &["node-cover"]),
     row("hints", Pure, &["topology-hint"]),
     row("laws", Pure, &["manager-contract"]),
