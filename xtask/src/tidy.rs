@@ -62,6 +62,7 @@ const ROWS: &[Row] = &[
             "machine-fixtures",
         ],
     ),
+    row("expressions", Pure, &["dra-cel"]),
     row("machine, pod, configuration", Pure, &["topology-model", "pod-spec", "node-config"]),
     row("claims", Pure, &["dra-model"]),
     row("search", Pure, &["node-cover"]),

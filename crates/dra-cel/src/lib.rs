@@ -1,0 +1,18 @@
+//! The expression language (CEL) of device selectors in Kubernetes' Dynamic Resource Allocation.
+//!
+//! A [`Program`] is compiled once in an [`Environment`] and evaluated on many [`Device`]s. It sees one variable, `device`.
+//! Functions, types, errors and costs are those of Kubernetes v1.37.2.
+//!
+//! This crate does not know claims, classes, slices or pools, nor which devices are free.
+#![no_std]
+
+extern crate alloc;
+
+mod environment;
+mod device;
+mod program;
+
+pub use device::{Attribute, Device, DeviceFault};
+pub use environment::{Environment, Feature, Purpose, Written};
+pub use program::{CompileError, Evaluation, EvaluationError, Program, Reads};
+
