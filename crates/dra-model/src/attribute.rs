@@ -31,6 +31,46 @@ pub enum AttributeValue {
     Versions(Vec<String>),
 }
 
+impl AttributeValue {
+    /// Name of the field that holds it.
+    #[must_use]
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Int(_) => "int",
+            Self::Bool(_) => "bool",
+            Self::String(_) => "string",
+            Self::Version(_) => "version",
+            Self::Ints(_) => "ints",
+            Self::Bools(_) => "bools",
+            Self::Strings(_) => "strings",
+            Self::Versions(_) => "versions",
+        }
+    }
+
+    /// Whether it is a list.
+    #[must_use]
+    pub const fn is_list(&self) -> bool {
+        matches!(self, Self::Ints(_) | Self::Bools(_) | Self::Strings(_) | Self::Versions(_))
+    }
+
+    /// Whether it is a list without members.
+    #[must_use]
+    pub const fn is_empty_list(&self) -> bool {
+        self.is_list() && self.list_len() == 0
+    }
+
+    /// How many members it has as a list; 0 if it is none.
+    #[must_use]
+    pub const fn list_len(&self) -> usize {
+        match self {
+            Self::Int(_) | Self::Bool(_) | Self::String(_) | Self::Version(_) => 0,
+            Self::Ints(all) => all.len(),
+            Self::Bools(all) => all.len(),
+            Self::Strings(all) | Self::Versions(all) => all.len(),
+        }
+    }
+}
+
 impl Attribute {
     /// An attribute with this value.
     #[must_use]

@@ -159,6 +159,12 @@ impl Features {
         self.0 & other.0 == other.0
     }
 
+    /// Those of them that the allocator knows.
+    #[must_use]
+    pub(crate) const fn of_allocator(self) -> Self {
+        Self(self.0 & Self::ALL.0)
+    }
+
     /// The gates that are on, by name.
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.into_iter().filter(move |feature| self.has(*feature))

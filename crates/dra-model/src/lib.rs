@@ -23,6 +23,11 @@ mod request;
 mod claim;
 mod allocation;
 mod taint_rule;
+mod implementation;
+mod validate;
+mod node_match;
+mod pools;
+mod extended;
 
 pub use allocation::{AllocatedConfig, AllocationResult, ConfigSource, DeviceResult};
 pub use attribute::{Attribute, AttributeValue};
@@ -31,17 +36,25 @@ pub use claim::{ClaimStatus, Constraint, Consumer, ResourceClaim, ResourceClaimS
 pub use class::DeviceClass;
 pub use config::{ClaimConfig, OpaqueConfig};
 pub use device::{CounterConsumption, Device};
+pub use extended::{ExtendedClaim, ExtendedResources, ResourceMapping, wanted as wanted_extended_resources};
 pub use features::{Feature, Features, UnknownFeature};
+pub use implementation::Implementation;
 pub use metadata::Metadata;
 pub use name::{
     ClassName, CounterName, CounterSetName, DeviceId, DeviceName, DriverName, PoolName, QualifiedName,
     RequestName, ShareId,
 };
-pub use node_selector::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+pub use node_match::{BadNodeSelector, Node};
+pub use node_selector::{NodeSelection, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+pub use pools::{BadSelection, NodePool, PoolDevices, PoolFault, PoolState, node_pools};
 pub use request::{AllocationMode, DerivedAttribute, DeviceRequest, RequestForm, RequestedDevices, Selector};
-pub use slice::{CounterSet, NodeSelection, Pool, ResourceSlice};
+pub use slice::{CounterSet, Pool, ResourceSlice};
 pub use taint::{DeviceTaint, DeviceToleration, TaintEffect, TolerationOperator};
 pub use taint_rule::{DeviceTaintRule, DeviceTaintSelector};
+pub use validate::{
+    AdminNamespace, ApiServer, CheckExpression, ExpressionFault, ExpressionUse, FieldError, FieldErrorKind,
+    drop_disabled_claim_fields, drop_disabled_class_fields, drop_disabled_slice_fields, slice_warnings,
+};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

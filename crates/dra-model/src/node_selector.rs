@@ -3,6 +3,17 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+/// The nodes of a slice or of a device. Valid ones have exactly one of the three.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct NodeSelection {
+    /// `nodeName`: this node alone.
+    pub node_name: Option<String>,
+    /// `nodeSelector`: the nodes with these labels or names.
+    pub node_selector: Option<NodeSelector>,
+    /// `allNodes`: every node.
+    pub all_nodes: Option<bool>,
+}
+
 /// Which nodes: those for which one of the terms holds.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NodeSelector {

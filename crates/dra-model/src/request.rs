@@ -95,6 +95,15 @@ impl AllocationMode {
     pub fn with_defaults(mode: &str, count: i64) -> Self {
         match mode {
             "" | "ExactCount" => Self::ExactCount(if count == 0 { 1 } else { count }),
+            _ => Self::as_written(mode, count),
+        }
+    }
+
+    /// The mode without defaults.
+    #[must_use]
+    pub fn as_written(mode: &str, count: i64) -> Self {
+        match mode {
+            "ExactCount" => Self::ExactCount(count),
             "All" => Self::All(count),
             _ => Self::Other { mode: mode.into(), count },
         }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use k8s_quantity::Quantity;
 
 use crate::{
-    CounterName, CounterSetName, Device, DriverName, Metadata, NodeSelector, PoolName, QualifiedName,
+    CounterName, CounterSetName, Device, DriverName, Metadata, NodeSelection, PoolName, QualifiedName,
 };
 
 /// A `ResourceSlice`.
@@ -42,17 +42,6 @@ pub struct Pool {
     pub generation: i64,
     /// `resourceSliceCount`: how many slices the pool has in this generation.
     pub slice_count: i64,
-}
-
-/// The nodes of a slice or of a device. Valid ones have exactly one of the three.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct NodeSelection {
-    /// `nodeName`: this node alone.
-    pub node_name: Option<String>,
-    /// `nodeSelector`: the nodes with these labels or names.
-    pub node_selector: Option<NodeSelector>,
-    /// `allNodes`: every node.
-    pub all_nodes: Option<bool>,
 }
 
 /// A set of counters.

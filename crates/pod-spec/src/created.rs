@@ -33,6 +33,12 @@ impl CreationTime {
         let clock = number(hours, 23)? * 3600 + number(minutes, 59)? * 60 + number(seconds, 60)?;
         (month > 0 && day > 0).then_some(Self(days * 86400 + clock - offset))
     }
+
+    /// Seconds since 1970.
+    #[must_use]
+    pub const fn seconds(self) -> i64 {
+        self.0
+    }
 }
 
 fn parts(text: &str, between: char) -> Option<[&str; 3]> {
