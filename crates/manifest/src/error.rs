@@ -91,6 +91,19 @@ impl ManifestError {
         self.0.title()
     }
 
+    /// An API server's words for an object that it cannot decode, given the text that has it.
+    #[must_use]
+    pub fn decoder_text(&self, source: &Source<'_>) -> String {
+        match &self.0.problem {
+            Problem::Missing { field: field @ ("apiVersion" | "kind"), .. } => {
+                let name = if *field == "kind" { "Kind" } else { field };
+                format!("Object '{name}' is missing in '{}'", source.text)
+            }
+            Problem::Quantity { error, .. } => error.to_string(),
+            problem => problem.to_string(),
+        }
+    }
+
     /// The kubelet's own words for an error in its configuration, given the text that has it; `None` where it has
     /// none, or where they are the parser's.
     #[must_use]

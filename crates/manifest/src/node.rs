@@ -189,6 +189,23 @@ impl<'a> Field<'a> {
 }
 
 impl Node {
+    /// It as compact JSON, with keys in their order. Numbers stay as they were written.
+    pub(crate) fn to_json(&self) -> String {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        let joined = |parts: Vec<String>| parts.join(",");
+        match &self.value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Number(text) => text.clone(),
+            Value::Text(text) => quoted(text),
+            Value::List(items) => format!("[{}]", joined(items.iter().map(Node::to_json).collect())),
+            Value::Map(entries) => {
+                let entry = |entry: &Entry| format!("{}:{}", quoted(&entry.key), entry.value.to_json());
+                format!("{{{}}}", joined(entries.iter().map(entry).collect()))
+            }
+        }
+    }
+
     /// How much there is of it: values, and the bytes of their text.
     pub(crate) fn weight(&self) -> usize {
         1 + match &self.value {

@@ -119,6 +119,29 @@ pub enum Problem {
         /// Go's name of what belongs there.
         wanted: &'static str,
     },
+    /// A value of an object that an API server cannot decode, in its words.
+    #[error("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")]
+    WrongType {
+        /// JSON's name of what is there.
+        found: String,
+        /// The struct and the path of the field: `ResourceSliceSpec.spec.devices`.
+        field: String,
+        /// Go's name of what belongs there.
+        wanted: String,
+    },
+    /// A text that is no moment, in Go's words.
+    #[error("{0}")]
+    Time(String),
+    /// An object of a kind that API servers do not have in that version, in their words.
+    #[error(
+        "no kind \"{kind}\" is registered for version \"{version}\" in scheme \"pkg/runtime/scheme.go:111\""
+    )]
+    NoSuchKind {
+        /// Its kind.
+        kind: String,
+        /// Its version.
+        version: String,
+    },
     /// A kubelet configuration of an unknown kind or version; the kubelet's words.
     #[error(
         "failed to decode: no kind \"{kind}\" is registered for version \"{version}\" in scheme \
@@ -228,8 +251,11 @@ impl Problem {
             Self::DuplicateContainer(_) => "container names that differ, init containers included",
             Self::DuplicatePod(_) => "each pod once",
             Self::NotRegistered { .. } => ACCEPTED_CONFIGS,
+            Self::NoSuchKind { .. } => "a kind and version of Kubernetes v1.37.2, such as resource.k8s.io/v1",
+            Self::Time(_) => "a moment such as 2026-11-29T02:40:48Z",
             Self::Decode { wanted: "string", .. } => "text in quotes",
-            Self::Decode { .. } => "a value of that type",
+            Self::WrongType { wanted, .. } if wanted == "string" => "text in quotes",
+            Self::Decode { .. } | Self::WrongType { .. } => "a value of that type",
             Self::DuplicateDevice(_) => "each device once",
             Self::DuplicateResource(_) => "each resource once",
         })

@@ -1,0 +1,118 @@
+//! Objects in each version, and what the decoder says of what it cannot read.
+
+use dra_model::{AllocationMode, Attribute, RequestForm, TolerationOperator};
+
+use super::*;
+
+fn object(text: &str) -> Result<ResourceObject, ManifestError> {
+    read_resource_object(&Source { name: "object.yaml", text })
+}
+
+const SLICE: &str = "
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: a, creationTimestamp: null}
+spec:
+  driver: gpu.example.com
+  nodeName: node-1
+  pool: {name: node-1, generation: 2, resourceSliceCount: 1}
+  devices:
+  - name: gpu-0
+    attributes: {model: {string: A100}, index: {int: 3}}
+    capacity: {memory: {value: 40Gi}}
+    allowMultipleAllocations: true
+";
+
+#[test]
+fn a_slice_is_read_alike_in_each_version() {
+    let old = SLICE.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta1");
+    let old = old.replace("    attributes", "    basic:\n      attributes");
+    let old =
+        old.replace("    capacity", "      capacity").replace("    allowMultiple", "      allowMultiple");
+    let newer = SLICE.replace("resource.k8s.io/v1", "resource.k8s.io/v1beta2");
+    let read = |text: &str| match object(text) {
+        Ok(ResourceObject::Slice(slice)) => slice,
+        other => panic!("{other:?}"),
+    };
+    let slice = read(SLICE);
+    assert_eq!(slice, read(&old));
+    assert_eq!(slice, read(&newer));
+    let [device] = slice.devices() else { panic!("{slice:?}") };
+    assert_eq!(device.attributes.get("model"), Some(&Attribute::from("A100")));
+    assert!(device.is_shareable());
+    assert_eq!((slice.pool.generation, slice.nodes.node_name.as_deref()), (2, Some("node-1")));
+}
+
+#[test]
+fn defaults_are_filled_in_as_each_version_does() {
+    let claim = |version: &str, request: &str| {
+        let text = format!(
+            "{{apiVersion: resource.k8s.io/{version}, kind: ResourceClaim, metadata: {{name: c}}, \
+             spec: {{devices: {{requests: [{{name: r, {request}}}]}}}}}}"
+        );
+        match object(&text) {
+            Ok(ResourceObject::Claim(claim)) => claim.spec.requests[0].clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let exactly = claim("v1", "exactly: {deviceClassName: gpu, tolerations: [{key: a}]}");
+    let RequestForm::Exactly(devices) = exactly.form() else { panic!("{exactly:?}") };
+    assert_eq!(devices.mode, AllocationMode::ExactCount(1));
+    assert_eq!(devices.tolerations[0].operator, TolerationOperator::Equal);
+    assert_eq!(exactly, claim("v1beta1", "deviceClassName: gpu, tolerations: [{key: a}]"));
+    assert_eq!(claim("v1beta1", "count: 0").form(), RequestForm::Neither);
+    let without_class = claim("v1beta1", "count: 2").exactly.expect("a count is a request");
+    assert_eq!(without_class.mode, AllocationMode::Other { mode: String::new(), count: 2 });
+}
+
+#[test]
+fn what_the_decoder_cannot_read_is_named_in_its_words() {
+    let header = "\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\"";
+    for (text, expected) in [
+        (
+            format!("{{{header},\"spec\":{{\"devices\":\"x\"}}}}"),
+            "json: cannot unmarshal string into Go struct field ResourceSliceSpec.spec.devices of type []v1.Device",
+        ),
+        (
+            format!("{{{header},\"metadata\":{{\"name\":{{}}}}}}"),
+            "json: cannot unmarshal object into Go struct field ObjectMeta.metadata.name of type string",
+        ),
+        (
+            format!("{{{header},\"spec\":{{\"pool\":{{\"generation\":1.5}},\"driver\":1}}}}"),
+            "json: cannot unmarshal number 1.5 into Go struct field ResourcePool.spec.pool.generation of type int64",
+        ),
+        (
+            format!(
+                "{{{header},\"spec\":{{\"driver\":1,\"devices\":[{{\"capacity\":{{\"m\":{{\"value\":\"x\"}}}}}}]}}}}"
+            ),
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
+        (
+            "{\"apiVersion\":\"resource.k8s.io/v2\",\"kind\":\"ResourceSlice\"}".to_owned(),
+            "no kind \"ResourceSlice\" is registered for version \"resource.k8s.io/v2\" in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
+        (
+            "{\"apiVersion\":\"\",\"kind\":\"ResourceSlice\"}".to_owned(),
+            "Object 'apiVersion' is missing in '{\"apiVersion\":\"\",\"kind\":\"ResourceSlice\"}'",
+        ),
+    ] {
+        let source = Source { name: "object.json", text: &text };
+        let error = read_resource_object(&source).expect_err("it is refused");
+        assert_eq!(error.decoder_text(&source), expected);
+    }
+}
+
+#[test]
+fn lists_are_read_and_what_is_of_another_group_is_passed_over() {
+    let text = format!(
+        "{SLICE}---\napiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\n---\napiVersion: v1\nkind: List\nitems:\n\
+         - {{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {{name: gpu}}, spec: {{sellectors: []}}}}\n\
+         - {{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {{name: c}}, spec: 1}}\n---\n\
+         apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplateList\nitems:\n- metadata: {{name: t}}\n"
+    );
+    let read = read_resource_objects(&Source { name: "all.yaml", text: &text }).expect("it is read");
+    assert_eq!((read.slices.len(), read.classes.len(), read.templates.len()), (1, 1, 1));
+    assert_eq!(read.refused.iter().map(|refusal| refusal.name.as_str()).collect::<Vec<_>>(), ["c"]);
+    let unknown: Vec<_> = read.unknown_fields.iter().map(|warning| warning.as_error().to_string()).collect();
+    assert_eq!(unknown, ["all.yaml:22:85: spec: there is no field \"sellectors\", did you mean selectors?"]);
+}
