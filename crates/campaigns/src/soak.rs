@@ -20,7 +20,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 
 use crate::node::invariants::Disk;
-use crate::node::load::{Figures, Folder, Load, Pace};
+use crate::node::load::{CLIENTS, Figures, Folder, Load, Pace};
 use crate::node::{Access, Clock, Daemon, DevicePlugin, Profile, Programs, invariants};
 use crate::reliability::{self, Evidence, percentile};
 use others::OtherUsers;
@@ -53,8 +53,6 @@ pub(crate) struct Soak {
     write: bool,
 }
 
-/// Clients at once.
-const CLIENTS: usize = 8;
 /// How often what the daemon uses is looked at.
 const SAMPLE: Duration = Duration::from_millis(500);
 /// Fewer looks are warm-up alone: those of 5 minutes.

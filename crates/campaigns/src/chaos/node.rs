@@ -10,12 +10,10 @@ use workspace_tools::client::Client;
 
 use super::damage::Damage;
 use crate::node::invariants::{self, Disk};
-use crate::node::load::{self, Figures, Folder, Load, Pace};
+use crate::node::load::{self, CLIENTS, Figures, Folder, Load, Pace};
 use crate::node::{Clock, Daemon, Programs};
 use crate::reliability::Evidence;
 
-/// Clients at once.
-const CLIENTS: usize = 4;
 
 /// A node that is killed again and again, and all that is known of it.
 pub(super) struct Node<'a> {

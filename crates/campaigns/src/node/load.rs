@@ -25,6 +25,12 @@ const CPUS: usize = 32;
 /// CPUs of the largest pod that fits without moves.
 const LARGEST: u32 = 4;
 
+/// Clients at once.
+pub(crate) const CLIENTS: usize = 4;
+
+// A client whose pods could hold no second pod of the largest size would only ever delete: nothing would be resized or moved.
+const _: () = assert!(CPUS / CLIENTS >= 2 * LARGEST as usize);
+
 /// CPUs of a pod beside which others do not all fit on the first NUMA node.
 const IN_THE_WAY: u32 = 36;
 
