@@ -98,6 +98,7 @@ const ROWS: &[Row] = &[
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
     row("input", Outside, &["node-input"]),
+    row("view of a node", Outside, &["node-view"]),
     row("scenarios", Outside, &["scenario-runs"]),
     row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),

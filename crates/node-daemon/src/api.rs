@@ -22,6 +22,7 @@ mod desk;
 mod simulations;
 mod containers;
 mod look;
+mod exposition;
 mod page;
 mod events;
 mod pods;

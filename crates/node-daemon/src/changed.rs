@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use node_view::Snapshots;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-
-use super::view::Snapshots;
 
 /// A mark that changes leave, and one thread takes.
 #[derive(Debug, Default)]

@@ -21,6 +21,7 @@ use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::LoadedNode;
+use node_view::{Metrics, NodeConditions, ServedNode, Snapshots, now};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -31,7 +32,6 @@ use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
 use self::quiet::Quiet;
 pub(super) use self::start::{enforcer, open};
-use crate::view::{Metrics, NodeConditions, ServedNode, Snapshots, now};
 use ContainerCondition::{HasCpus, Limited, Placed};
 
 /// Where cgroups are.

@@ -15,15 +15,15 @@ use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
+use node_view::{MESSAGES, Message, Mode, NodeView, ServedNode};
 use tower::ServiceExt as _;
 
 use super::api::{NodeControl, router};
 use super::enforce;
-use super::owner::{Message, OwnerThread, WAITING};
+use super::owner::OwnerThread;
 use super::plugins::Sockets;
 use super::root;
 use super::scribe::{Scribe, Writing};
-use super::view::{Mode, NodeView, ServedNode};
 
 /// Files that the program may have open.
 const FILES: usize = 1024;
@@ -54,7 +54,7 @@ impl Served {
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
         let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
         let (view, writers) = NodeView::new(served, agent.snapshot(), Arc::default());
-        let (sender, events) = channel::bounded(WAITING);
+        let (sender, events) = channel::bounded(MESSAGES);
         let news = Arc::default();
         let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());
         let thread = OwnerThread {

@@ -15,11 +15,10 @@ use crossbeam::channel::{self, Sender};
 use kept_socket::FileIdentity;
 use node_agent::Event;
 use node_state::PODS;
+use node_view::NodeCondition::{FoldersPresent, QuarantineKnown};
+use node_view::{Message, NodeConditions, Snapshots};
 
-use super::owner::Message;
 use super::root;
-use super::view::NodeCondition::{FoldersPresent, QuarantineKnown};
-use super::view::{NodeConditions, Snapshots};
 
 /// How often the folders are looked at.
 const EVERY: Duration = Duration::from_secs(1);

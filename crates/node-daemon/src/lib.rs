@@ -23,15 +23,11 @@
 
 mod owner;
 mod scribe;
-mod view;
 mod setup;
 mod watch;
-mod news;
-mod changes;
+mod memory;
 #[cfg(feature = "kubernetes")]
 mod changed;
-mod own_file;
-mod memory;
 mod plugins;
 mod open_files;
 #[cfg(feature = "kubernetes")]
@@ -43,12 +39,10 @@ mod nrt;
 mod state;
 #[cfg(feature = "kubernetes")]
 mod member;
-mod explain;
 mod api;
 mod ui;
 mod simulator;
 mod listening;
-mod node_sources;
 mod root;
 mod kept;
 mod start;
@@ -71,18 +65,17 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::Agent;
+use node_view::NodeCondition::QuarantineKnown;
+use node_view::{MESSAGES, Message, Mode, News, NodeConditions, NodeView, ProblemEvents, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use self::api::NodeControl;
-use self::news::News;
 use self::observe::{Disagreements, Kubelet, Observation};
 use self::open_files::OpenFiles;
-use self::owner::{Message, OwnerThread, WAITING};
+use self::owner::OwnerThread;
 use self::plugins::Sockets;
 use self::scribe::{Scribe, Writing};
-use self::view::NodeCondition::QuarantineKnown;
-use self::view::{Mode, NodeConditions, NodeView, ProblemEvents, ServedNode};
 
 pub use self::api::{forms, openapi};
 #[cfg(feature = "kubernetes")]
@@ -140,7 +133,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     view.metrics.loses_lines(setup.log.lost());
     view.metrics.repaired(&repairs);
 
-    let (sender, events) = channel::bounded(WAITING);
+    let (sender, events) = channel::bounded(MESSAGES);
     let sockets = Sockets::open(&setup.root, &view, files.plugins, sender.clone())?;
     let news = Arc::<News>::default();
     let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());

@@ -10,8 +10,7 @@ use anyhow::{Context as _, bail};
 use bounded_http::{Listeners, Open, OptionNames, ShortToken, Token, UnixSocket};
 use kept_socket::SocketChange;
 use kubelet_checkpoint::store::OtherFile;
-
-use super::view::NodeConditions;
+use node_view::NodeConditions;
 
 /// The options that give another socket.
 const OPTIONS: OptionNames = OptionNames { path: "--socket", group: "--socket-group" };

@@ -29,13 +29,11 @@ use anyhow::bail;
 use cluster_node::Cluster;
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
+use node_view::{Message, News, NodeView};
 
 use self::node_object::{Keeping, Starting};
 use crate::api_server::{Membership, NodeInCluster};
-use crate::news::News;
 use crate::observe::PodSources;
-use crate::owner::Message;
-use crate::view::NodeView;
 
 /// A node that may be a member: nobody else is it.
 pub(super) struct Candidate {

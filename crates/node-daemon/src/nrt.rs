@@ -17,14 +17,14 @@ use cluster_node::{
 };
 use node_input::Requests;
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
+use node_view::NodeCondition::{TopologyPublished, TopologyWatched};
+use node_view::NodeView;
 use serde_json::Value;
 
 use self::counted::Counted;
 use self::others::{Answer, Before, Overruled};
 use crate::api_server::NodeInCluster;
 use crate::changed::Changed;
-use crate::view::NodeCondition::{TopologyPublished, TopologyWatched};
-use crate::view::NodeView;
 
 /// Between two writes.
 const PACE: Duration = Duration::from_secs(1);

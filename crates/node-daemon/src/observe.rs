@@ -36,6 +36,9 @@ use kubelet_checkpoint::store::StateFile;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{Contents, Quarantine, Record, Source, files};
+use node_view::NodeCondition::{Current, FilesAgree};
+use node_view::node_sources::{self, NodeSources};
+use node_view::{Changes, NodeView, Observed, Pace, Writers};
 use pod_spec::PodUid;
 use tokio::sync::Notify;
 
@@ -47,11 +50,7 @@ use self::refusals::{Earlier, Past};
 use self::resources::{Told, Wanted};
 use self::rules::Rules;
 pub use self::source::PodSources;
-use super::changes::{Changes, Pace};
 use super::enforce::CgroupRoot;
-use super::node_sources::{self, NodeSources};
-use super::view::NodeCondition::{Current, FilesAgree};
-use super::view::{NodeView, Observed, Writers};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);

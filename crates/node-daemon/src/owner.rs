@@ -5,47 +5,20 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use admission_report::Report;
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
-use node_agent::{Agent, Answer, DeferredPod, Effect, Event, PodDecision, PodMove, Request, Ticket};
+use node_agent::{Agent, DeferredPod, Effect, Event, PodDecision, PodMove, Ticket};
+use node_view::{Events, Kind, Message, Metrics, News, OwnerReply, SnapshotWriter};
 use tokio::sync::oneshot;
 use topology_admission::Deferral;
 
 use super::enforce::Enforcer;
-use super::news::News;
-use super::view::{Events, Kind, Metrics, SnapshotWriter};
 
-/// Events that may wait; who sends more waits itself.
-pub(super) const WAITING: usize = 1024;
 /// How often the owner looks at what was put off.
 const EVERY: Duration = Duration::from_secs(5);
 /// How often it looks whether the next pod that waited for a plugin can have its turn.
 const SOON: Duration = Duration::from_millis(5);
-
-/// What the thread is told.
-pub(super) enum Message {
-    /// Something happened.
-    Event(Event),
-    /// Something happened, and somebody waits until it has been taken in.
-    EventThen(Event, Box<dyn FnOnce() + Send>),
-    /// Somebody asks for something.
-    Ask(Request, oneshot::Sender<Told>),
-    /// It is over.
-    Stop,
-}
-
-/// What who asked is told.
-#[derive(Debug)]
-pub(super) enum Told {
-    /// A pod has been decided on.
-    Decided(Arc<Report>),
-    /// The same, and others have moved for it.
-    Moved(Arc<Report>, Vec<PodMove>),
-    /// Anything else.
-    Answer(Answer),
-}
 
 /// The end of the channel where the owner is.
 pub(super) trait Inbox: Send {
@@ -69,7 +42,7 @@ pub(super) trait Plugins: Send {
 pub(super) struct Job {
     pub(super) decided: Box<PodDecision>,
     /// Where its answer goes.
-    pub(super) answer: Option<oneshot::Sender<Told>>,
+    pub(super) answer: Option<oneshot::Sender<OwnerReply>>,
 }
 
 /// Who writes decisions up, and answers who waits for them.
@@ -94,7 +67,7 @@ pub(super) struct OwnerThread<F: Fs> {
     pub(super) enforcer: Box<dyn Enforcer>,
     pub(super) clock: Box<dyn Fn() -> Moment + Send>,
     /// Who waits for an answer.
-    pub(super) waiting: HashMap<Ticket, oneshot::Sender<Told>>,
+    pub(super) waiting: HashMap<Ticket, oneshot::Sender<OwnerReply>>,
     pub(super) tickets: u64,
 }
 
@@ -182,11 +155,11 @@ impl<F: Fs> OwnerThread<F> {
                     if let Some(asked) = self.asked(ticket) {
                         self.enforcer.after(Box::new(move || {
                             // Who asked may have gone.
-                            let _ = asked.send(Told::Answer(answer));
+                            let _ = asked.send(OwnerReply::Answer(answer));
                         }));
                     }
                 }
-                Effect::Answer(ticket, answer) => self.answer(ticket, Told::Answer(answer)),
+                Effect::Answer(ticket, answer) => self.answer(ticket, OwnerReply::Answer(answer)),
                 Effect::Decided(mut decided) => {
                     if !self.enforcer.is_enforcing() {
                         decided.made_room.iter_mut().for_each(PodMove::is_not_enforced);
@@ -216,7 +189,7 @@ impl<F: Fs> OwnerThread<F> {
         self.events.add(Some((&**pod).into()), Kind::Normal, Deferral::REASON, message);
     }
 
-    fn answer(&mut self, ticket: Ticket, told: Told) {
+    fn answer(&mut self, ticket: Ticket, told: OwnerReply) {
         if let Some(answer) = self.asked(ticket) {
             // Who asked may have gone.
             let _ = answer.send(told);
@@ -224,7 +197,7 @@ impl<F: Fs> OwnerThread<F> {
     }
 
     /// Who waits for the answer to a request. There is one answer to each.
-    fn asked(&mut self, ticket: Ticket) -> Option<oneshot::Sender<Told>> {
+    fn asked(&mut self, ticket: Ticket) -> Option<oneshot::Sender<OwnerReply>> {
         let asked = self.waiting.remove(&ticket);
         debug_assert!(asked.is_some(), "{ticket:?} is answered twice");
         asked

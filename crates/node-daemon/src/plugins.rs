@@ -15,11 +15,11 @@ use kubelet_release::PodResourcesTold;
 use memory_manager::Block;
 use node_agent::{Event, PluginEvent, Snapshot};
 use node_input::LoadedNode;
+use node_view::{Message, NodeConditions, NodeView, ServedNode, Snapshots};
 use pod_spec::{Container, Pod, Role};
 use topology_admission::Ledger;
 
-use super::owner::{Message, Plugins};
-use super::view::{NodeConditions, NodeView, ServedNode, Snapshots};
+use super::owner::Plugins;
 
 /// The name of both sockets.
 const SOCKET: &str = "kubelet.sock";

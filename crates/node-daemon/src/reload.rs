@@ -12,9 +12,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use nix::sys::signal::{SigSet, Signal};
 use node_state::StateFolder;
+use node_view::Mode;
 
 use super::setup::Setup;
-use super::view::Mode;
 
 /// State is written in several files; what does not fit together is looked at again.
 const LOOKS: usize = 5;

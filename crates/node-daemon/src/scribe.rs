@@ -9,10 +9,10 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
 use node_agent::{Manner, PodDecision, PodMove};
 use node_input::ADVICE;
+use node_view::{DecisionWriter, Events, Kind, LoggedDecision, OwnerReply, ServedNode, clock, reason};
 use pod_spec::Pod;
 
-use super::owner::{Job, Told, Writer};
-use super::view::{DecisionWriter, Events, Kind, LoggedDecision, ServedNode, clock, reason};
+use super::owner::{Job, Writer};
 
 /// Decisions that may wait; then the owner waits too.
 const WAITING: usize = 64;
@@ -79,8 +79,11 @@ impl Writing {
             self.moved(moved, &pod);
         }
         if let Some(answer) = answer {
-            let told =
-                if made_room.is_empty() { Told::Decided(report) } else { Told::Moved(report, made_room) };
+            let told = if made_room.is_empty() {
+                OwnerReply::Decided(report)
+            } else {
+                OwnerReply::Moved(report, made_room)
+            };
             // Who asked may have gone.
             let _ = answer.send(told);
         }

@@ -10,17 +10,17 @@ use bounded_http::Open;
 use kubelet_checkpoint::store::OtherFile;
 use node_agent::KeptBackups;
 use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
+use node_view::Mode;
+use node_view::node_sources::NodeSources;
 
 #[cfg(feature = "kubernetes")]
 use super::api_server::NodeInCluster;
 use super::enforce::CgroupRoot;
 use super::log::Log;
-use super::node_sources::NodeSources;
 #[cfg(feature = "kubernetes")]
 use super::nrt::TopologyPublication;
 use super::observe::PodSources;
 use super::root::Damaged;
-use super::view::Mode;
 
 /// Where a process finds its own open files: a shell makes such a pipe of `<(COMMAND)`, whose writer runs already.
 const OPEN_FILES: [&str; 2] = ["/dev", "/proc"];

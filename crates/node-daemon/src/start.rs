@@ -9,9 +9,9 @@ use node_agent::{FoundFolder, KeptBackups, Owner, Unfinished, complete_moves, me
 use node_input::LoadedNode;
 use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
+use node_view::clock::epoch;
 
 use super::root::{self, Damaged};
-use super::view::clock::epoch;
 
 /// The owner of the node with what was found in the root, and what was repaired.
 pub(super) fn owner(

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use cluster_node::{Cluster, ClusterError, Found, StateError, StatePart};
 use node_agent::Snapshot;
 use node_input::{NodeDescription, NodeHoldings, PublishedRefusal};
+use node_view::NodeCondition::StatePublished;
+use node_view::NodeView;
 
 use crate::api_server::NodeInCluster;
 use crate::changed::Changed;
-use crate::view::NodeCondition::StatePublished;
-use crate::view::NodeView;
 
 /// Between two writes.
 const PACE: Duration = Duration::from_secs(1);

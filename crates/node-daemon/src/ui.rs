@@ -11,11 +11,11 @@ use anyhow::Context as _;
 use bounded_http::{LoopbackListener, Token, serve_on_loopback};
 use node_agent::{Owner, Snapshot};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
+use node_view::{Mode, NodeView, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::api::Desk;
 use super::simulator::Simulator;
-use super::view::{Mode, NodeView, ServedNode};
 use super::{api, runtime};
 
 /// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was

@@ -8,10 +8,7 @@ use std::time::Duration;
 use crossbeam::channel::Sender;
 use node_agent::{Event, Folder, FolderError, FolderProblem, FolderProblemKind, Listing};
 use node_state::ManifestFile;
-
-use super::changes::{Changes, Pace};
-use super::owner::Message;
-use super::view::{Manifests, NodeView, Snapshots, held_back, kept};
+use node_view::{Changes, Manifests, Message, NodeView, Pace, Snapshots, held_back, kept};
 
 /// The longest wait is the kubelet's `fileCheckFrequency`.
 const PACE: Pace = Pace {

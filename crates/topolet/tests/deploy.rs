@@ -63,13 +63,13 @@ fn metrics(text: &str, start: &str) -> std::collections::BTreeSet<String> {
 #[test]
 fn rules_and_dashboards_name_metrics_that_there_are() {
     let sources = [
-        "view/metrics.rs",
-        "view/metrics/free.rs",
-        "view/metrics/partitions.rs",
-        "nrt/counted.rs",
-        "api/audit.rs",
+        "node-view/src/metrics.rs",
+        "node-view/src/metrics/free.rs",
+        "node-view/src/metrics/partitions.rs",
+        "node-daemon/src/nrt/counted.rs",
+        "node-daemon/src/api/audit.rs",
     ];
-    let sources = sources.map(|path| format!("../crates/node-daemon/src/{path}"));
+    let sources = sources.map(|path| format!("../crates/{path}"));
     let others =
         ["device-plugin", "scheduler-service"].map(|name| format!("../crates/{name}/src/metrics.rs"));
     let sources = sources.into_iter().chain(others);

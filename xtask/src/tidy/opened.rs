@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 /// The crates that work in the root folder.
-const CRATES: &[&str] = &["kubelet-checkpoint", "node-agent", "node-daemon", "node-state"];
+const CRATES: &[&str] = &["kubelet-checkpoint", "node-agent", "node-daemon", "node-state", "node-view"];
 
 /// Calls that open a file, whatever is there.
 const CALLS: &[&str] =

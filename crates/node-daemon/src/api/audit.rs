@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use bounded_http::{Line, Pace, Who};
 use node_agent::{Answer, Request};
+use node_view::{Metrics, OwnerReply};
 use prometheus_client::metrics::counter::Counter;
 
 use super::failure::Failure;
-use crate::owner::Told;
-use crate::view::Metrics;
 
 /// Writes it down, no more lines than a log can take.
 pub(super) struct Audit {
@@ -56,16 +55,16 @@ pub(super) struct Asked<'a> {
 
 impl Asked<'_> {
     /// It has been carried out, or has failed.
-    pub(super) fn told(&mut self, told: &Result<Told, Failure>) {
+    pub(super) fn told(&mut self, told: &Result<OwnerReply, Failure>) {
         self.outcome = match told {
-            Ok(Told::Decided(report)) if report.is_admitted() => "admitted".into(),
-            Ok(Told::Decided(report)) if report.is_placed() => "admitted without its claims".into(),
-            Ok(Told::Decided(_)) => "refused".into(),
-            Ok(Told::Moved(_, moved)) => format!("admitted, {} moved", moved.len()).into(),
-            Ok(Told::Answer(Answer::Done | Answer::Resized { .. })) => "done".into(),
-            Ok(Told::Answer(Answer::Unchanged)) => "unchanged".into(),
-            Ok(Told::Answer(Answer::Deferred(_))) => "deferred".into(),
-            Ok(Told::Answer(Answer::Failed(error))) => error.to_string().into(),
+            Ok(OwnerReply::Decided(report)) if report.is_admitted() => "admitted".into(),
+            Ok(OwnerReply::Decided(report)) if report.is_placed() => "admitted without its claims".into(),
+            Ok(OwnerReply::Decided(_)) => "refused".into(),
+            Ok(OwnerReply::Moved(_, moved)) => format!("admitted, {} moved", moved.len()).into(),
+            Ok(OwnerReply::Answer(Answer::Done | Answer::Resized { .. })) => "done".into(),
+            Ok(OwnerReply::Answer(Answer::Unchanged)) => "unchanged".into(),
+            Ok(OwnerReply::Answer(Answer::Deferred(_))) => "deferred".into(),
+            Ok(OwnerReply::Answer(Answer::Failed(error))) => error.to_string().into(),
             Err(failure) => failure.text.clone().into(),
         };
     }

@@ -9,6 +9,7 @@ use node_input::{
     DeviceText, Known, LoadedMachine, LoadedNode, MachineSource, OtherRules, Requests, ResidentsSource,
     RulesSource,
 };
+use node_view::NodeView;
 use parking_lot::Mutex;
 use serde::Serialize;
 use topology_admission::Ledger;
@@ -16,7 +17,6 @@ use topology_admission::Ledger;
 use super::desk::Desk;
 use super::failure::Failure;
 use super::query::{Parameter, Query};
-use crate::view::NodeView;
 
 /// So many nodes beside this one are kept ready: two that are compared, each by some rules.
 const READY: usize = 6;

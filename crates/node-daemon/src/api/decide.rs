@@ -24,10 +24,9 @@ use super::node::{Answered, Node, body, failed};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::explain::{self, Before, Waiting};
-use crate::owner::Told;
-use crate::view::Mode;
 use node_output::http::{DONE, FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED};
+use node_view::explain::{self, Before, Waiting};
+use node_view::{Mode, OwnerReply};
 
 /// The parameter with which Kubernetes clients ask what would happen; its only value is `All`.
 pub(super) const DRY_RUN: Parameter = Parameter {
@@ -189,15 +188,17 @@ pub(super) async fn admit(
         let name = format!("{}/{}", pod.namespace, pod.name);
         let asked = pod.clone();
         match node.ask(changer, &name, Request::Admit(pod)).await {
-            Ok(Told::Decided(report) | Told::Moved(report, _)) => {
+            Ok(OwnerReply::Decided(report) | OwnerReply::Moved(report, _)) => {
                 decided.decisions.push(origins.added_to(report, &asked.uid));
             }
-            Ok(Told::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
-            Ok(Told::Answer(Answer::Failed(error))) => decided.failed.push(Failed::new(name, failed(&error))),
-            Ok(Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. })) => {
+            Ok(OwnerReply::Answer(Answer::Failed(error))) if only => return Err(failed(&error)),
+            Ok(OwnerReply::Answer(Answer::Failed(error))) => {
+                decided.failed.push(Failed::new(name, failed(&error)));
+            }
+            Ok(OwnerReply::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. })) => {
                 decided.unchanged.push(name);
             }
-            Ok(Told::Answer(Answer::Deferred(deferral))) => {
+            Ok(OwnerReply::Answer(Answer::Deferred(deferral))) => {
                 decided.decisions.push(origins.added_to(deferred(&node, &asked, &deferral), &asked.uid));
             }
             Err(failure) if only => return Err(failure),

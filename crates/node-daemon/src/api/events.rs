@@ -15,6 +15,7 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use bounded_http::Who;
 use node_output::NodeLine;
+use node_view::{Events, NodeEvent, PodName};
 use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
@@ -25,7 +26,6 @@ use super::failure::Failure;
 use super::node::{Answered, Node};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
-use crate::view::{Events, NodeEvent, PodName};
 
 /// Events that wait for a client to read them. The others wait where they are kept.
 const AHEAD: usize = 16;

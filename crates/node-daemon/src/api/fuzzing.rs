@@ -15,6 +15,7 @@ use std::time::Duration;
 use bounded_http::{BODY, HEAD, Peer, READING, SILENT, Seats, Service, Token, WAIT, Workshop};
 use crossbeam::channel::{Receiver, bounded};
 use node_agent::Answer;
+use node_view::{MESSAGES, Message, OwnerReply};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep, timeout};
@@ -22,7 +23,6 @@ use tokio::time::{Instant, sleep, timeout};
 use self::client::{BUFFERS, Client, TEXTS, asks, pod};
 use super::routes::{node, routes, service};
 use super::small::{EXPLAINED, control, view};
-use crate::owner::{Message, Told, WAITING};
 
 const TOKEN: &str = "0123456789abcdef0123";
 /// Open files that the program may have; a few make all shares small.
@@ -48,7 +48,7 @@ struct Daemon {
 
 impl Daemon {
     fn start() -> Self {
-        let (owner, asked) = bounded(WAITING);
+        let (owner, asked) = bounded(MESSAGES);
         let node = node(view(), Some(control(owner)), EXPLAINED);
         let token = Token::new(TOKEN).unwrap_or_else(|error| panic!("{error}"));
         Self {
@@ -67,7 +67,7 @@ impl Daemon {
                     tokio::spawn(async move {
                         sleep(delay).await;
                         // The client may have gone.
-                        let _ = answer.send(Told::Answer(Answer::Done));
+                        let _ = answer.send(OwnerReply::Answer(Answer::Done));
                     });
                 }
             }

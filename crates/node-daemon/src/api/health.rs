@@ -2,6 +2,7 @@
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
+use node_view::Mode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use topology_admission::SourcesReady;
@@ -9,7 +10,6 @@ use topology_admission::SourcesReady;
 use super::failure::Failure;
 use super::node::{Answered, Node};
 use super::reply::Shape;
-use crate::view::Mode;
 
 /// Whether the node knows all its pods, and what it holds is on disk.
 pub(super) async fn ready(

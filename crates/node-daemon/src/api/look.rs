@@ -17,14 +17,15 @@ use serde::Serialize;
 use topology_admission::Deferral;
 
 use super::decide::{outcome_of, with_outcome};
+use super::exposition;
 use super::failure::Failure;
 use super::node::{Answered, Node, find, no_pod};
 use super::pods;
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
 use super::segments::Segments;
-use crate::view::{DECISIONS, Exposition, KubeletDecision, LoggedDecision, NodeView, Observed};
 use node_output::http::{DONE, SOMETHING_WRONG};
+use node_view::{DECISIONS, KubeletDecision, LoggedDecision, NodeView, Observed};
 
 /// What [`list`] takes.
 pub(super) const LIST: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, NAMESPACE, NAMES, WIDE];
@@ -307,6 +308,6 @@ pub(super) async fn metrics(
     headers: HeaderMap,
 ) -> Answered {
     Query::read(query.as_deref(), &[])?;
-    let exposition = Exposition::of(&headers);
-    Ok(text(exposition.content_type(), node.view.exposed(exposition)))
+    let exposition = exposition::preferred(&headers);
+    Ok(text(exposition::content_type(exposition), node.view.exposed(exposition)))
 }

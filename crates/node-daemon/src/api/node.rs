@@ -14,6 +14,7 @@ use cgroup_cpuset::Cgroups;
 use crossbeam::channel::{Sender, TrySendError};
 use node_agent::{Answer, Request, RequestError, Snapshot};
 use node_output::NodeLine;
+use node_view::{Message, News, NodeView, OwnerReply};
 use pod_spec::Pod;
 use tokio::sync::oneshot;
 use topology_manifest::PodLimit;
@@ -22,9 +23,6 @@ use super::audit::{self, Audit};
 use super::benches::Benches;
 use super::desk::Desk;
 use super::failure::Failure;
-use crate::news::News;
-use crate::owner::{Message, Told};
-use crate::view::NodeView;
 
 /// The most bytes of a node file.
 pub(super) const MAX_FILE: usize = 16 << 20;
@@ -126,7 +124,7 @@ impl Node {
         Changer { who, control }: Changer<'_>,
         on: &str,
         request: Request,
-    ) -> Result<Told, Failure> {
+    ) -> Result<OwnerReply, Failure> {
         let mut asked = self.audit.change(who, audit::what(&request), on);
         let told = decided(&control.owner, request).await;
         asked.told(&told);
@@ -141,10 +139,12 @@ impl Node {
         request: Request,
     ) -> Result<(), Failure> {
         match self.ask(changer, on, request).await? {
-            Told::Answer(Answer::Done | Answer::Resized { .. } | Answer::Unchanged | Answer::Deferred(_))
-            | Told::Decided(_)
-            | Told::Moved(..) => Ok(()),
-            Told::Answer(Answer::Failed(error)) => Err(failed(&error)),
+            OwnerReply::Answer(
+                Answer::Done | Answer::Resized { .. } | Answer::Unchanged | Answer::Deferred(_),
+            )
+            | OwnerReply::Decided(_)
+            | OwnerReply::Moved(..) => Ok(()),
+            OwnerReply::Answer(Answer::Failed(error)) => Err(failed(&error)),
         }
     }
 
@@ -174,7 +174,7 @@ impl Node {
     }
 }
 
-async fn decided(owner: &Sender<Message>, request: Request) -> Result<Told, Failure> {
+async fn decided(owner: &Sender<Message>, request: Request) -> Result<OwnerReply, Failure> {
     let (answer, told) = oneshot::channel();
     owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
         TrySendError::Full(_) => Failure::busy("too much is being asked"),

@@ -9,13 +9,12 @@ use node_agent::{DeferredPod, RefusedPod, Snapshot};
 use node_input::LoadedNode;
 use node_output::{NodeLine, PodGroup, joined};
 use node_state::{Record, Source};
+use node_view::{KUBELET, LoggedDecision, Mode, NodeView, clock, sources};
 use pod_spec::{Container, ContainerName, Pod, PodUid};
 use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Deferral, Ledger};
-
-use crate::view::{KUBELET, LoggedDecision, Mode, NodeView, clock, sources};
 
 /// All pods, as they are written.
 #[derive(Serialize, JsonSchema)]

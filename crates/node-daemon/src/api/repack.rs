@@ -22,9 +22,9 @@ use super::node::{Answered, Changer, Node, body, failed};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, Values, WIDTH};
 use super::reply::Shape;
 use super::sent::{FIELD_VALIDATION, Reading, Sent};
-use crate::explain::{Tried, Waiting};
-use crate::owner::Told;
 use node_output::http::{DONE, NOT_DECIDED, PARTIAL, SOME_REFUSED};
+use node_view::OwnerReply;
+use node_view::explain::{Tried, Waiting};
 
 /// So many pods move unless it is said.
 const USUAL_MOVES: u64 = 3;
@@ -162,24 +162,25 @@ async fn carried_out(
         let name = format!("{}/{}", pod.namespace, pod.name);
         let nobody = |unchanged| Some(AppliedMoves { unchanged, moved: Vec::new() });
         match node.ask(changer, &name, request).await? {
-            Told::Moved(_, moved) => {
+            OwnerReply::Moved(_, moved) => {
                 let moved = moved.iter().map(told).collect();
                 return Ok((report, Some(AppliedMoves { unchanged: false, moved })));
             }
-            Told::Decided(decided) if decided.is_placed() => {
+            OwnerReply::Decided(decided) if decided.is_placed() => {
                 return Ok((as_decided(&pod, &decided), nobody(false)));
             }
-            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
+            OwnerReply::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
                 return Ok((MovesReport::of_admitted(&pod, Vec::new()), nobody(true)));
             }
-            Told::Answer(Answer::Deferred(deferral)) => {
+            OwnerReply::Answer(Answer::Deferred(deferral)) => {
                 let waits = Deferred::new(&deferral, node.snapshot().at);
                 return Ok((MovesReport::deferred(&pod, waits), nobody(false)));
             }
             // The node is another one by now: it may have fitted, and does not any more.
-            Told::Answer(Answer::Failed(RequestError::StalePlan(_))) | Told::Decided(_) if plans < PLANS => {}
-            Told::Answer(Answer::Failed(error)) => return Err(failed(&error)),
-            Told::Decided(decided) => {
+            OwnerReply::Answer(Answer::Failed(RequestError::StalePlan(_))) | OwnerReply::Decided(_)
+                if plans < PLANS => {}
+            OwnerReply::Answer(Answer::Failed(error)) => return Err(failed(&error)),
+            OwnerReply::Decided(decided) => {
                 let why = decided.refusal().map(|refusal| refusal.message.clone()).unwrap_or_default();
                 return Err(Failure::new(StatusCode::CONFLICT, format!("pod {name} is refused: {why}")));
             }
@@ -296,7 +297,7 @@ mod tests {
 
     use super::*;
     use crate::api::small::{EXPLAINED, control, view};
-    use crate::owner::Message;
+    use node_view::Message;
 
     const POD: &str =
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: app, image: i}]}}";
@@ -314,7 +315,7 @@ mod tests {
                 let is_stale = counted.fetch_add(1, Ordering::Relaxed) < stale;
                 let why = RequestError::StalePlan(Stale { made_against: version, current: version });
                 let told = if is_stale { Answer::Failed(why) } else { Answer::Unchanged };
-                let _ = answer.send(Told::Answer(told));
+                let _ = answer.send(OwnerReply::Answer(told));
             }
         });
         let routes = crate::api::router(view, Some(control(sender)), EXPLAINED);

@@ -13,12 +13,12 @@ use cgroup_cpuset::{CgroupPath, Cgroups};
 use k8s_quantity::Quantity;
 use node_agent::{Answer, Request, Snapshot};
 use node_output::NodeLine;
+use node_view::OwnerReply;
 use pod_spec::{ContainerName, PodUid, ResourceList, ResourceName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use topology_admission::{Size, Sizes, When};
 
-use super::super::owner::Told;
 use super::failure::Failure;
 use super::json::{object, objects, parsed, unique};
 use super::node::{Answered, Node, body, failed, find, no_pod};
@@ -153,9 +153,11 @@ pub(super) async fn resize(
     }
     let request = Request::Resize(uid.clone(), sizes);
     let (before, after) = match node.ask(changer, &format!("{namespace}/{name}"), request).await? {
-        Told::Answer(Answer::Resized { before, after }) => (before, after),
-        Told::Answer(Answer::Failed(error)) => return Err(failed(&error)),
-        Told::Answer(_) | Told::Decided(_) | Told::Moved(..) => return Err(no_pod(&namespace, &name)),
+        OwnerReply::Answer(Answer::Resized { before, after }) => (before, after),
+        OwnerReply::Answer(Answer::Failed(error)) => return Err(failed(&error)),
+        OwnerReply::Answer(_) | OwnerReply::Decided(_) | OwnerReply::Moved(..) => {
+            return Err(no_pod(&namespace, &name));
+        }
     };
     let report = ResizeReport::made(&node.view.node().node, &before, &after, &uid);
     let resize = report.ok_or_else(|| no_pod(&namespace, &name))?;

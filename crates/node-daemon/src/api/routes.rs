@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bounded_http::{Peer, Refused, Service};
+use node_view::NodeView;
 use topology_manifest::MAX_BYTES;
 
 use super::desk::Desk;
@@ -16,7 +17,6 @@ use super::failure::Failure;
 use super::node::{MAX_FILE, Node, NodeControl};
 use super::operations::{Elsewhere, OPERATIONS, Operation};
 use super::{openapi, page, simulations, tried, view};
-use crate::view::NodeView;
 
 /// Where a node file is sent.
 const FILES: &str = "/v1/node-files";

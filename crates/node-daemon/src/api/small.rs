@@ -6,10 +6,9 @@ use std::sync::Arc;
 use crossbeam::channel::Sender;
 use node_agent::Owner;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
+use node_view::{Message, Mode, NodeView, ServedNode};
 
 use super::node::NodeControl;
-use crate::owner::Message;
-use crate::view::{Mode, NodeView, ServedNode};
 
 /// Pods that others may ask about at once.
 pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);

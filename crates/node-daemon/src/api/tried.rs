@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use bounded_http::{Client, Who, Work};
 use node_input::Wholeness;
 use node_output::{NodeBefore, NodeLine};
+use node_view::explain::{self, Before};
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use terminal_text::Page;
@@ -23,7 +24,6 @@ use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
 use super::sent::{Reading, Sent};
 use super::view::{LETTERS, Picture, PodFits, View, picture};
-use crate::explain::{self, Before};
 
 /// Of so many refused pods is told what would fit.
 const FITS: usize = 20;

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use bounded_http::Who;
 use machine_picture::svg;
 use node_output::{NodeBefore, PodGroup, decision_picture};
+use node_view::LoggedDecision;
 use pod_spec::PodUid;
 use serde::Serialize;
 use terminal_text::Page;
@@ -19,7 +20,6 @@ use super::look::origin;
 use super::node::{Answered, Node};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
-use crate::view::LoggedDecision;
 
 /// Only decisions after the one of this number.
 const AFTER: Parameter = Parameter::undescribed("after");

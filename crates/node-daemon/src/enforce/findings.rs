@@ -6,10 +6,10 @@ use cgroup_cpuset::{CgroupPath, Noise};
 use conditions::Condition;
 use cpuset::CpuSet;
 use node_agent::Snapshot;
+use node_view::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
+use node_view::{NodeConditions, PartitionCounts};
 
 use super::isolation::{Isolation, KEPT};
-use crate::view::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
-use crate::view::{NodeConditions, PartitionCounts};
 
 /// What is wrong with partitions, and what runs on their CPUs all the same.
 #[derive(Debug, Default)]

@@ -15,11 +15,10 @@ use cpuset::CpuSet;
 use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
 use node_input::LoadedNode;
+use node_view::{Lasting, OwnFile, now};
 use serde::{Deserialize, Serialize};
 
 use super::cause::with_cause;
-use crate::own_file::{Lasting, OwnFile};
-use crate::view::now;
 
 /// The file in the root folder.
 const FILE: &str = "cgroup_partitions.json";

@@ -11,11 +11,11 @@ use std::path::Path;
 use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved};
 use cpuset::CpuSet;
 use node_config::CpuInterrupts;
+use node_view::{Lasting, OwnFile};
 use serde::{Deserialize, Serialize};
 
 use super::cause::with_cause;
 use super::findings::Findings;
-use crate::own_file::{Lasting, OwnFile};
 
 /// The file in the root folder.
 const FILE: &str = "moved_interrupts.json";

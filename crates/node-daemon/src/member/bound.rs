@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use cluster_node::{BoundPodEvent, Cluster, ClusterError};
 use crossbeam::channel::Sender;
+use node_view::{NodeCondition, NodeConditions};
 
 use super::backoff::Backoff;
 use crate::api_server::NodeInCluster;
-use crate::view::{NodeCondition, NodeConditions};
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use cluster_node::OtherHolder;
-
-use crate::own_file::{Lasting, OwnFile};
+use node_view::{Lasting, OwnFile};
 
 /// Below the root.
 const FILE: &str = "topolet/lease-holder";

@@ -12,6 +12,7 @@ use kubelet_status::{
     ContainerReports, HostFacts, NodeFacts, Readiness, Reported, has_conditions, node_status, registered,
     relabelled, without_heartbeat,
 };
+use node_view::{Message, News, NodeCondition, NodeView};
 use serde_json::{Value, json};
 
 use super::backoff::Backoff;
@@ -20,9 +21,6 @@ use super::holder;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
 use crate::api_server::NodeInCluster;
-use crate::news::News;
-use crate::owner::Message;
-use crate::view::{NodeCondition, NodeView};
 
 /// How often it is looked whether something has changed, or is due.
 const LOOK: Duration = Duration::from_secs(1);

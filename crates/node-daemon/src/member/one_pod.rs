@@ -12,14 +12,13 @@ use kubelet_status::{
 };
 use node_agent::Answer;
 use node_state::Record;
+use node_view::{OwnerReply, now};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
 
 use super::backoff::Backoff;
-use crate::owner::Told;
-use crate::view::now;
 
 /// The longest pause until something about a pod is tried again.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -61,8 +60,8 @@ pub(super) enum Stopping {
 /// What the owner was asked.
 pub(super) enum Asking {
     Nothing,
-    Admission(oneshot::Receiver<Told>),
-    Release(oneshot::Receiver<Told>),
+    Admission(oneshot::Receiver<OwnerReply>),
+    Release(oneshot::Receiver<OwnerReply>),
 }
 
 /// What the owner has answered.
@@ -149,7 +148,7 @@ impl OnePod {
         self.asking = Asking::Nothing;
         self.attention = Attention::Needed;
         match told {
-            Told::Decided(report) | Told::Moved(report, _) => match report.refusal() {
+            OwnerReply::Decided(report) | OwnerReply::Moved(report, _) => match report.refusal() {
                 None => {
                     self.history.decided(Verdict::Admitted);
                     Answered::Done
@@ -162,11 +161,13 @@ impl OnePod {
                 }
             },
             // A pod that is not there need not be released.
-            Told::Answer(Answer::Failed(node_agent::RequestError::NoPod(_))) if was_release => Answered::Done,
-            Told::Answer(Answer::Failed(error)) => Answered::Failed(error.to_string()),
+            OwnerReply::Answer(Answer::Failed(node_agent::RequestError::NoPod(_))) if was_release => {
+                Answered::Done
+            }
+            OwnerReply::Answer(Answer::Failed(error)) => Answered::Failed(error.to_string()),
             // It was asked for by a request too; it is asked about again after a pause.
-            Told::Answer(Answer::Deferred(deferral)) => Answered::Failed(deferral.to_string()),
-            Told::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => Answered::Done,
+            OwnerReply::Answer(Answer::Deferred(deferral)) => Answered::Failed(deferral.to_string()),
+            OwnerReply::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => Answered::Done,
         }
     }
 

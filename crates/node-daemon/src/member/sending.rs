@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
+use node_view::{NodeCondition, NodeConditions};
 
 use super::backoff::Backoff;
 use crate::api_server::NodeInCluster;
-use crate::view::{NodeCondition, NodeConditions};
 
 /// The longest pause between two tries to reach the API server.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -16,6 +16,7 @@ use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surround
 use node_agent::{Request, Snapshot};
 use node_input::told_object;
 use node_state::Source;
+use node_view::{Events, Kind, Message, News, NodeView, OwnerReply, PodName, PodNews};
 use pod_spec::PodUid;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -24,9 +25,6 @@ use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
 use crate::api_server::NodeInCluster;
-use crate::news::{News, Told};
-use crate::owner::Message;
-use crate::view::{Events, Kind, NodeView, PodName};
 
 /// How long nothing happens until everything is looked at.
 const IDLE: Duration = Duration::from_secs(1);
@@ -147,14 +145,14 @@ impl Statuses {
         tracing::info!(pods = listed.len(), "the API server tells of its pods");
     }
 
-    fn take_news(&mut self, told: Told) {
+    fn take_news(&mut self, told: PodNews) {
         match told {
-            Told::Exited { container, id, code } => {
+            PodNews::Exited { container, id, code } => {
                 if let Some(pod) = self.pods.get_mut(container.pod.as_str()) {
                     pod.exited(container.container.as_str(), Exit { id: id.to_string(), code });
                 }
             }
-            Told::Preempted(uid) => {
+            PodNews::Preempted(uid) => {
                 let Some(pod) = self.pods.get_mut(uid.as_str()) else { return };
                 pod.is_preempted();
                 let message = "Preempted in order to admit critical pod";
@@ -261,7 +259,7 @@ impl Statuses {
         Ok(())
     }
 
-    fn ask(owner: &Sender<Message>, request: Request) -> Result<oneshot::Receiver<crate::owner::Told>, Over> {
+    fn ask(owner: &Sender<Message>, request: Request) -> Result<oneshot::Receiver<OwnerReply>, Over> {
         let (answer, told) = oneshot::channel();
         owner.send(Message::Ask(request, answer)).map_err(|_| Over)?;
         Ok(told)

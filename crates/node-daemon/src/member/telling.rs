@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use cluster_node::{Cluster, ClusterError, PodReference};
 use kubelet_status::{PodObject, Step};
+use node_view::NodeCondition;
 
 use super::sending::{Recorders, TELLING, is_of_server};
 use super::statuses::Statuses;
-use crate::view::NodeCondition;
 
 impl Statuses {
     /// Tells the API server what it does not know; whether there is nothing more that could be told at once.

@@ -5,12 +5,12 @@
 
 use admission_report::{ContainerReport, Remark, SharingReason};
 use k8s_quantity::Quantity;
+use node_view::explain::{self, Before};
+use node_view::{Kind, NodeView, holdings, reason};
 use pod_spec::{Container, ContainerName, Pod, QosClass, Role};
 use topology_admission::Detail;
 
 use super::pods::Admission;
-use crate::explain::{self, Before};
-use crate::view::{Kind, NodeView, holdings, reason};
 
 /// A CPU, in thousandths.
 const ONE: i64 = 1000;

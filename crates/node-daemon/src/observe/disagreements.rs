@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use node_input::{LoadedMachine, NodeRecorder, Requests};
 use node_state::{PodNames, StateFolder, manifest};
+use node_view::node_sources::NodeSources;
+use node_view::{NodeView, clock};
 use pod_spec::Pod;
 use serde_json::json;
 
 use super::pods::Refusal;
-use crate::node_sources::NodeSources;
-use crate::view::{NodeView, clock};
 
 /// So many node files are kept.
 const KEPT: usize = 20;

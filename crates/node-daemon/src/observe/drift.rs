@@ -10,10 +10,10 @@ use std::thread;
 use anyhow::Context as _;
 use cgroup_cpuset::{Cgroups, Difference, Kernel, Set};
 use node_agent::Snapshot;
+use node_view::{NodeCondition, NodeView};
 use pod_spec::ContainerKey;
 
 use crate::enforce::{self, CgroupRoot};
-use crate::view::{NodeCondition, NodeView};
 
 /// What of containers is not as the files have it.
 type Differing = BTreeMap<ContainerKey, Vec<Difference>>;

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use admission_report::AdmissionQueue;
 use kubelet_fates::Fate;
+use node_view::explain::{self, Before};
+use node_view::{DecisionWriter, KUBELET, LoggedDecision, NodeView, clock};
 use pod_spec::{Pod, PodUid};
 use topology_admission::Detail;
 
-use crate::explain::{self, Before};
 use crate::observe::pods::KubeletPods;
-use crate::view::{DecisionWriter, KUBELET, LoggedDecision, NodeView, clock};
 
 /// What the kubelet has done with the pod.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use conditions::State;
 use node_input::NextStartFails;
-
-use crate::node_sources::NodeSources;
-use crate::view::NodeCondition::{KubeletStarts, MachineAsCounted};
-use crate::view::NodeView;
+use node_view::NodeCondition::{KubeletStarts, MachineAsCounted};
+use node_view::NodeView;
+use node_view::node_sources::NodeSources;
 
 /// The machine is read once in so many periods in which a kubelet looks at its containers (10 s unless configured).
 const PERIODS: u32 = 3;

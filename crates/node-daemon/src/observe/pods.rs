@@ -15,13 +15,13 @@ use cpu_manager::ContainerId;
 use node_agent::RefusedPod;
 use node_input::told_pod;
 use node_state::PodNames;
+use node_view::NodeView;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
 use super::source::{Silence, Source};
-use crate::view::NodeView;
 
 /// Between two tries to reach it.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -15,13 +15,13 @@ use cpuset::CpuSet;
 use device_manager::Inventory;
 use node_input::{LoadedNode, Requests};
 use node_state::{PodNames, StateFolder};
+use node_view::explain::{self, Before};
+use node_view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView, clock};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
 use super::disagreements::Disagreements;
 use super::pods::{Heard, Refusal};
-use crate::explain::{self, Before};
-use crate::view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView, clock};
 
 /// Reasons that are the managers', or the node's for want of a resource. Others are told as they are.
 const EXPLAINED: [&str; 4] =

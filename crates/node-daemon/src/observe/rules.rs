@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node_input::LoadedNode;
+use node_view::NodeView;
+use node_view::node_sources::{self, NodeSources};
 use tokio::sync::Notify;
 
 use super::look::{KubeletStart, Look};
-use crate::node_sources::{self, NodeSources};
-use crate::view::NodeView;
 
 /// Between two tries to read what could not be read.
 const AGAIN: Duration = Duration::from_secs(5);

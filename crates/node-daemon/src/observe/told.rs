@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
 use conditions::{Condition, State};
+use node_view::{Events, Kind, NodeEvent, now, reason};
 
 use crate::api_server::NodeInCluster;
-use crate::view::{Events, Kind, NodeEvent, now, reason};
 
 /// Between two tries to reach the API server.
 const AGAIN: Duration = Duration::from_secs(5);

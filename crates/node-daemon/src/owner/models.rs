@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use node_agent::{Answer, Event, ListedPod, Listing, PluginEvent, Request};
 use node_state::ManifestFile;
+use node_view::{Message, OwnerReply};
 use pod_spec::{Pod, PodLevelResources};
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::thread::JoinHandle;
@@ -19,7 +20,6 @@ use topology_manifest::{Source, read_accepted_pods};
 
 use self::day::Day;
 use self::stand_ins::pause;
-use super::{Message, Told};
 
 const VF: &str = "example.com/vf";
 
@@ -57,9 +57,12 @@ fn pods_and_containers() {
             let Some(is_admitted) = client.admit(&own) else { panic!("it is answered") };
             assert_eq!(client.is_there(&own), is_admitted, "who is told sees it");
             if is_admitted {
-                assert!(matches!(client.start(&own, "a1"), Some(Told::Answer(Answer::Done))));
+                assert!(matches!(client.start(&own, "a1"), Some(OwnerReply::Answer(Answer::Done))));
                 assert!(client.is_written("a1"), "it is where it belongs before it runs");
-                assert!(matches!(client.ask(Request::Exited("a1".into())), Some(Told::Answer(Answer::Done))));
+                assert!(matches!(
+                    client.ask(Request::Exited("a1".into())),
+                    Some(OwnerReply::Answer(Answer::Done))
+                ));
                 assert!(client.ask(Request::Delete(own.uid.clone())).is_some(), "it is answered");
                 assert!(!client.is_there(&own));
             }
@@ -127,7 +130,7 @@ fn who_waited_is_decided_on_between_others() {
         client.tell(Message::Event(Event::Plugin(PluginEvent::Gone(VF.into()))));
         for name in ["d", "e", "f"] {
             let told = client.ask(Request::Admit(pod(name, 1, 1)));
-            assert!(matches!(told, Some(Told::Answer(Answer::Deferred(_)))), "{told:?}");
+            assert!(matches!(told, Some(OwnerReply::Answer(Answer::Deferred(_)))), "{told:?}");
         }
     });
     join(vec![prepared]);

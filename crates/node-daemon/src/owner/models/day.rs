@@ -11,6 +11,7 @@ use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
 use node_config::DecidedBy;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
+use node_view::{Message, Mode, NodeView, OwnerReply, ServedNode};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use shuttle::sync::Mutex as ModelMutex;
@@ -18,12 +19,11 @@ use shuttle::sync::mpsc;
 use shuttle::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
-use super::super::{Message, OwnerThread, Told};
+use super::super::OwnerThread;
 use super::VF;
 use super::stand_ins::{Channel, Files, ModelEnforcer, ModelInbox, ModelPlugins, ModelWriter, Order, pause};
 use crate::owner::Job;
 use crate::scribe::Writing;
-use crate::view::{Mode, NodeView, ServedNode};
 
 /// Two NUMA nodes with four CPUs each, of which one is the system's.
 static NODE: LazyLock<Arc<ServedNode>> = LazyLock::new(|| node(None));
@@ -227,7 +227,7 @@ impl Client {
     }
 
     /// Asks; `None`: the owner has stopped before it answered.
-    pub(super) fn ask(&self, request: Request) -> Option<Told> {
+    pub(super) fn ask(&self, request: Request) -> Option<OwnerReply> {
         let (answer, told) = oneshot::channel();
         self.tell(Message::Ask(request, answer));
         shuttle::future::block_on(told).ok()
@@ -242,8 +242,8 @@ impl Client {
     /// Whether a pod is admitted. Who is told so sees it.
     pub(super) fn admit(&self, pod: &Arc<Pod>) -> Option<bool> {
         match self.ask(Request::Admit(pod.clone()))? {
-            Told::Decided(report) | Told::Moved(report, _) => Some(report.is_admitted()),
-            Told::Answer(_) => None,
+            OwnerReply::Decided(report) | OwnerReply::Moved(report, _) => Some(report.is_admitted()),
+            OwnerReply::Answer(_) => None,
         }
     }
 
@@ -264,7 +264,7 @@ impl Client {
         snapshot
     }
 
-    pub(super) fn start(&self, pod: &Pod, id: &str) -> Option<Told> {
+    pub(super) fn start(&self, pod: &Pod, id: &str) -> Option<OwnerReply> {
         let container = ContainerKey { pod: pod.uid.clone(), container: ContainerName::new("app") };
         let cgroup = Some(PathBuf::from(id));
         self.ask(Request::Started { container, id: id.into(), cgroup })

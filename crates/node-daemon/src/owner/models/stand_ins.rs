@@ -11,13 +11,15 @@ use crossbeam::channel::RecvTimeoutError;
 use device_manager::Question;
 use kubelet_checkpoint::store::{Fs, OtherFile};
 use node_agent::{Enforcement, Event, PluginEvent};
+use node_view::Message;
 use parking_lot::{Mutex, MutexGuard};
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::sync::mpsc::{Sender, SyncSender};
 use shuttle::sync::{Condvar, Mutex as ModelMutex, MutexGuard as ModelGuard};
 use topology_admission::Verdict;
 
-use super::super::{Enforcer, Inbox, Message, Plugins, Writer};
+use super::super::{Inbox, Plugins, Writer};
+use crate::enforce::Enforcer;
 use crate::owner::Job;
 
 /// So few that senders wait.

@@ -7,38 +7,40 @@ use node_input::Requests;
 use node_state::{PodNames, Quarantine, StateFolder};
 
 /// What the files hold, and who is quarantined: what `state show` shows.
-pub(crate) struct Observed {
-    pub(crate) folder: StateFolder,
-    pub(crate) quarantine: Quarantine,
+pub struct Observed {
+    /// The kubelet's state files.
+    pub folder: StateFolder,
+    /// The pods that may have lost part of what they held.
+    pub quarantine: Quarantine,
     /// Which pods run.
-    pub(crate) names: PodNames,
+    pub names: PodNames,
     /// Which requests of the pods that run are known.
-    pub(crate) requests: Requests,
+    pub requests: Requests,
 }
 
 /// The files that were taken last, for readers.
 #[derive(Clone, Default)]
-pub(crate) struct ObservedFiles(Arc<ArcSwapOption<Observed>>);
+pub struct ObservedFiles(Arc<ArcSwapOption<Observed>>);
 
 impl ObservedFiles {
     /// Those that were taken last; `None`: no kubelet is watched.
-    pub(crate) fn latest(&self) -> Option<Arc<Observed>> {
+    pub fn latest(&self) -> Option<Arc<Observed>> {
         self.0.load_full()
     }
 }
 
 /// The right to say which files were taken, which the thread has that reads them.
 #[derive(Default)]
-pub(crate) struct ObservedWriter(ObservedFiles);
+pub struct ObservedWriter(ObservedFiles);
 
 impl ObservedWriter {
     /// For readers.
-    pub(crate) fn files(&self) -> ObservedFiles {
+    pub fn files(&self) -> ObservedFiles {
         self.0.clone()
     }
 
     /// These are taken now.
-    pub(crate) fn publish(&self, observed: Observed) {
+    pub fn publish(&self, observed: Observed) {
         self.0.0.store(Some(Arc::new(observed)));
     }
 }

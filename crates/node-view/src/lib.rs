@@ -1,4 +1,6 @@
-//! What the daemon's parts see of the node: each value that changes has one writer, and readers have handles.
+#![doc = include_str!("../README.md")]
+//!
+//! # Who writes what
 //!
 //! | value | written by | read by |
 //! |---|---|---|
@@ -9,15 +11,21 @@
 //! | [`Manifests`] | the thread that reads the manifests folder | HTTP, metrics |
 //! | [`NodeConditions`], [`Events`], [`Metrics`] | each part its own entries | HTTP, events on pods |
 
-pub(crate) mod clock;
-mod conditions;
-mod decisions;
-mod events;
-mod manifests;
-mod metrics;
-mod observed;
 mod served;
 mod snapshots;
+mod decisions;
+mod observed;
+mod manifests;
+mod conditions;
+mod events;
+mod metrics;
+mod message;
+mod news;
+pub mod explain;
+pub mod node_sources;
+mod changes;
+mod own_file;
+pub mod clock;
 
 use std::sync::Arc;
 
@@ -25,43 +33,56 @@ use node_agent::Snapshot;
 use node_input::{LoadedNode, Requests};
 use pod_spec::Pod;
 
-pub(crate) use self::conditions::{NodeCondition, NodeConditions, now};
-pub(crate) use self::decisions::{
+pub use self::changes::{Changes, Pace};
+pub use self::conditions::{NodeCondition, NodeConditions, now};
+pub use self::decisions::{
     DECISIONS, DecisionWriter, Decisions, KUBELET, KubeletDecision, LoggedDecision, holdings, sources,
 };
-pub(crate) use self::events::{Events, Kind, NodeEvent, PodName, reason};
-pub(crate) use self::manifests::{Manifests, held_back, kept};
+pub use self::events::{Events, Kind, NodeEvent, PodName, Unseen, reason};
+pub use self::manifests::{Manifests, held_back, kept};
+pub use self::message::{MESSAGES, Message, OwnerReply};
 use self::metrics::Now;
-pub(crate) use self::metrics::{Exposition, Metrics, PartitionCounts};
-pub(crate) use self::observed::{Observed, ObservedFiles, ObservedWriter};
-pub(crate) use self::served::{Mode, ServedNode};
-pub(crate) use self::snapshots::{SnapshotWriter, Snapshots};
+pub use self::metrics::{Exposition, Metrics, PartitionCounts};
+pub use self::news::{News, PodNews};
+pub use self::observed::{Observed, ObservedFiles, ObservedWriter};
+pub use self::own_file::{Lasting, OwnFile};
+pub use self::served::{Hardware, Mode, ServedNode};
+pub use self::snapshots::{SnapshotWriter, Snapshots};
 
 /// The node, its latest moment and its last decisions, for readers.
 #[derive(Clone)]
-pub(crate) struct NodeView {
-    pub(crate) served: Arc<ServedNode>,
-    pub(crate) snapshots: Snapshots,
-    pub(crate) decisions: Decisions,
+pub struct NodeView {
+    /// The node and its machine.
+    pub served: Arc<ServedNode>,
+    /// The node's latest snapshot.
+    pub snapshots: Snapshots,
+    /// The last decisions on pods.
+    pub decisions: Decisions,
     /// What a kubelet has written, where one owns the node.
-    pub(crate) observed: ObservedFiles,
-    pub(crate) manifests: Arc<Manifests>,
+    pub observed: ObservedFiles,
+    /// Faults of the manifests folder.
+    pub manifests: Arc<Manifests>,
     /// Whether the node is well.
-    pub(crate) conditions: Arc<NodeConditions>,
-    pub(crate) events: Arc<Events>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub conditions: Arc<NodeConditions>,
+    /// The last events on the node and its pods.
+    pub events: Arc<Events>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
 }
 
 /// What the threads have that change what readers see.
-pub(crate) struct Writers {
-    pub(crate) snapshots: SnapshotWriter,
-    pub(crate) decisions: DecisionWriter,
-    pub(crate) observed: ObservedWriter,
+pub struct Writers {
+    /// For the owner's thread, or the one that reads a kubelet's files.
+    pub snapshots: SnapshotWriter,
+    /// For the thread that makes or explains decisions.
+    pub decisions: DecisionWriter,
+    /// For the thread that reads a kubelet's files.
+    pub observed: ObservedWriter,
 }
 
 impl NodeView {
     /// The view of a node that is as `first` says, and what changes it.
-    pub(crate) fn new(
+    pub fn new(
         served: impl Into<Arc<ServedNode>>,
         first: Snapshot,
         conditions: Arc<NodeConditions>,
@@ -86,20 +107,26 @@ impl NodeView {
         (view, writers)
     }
 
-    pub(crate) fn node(&self) -> &LoadedNode {
+    /// The node, as it was read at the start.
+    #[must_use]
+    pub fn node(&self) -> &LoadedNode {
         &self.served.node
     }
 
-    pub(crate) fn mode(&self) -> Mode {
+    /// Who owns the node.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
         self.served.mode
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+    /// The latest snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshots.latest()
     }
 
     /// Which requests of the pods that run are known.
-    pub(crate) fn requests(&self) -> Requests {
+    pub fn requests(&self) -> Requests {
         match (self.mode(), self.observed.latest()) {
             (Mode::Serve, _) => Requests::OfEveryPod,
             (Mode::Observe, observed) => observed.map_or(Requests::WhatIsHeld, |observed| observed.requests),
@@ -107,7 +134,7 @@ impl NodeView {
     }
 
     /// What is wrong with the node, each in one sentence.
-    pub(crate) fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
+    pub fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
         let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
         let conditions = &self.conditions;
         let unready = [
@@ -131,7 +158,7 @@ impl NodeView {
     }
 
     /// What does not keep the node from deciding, and has to be known.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    pub fn remarks(&self) -> Vec<String> {
         let conditions = &self.conditions;
         let partitions = [conditions.invalid_partitions(), conditions.of_partitions()].concat();
         let next_start = [conditions.next_start_fails(), conditions.machine_changed()];
@@ -144,12 +171,12 @@ impl NodeView {
     }
 
     /// What must be known beside any answer.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         self.served.assumed.iter().cloned().chain(self.conditions.why_stale()).collect()
     }
 
     /// All metrics as they are now.
-    pub(crate) fn exposed(&self, exposition: Exposition) -> String {
+    pub fn exposed(&self, exposition: Exposition) -> String {
         let Self { manifests, conditions, .. } = self;
         self.metrics.text(
             exposition,
@@ -167,11 +194,11 @@ impl NodeView {
 
 /// The problems of the node that have become events.
 #[derive(Default)]
-pub(crate) struct ProblemEvents(Vec<String>);
+pub struct ProblemEvents(Vec<String>);
 
 impl ProblemEvents {
     /// Looks for problems; those that are new and those that are solved become events.
-    pub(crate) fn look(&mut self, view: &NodeView) {
+    pub fn look(&mut self, view: &NodeView) {
         let now = view.problems(&view.snapshot());
         let before = std::mem::replace(&mut self.0, now.clone());
         for solved in before.iter().filter(|one| !now.contains(one)) {

@@ -9,17 +9,17 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 /// How long a thread waits for changes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub struct Pace {
     /// Folders are read again after this time even if nothing has changed.
-    pub(super) longest: Duration,
+    pub longest: Duration,
     /// Files change in several steps. The steps are over when nothing has changed for this time.
-    pub(super) settled: Duration,
+    pub settled: Duration,
     /// Folders are read this long after the first change even if the changes go on.
-    pub(super) latest: Duration,
+    pub latest: Duration,
 }
 
 /// The changes in some folders.
-pub(super) struct Changes {
+pub struct Changes {
     announced: Receiver<()>,
     announce: Sender<()>,
     pace: Pace,
@@ -29,7 +29,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Watches folders, but not the folders in them.
-    pub(super) fn of(folders: &[PathBuf], pace: Pace) -> Self {
+    pub fn of(folders: &[PathBuf], pace: Pace) -> Self {
         let (announce, announced) = channel::bounded(1);
         let changed = announce.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -56,7 +56,7 @@ impl Changes {
     }
 
     /// Announces a change that is in no folder.
-    pub(super) fn announcer(&self) -> impl Fn() + Send + 'static {
+    pub fn announcer(&self) -> impl Fn() + Send + 'static {
         let announce = self.announce.clone();
         move || {
             // A full channel announces the change already.
@@ -65,7 +65,7 @@ impl Changes {
     }
 
     /// Waits until the folders are to be read again.
-    pub(super) fn wait(&self) {
+    pub fn wait(&self) {
         let Pace { longest, settled, latest } = self.pace;
         if self.announced.recv_timeout(longest).is_err() {
             return;

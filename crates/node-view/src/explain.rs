@@ -14,29 +14,34 @@ use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
 const QUESTIONS: usize = 10_000;
 
 /// The node before a pod comes.
-pub(super) struct Before<'a> {
-    pub(super) ledger: &'a Ledger,
+pub struct Before<'a> {
+    /// Everything that is allocated on it.
+    pub ledger: &'a Ledger,
     /// Which requests of the pods on it are known.
-    pub(super) requests: Requests,
+    pub requests: Requests,
     /// The pods that wait for plugins; `None`: on this node none does.
-    pub(super) waiting: Option<Waiting>,
+    pub waiting: Option<Waiting>,
 }
 
 /// The moment at which a pod comes, and those who wait for device plugins then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    pub(super) now: Moment,
-    pub(super) pods: usize,
+pub struct Waiting {
+    /// On the owner's clock.
+    pub now: Moment,
+    /// So many pods wait.
+    pub pods: usize,
 }
 
 impl Waiting {
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    /// The moment of a snapshot, and the pods that wait then.
+    #[must_use]
+    pub fn of(snapshot: &Snapshot) -> Self {
         Self { now: snapshot.at, pods: snapshot.deferred.len() }
     }
 }
 
 /// What would be decided on pods that come one after the other; fewer decisions if nobody is interested any more.
-pub(super) fn explain(
+pub fn explain(
     node: &LoadedNode,
     detail: Detail,
     before: &Before<'_>,
@@ -61,12 +66,7 @@ pub(super) fn explain(
 }
 
 /// What would be decided on one, and the ledger with it if it would be admitted.
-pub(super) fn one(
-    node: &LoadedNode,
-    detail: Detail,
-    before: &Before<'_>,
-    pod: &Pod,
-) -> (Report, Option<Ledger>) {
+pub fn one(node: &LoadedNode, detail: Detail, before: &Before<'_>, pod: &Pod) -> (Report, Option<Ledger>) {
     let Before { ledger: before, requests, waiting } = before;
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
     let (mut verdict, mut deferred) = (attempt.verdict.clone(), None);
@@ -100,7 +100,7 @@ pub(super) fn one(
 }
 
 /// The reason of a refusal alone, without finding out what would fit; `None`: the pod would be admitted.
-pub(super) fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Reason> {
+pub fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Reason> {
     match Tried::new(node, Detail::Short, before, pod).attempt.verdict {
         Verdict::Refused(refused) => Some(refused.reason.clone()),
         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => None,
@@ -108,16 +108,21 @@ pub(super) fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Re
 }
 
 /// An attempt for which every plugin that was in question has agreed.
-pub(super) struct Tried {
-    pub(super) attempt: Attempt,
-    pub(super) trace: Trace,
-    pub(super) replies: Replies,
+pub struct Tried {
+    /// With the ledger after it.
+    pub attempt: Attempt,
+    /// What was asked, answered and merged.
+    pub trace: Trace,
+    /// What the plugins have replied.
+    pub replies: Replies,
     /// So many questions.
     asked: usize,
 }
 
 impl Tried {
-    pub(super) fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
+    /// Tries a pod on a node that holds what `before` says.
+    #[must_use]
+    pub fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
         let mut replies = Replies::new();
         let mut asked = 0;
         loop {

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 /// The present faults.
 #[derive(Default)]
-pub(crate) struct Manifests(Mutex<Faults>);
+pub struct Manifests(Mutex<Faults>);
 
 #[derive(Default)]
 struct Faults {
@@ -27,24 +27,24 @@ impl Manifests {
     }
 
     /// The folder has been read, and these files of it cannot be used.
-    pub(crate) fn read(&self, files: impl IntoIterator<Item = (ManifestFile, String)>) {
+    pub fn read(&self, files: impl IntoIterator<Item = (ManifestFile, String)>) {
         *self.faults() = Faults { folder: None, files: files.into_iter().collect() };
     }
 
     /// The folder cannot be read; whether that is new.
-    pub(crate) fn not_read(&self, why: &str) -> bool {
+    pub fn not_read(&self, why: &str) -> bool {
         let before = self.faults().folder.replace(why.to_owned());
         before.as_deref() != Some(why)
     }
 
     /// How many files cannot be used; a folder that cannot be read is one more.
-    pub(crate) fn unusable(&self) -> usize {
+    pub fn unusable(&self) -> usize {
         let faults = self.faults();
         faults.files.len() + usize::from(faults.folder.is_some())
     }
 
     /// Why the daemon is not ready, with the pods that stay as they are for it; `None`: nothing is wrong.
-    pub(crate) fn why_not_ready(&self, snapshot: &Snapshot) -> Option<String> {
+    pub fn why_not_ready(&self, snapshot: &Snapshot) -> Option<String> {
         let faults = self.faults();
         let folder = faults.folder.as_ref().map(|why| format!("{why}: {}", kept(&of_folder(snapshot))));
         let files = faults.files.iter().map(|(file, why)| {
@@ -57,7 +57,7 @@ impl Manifests {
 }
 
 /// The pods that came from a file, as `NAMESPACE/NAME`.
-pub(crate) fn held_back(snapshot: &Snapshot, file: &ManifestFile) -> Vec<String> {
+pub fn held_back(snapshot: &Snapshot, file: &ManifestFile) -> Vec<String> {
     names(snapshot, |of| of.is_none_or(|of| of == file))
 }
 
@@ -76,7 +76,7 @@ fn names(snapshot: &Snapshot, is_it: impl Fn(Option<&ManifestFile>) -> bool) -> 
 }
 
 /// What becomes of pods whose manifest cannot be read.
-pub(crate) fn kept(pods: &[String]) -> String {
+pub fn kept(pods: &[String]) -> String {
     match pods {
         [] => "no pod that runs came from it".to_owned(),
         [pod] => format!("pod {pod} stays as it is"),

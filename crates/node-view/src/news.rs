@@ -11,23 +11,30 @@ use pod_spec::{ContainerKey, PodUid};
 
 /// One piece of news.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Told {
+pub enum PodNews {
     /// A container is about to be reported as ended.
-    Exited { container: ContainerKey, id: ContainerId, code: i32 },
+    Exited {
+        /// Which of its pod.
+        container: ContainerKey,
+        /// The runtime's id.
+        id: ContainerId,
+        /// The exit code.
+        code: i32,
+    },
     /// A pod has ended so that a more important one can run.
     Preempted(PodUid),
 }
 
 /// News that nobody has taken. Without a listener there are none.
 #[derive(Default)]
-pub(super) struct News {
+pub struct News {
     wake: OnceLock<Sender<()>>,
-    told: Mutex<Vec<Told>>,
+    told: Mutex<Vec<PodNews>>,
 }
 
 impl News {
     /// The node is another one than before.
-    pub(super) fn changed(&self) {
+    pub fn changed(&self) {
         if let Some(wake) = self.wake.get() {
             // A full channel wakes already.
             let _ = wake.try_send(());
@@ -35,23 +42,23 @@ impl News {
     }
 
     /// A pod has ended.
-    pub(super) fn ended(&self, uid: &PodUid, why: &EndReason) {
+    pub fn ended(&self, uid: &PodUid, why: &EndReason) {
         if matches!(why, EndReason::Preempted(_)) {
-            self.tell(Told::Preempted(uid.clone()));
+            self.tell(PodNews::Preempted(uid.clone()));
         }
     }
 
     /// A container has ended with an exit code.
-    pub(super) fn exited(&self, container: ContainerKey, id: ContainerId, code: i32) {
-        self.tell(Told::Exited { container, id, code });
+    pub fn exited(&self, container: ContainerKey, id: ContainerId, code: i32) {
+        self.tell(PodNews::Exited { container, id, code });
     }
 
     /// Whether somebody listens: the node is a member of a cluster.
-    pub(super) fn is_heard(&self) -> bool {
+    pub fn is_heard(&self) -> bool {
         self.wake.get().is_some()
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: PodNews) {
         if self.is_heard() {
             self.told.lock().push(told);
         }
@@ -59,16 +66,15 @@ impl News {
     }
 }
 
-#[cfg(feature = "kubernetes")]
 impl News {
     /// Wakes somebody with each change from now on.
-    pub(super) fn listen(&self, wake: Sender<()>) {
+    pub fn listen(&self, wake: Sender<()>) {
         // There is one listener at most.
         let _ = self.wake.set(wake);
     }
 
     /// What has come since the last time.
-    pub(super) fn take(&self) -> Vec<Told> {
+    pub fn take(&self) -> Vec<PodNews> {
         std::mem::take(&mut self.told.lock())
     }
 }

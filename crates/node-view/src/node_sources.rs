@@ -7,19 +7,24 @@ use node_input::{
     RulesSource, Running,
 };
 
-use super::view::Mode;
+use crate::Mode;
 
 /// Where installers put the kubelet's configuration, below its root.
 const CONFIG: &str = "config.yaml";
 
 /// Where a node's parts are.
 #[derive(Clone)]
-pub(super) struct NodeSources {
-    pub(super) root: PathBuf,
-    pub(super) mode: Mode,
-    pub(super) machine: MachineSource,
-    pub(super) rules: RulesSource,
-    pub(super) identity: IdentitySource,
+pub struct NodeSources {
+    /// The folder with the state files.
+    pub root: PathBuf,
+    /// A kubelet's parts are found where the kubelet has them.
+    pub mode: Mode,
+    /// The machine.
+    pub machine: MachineSource,
+    /// The rules by which it decides.
+    pub rules: RulesSource,
+    /// What the node is called.
+    pub identity: IdentitySource,
 }
 
 impl NodeSources {
@@ -27,7 +32,7 @@ impl NodeSources {
     ///
     /// # Errors
     /// One cannot be read, or a kubelet would not start with them.
-    pub(super) fn load(&self) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
+    pub fn load(&self) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
         let machine = match self.mode {
             Mode::Serve => self.machine_now()?,
             Mode::Observe => LoadedMachine::load_node(&self.machine)?.of_kubelet_at(&self.root),
@@ -42,7 +47,7 @@ impl NodeSources {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(super) fn machine_now(&self) -> anyhow::Result<LoadedMachine> {
+    pub fn machine_now(&self) -> anyhow::Result<LoadedMachine> {
         LoadedMachine::load(&self.machine)
     }
 
@@ -57,7 +62,7 @@ impl NodeSources {
     }
 
     /// Why the configuration of a kubelet that is watched is not known; `None`: it is.
-    pub(super) fn no_config(&self, machine: &LoadedMachine) -> Option<String> {
+    pub fn no_config(&self, machine: &LoadedMachine) -> Option<String> {
         let is_packed = machine.packed.as_ref().is_some_and(|packed| packed.config.is_some());
         if is_packed || self.config(machine).is_some() {
             return None;
@@ -74,7 +79,7 @@ impl NodeSources {
     }
 
     /// What is not known of a kubelet whose configuration is taken for that in its root folder, as text to be shown.
-    pub(super) fn doubts(&self, machine: &LoadedMachine) -> Vec<String> {
+    pub fn doubts(&self, machine: &LoadedMachine) -> Vec<String> {
         let is_guessed = self.rules.config.is_none() && self.config(machine).is_some();
         let gaps = machine.config_gaps().into_iter().filter(|_| is_guessed);
         gaps.map(|gap| gap.text).collect()
@@ -95,13 +100,13 @@ impl NodeSources {
     ///
     /// # Errors
     /// The machine has no files to pack, or something cannot be read.
-    pub(super) fn recorder(&self, machine: &LoadedMachine) -> anyhow::Result<NodeRecorder> {
+    pub fn recorder(&self, machine: &LoadedMachine) -> anyhow::Result<NodeRecorder> {
         NodeRecorder::new(&self.machine, machine, &self.rules(machine)?, &self.identity)
     }
 }
 
 /// Whether the process of the machine's kubelet was found.
-pub(super) fn runs(machine: &LoadedMachine) -> bool {
+pub fn runs(machine: &LoadedMachine) -> bool {
     machine
         .packed
         .as_ref()

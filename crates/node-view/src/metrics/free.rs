@@ -12,8 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
-use crate::view::manifests::Manifests;
-use crate::view::served::Mode;
+use crate::manifests::Manifests;
+use crate::served::Mode;
 
 #[derive(Default)]
 pub(super) struct Free {

@@ -14,19 +14,19 @@ use serde::Serialize;
 use super::events::{Events, Kind, reason};
 
 /// So many decisions are kept.
-pub(crate) const DECISIONS: usize = 1000;
+pub const DECISIONS: usize = 1000;
 
 /// Where pods come from that a kubelet has.
-pub(crate) const KUBELET: &str = "kubelet";
+pub const KUBELET: &str = "kubelet";
 
 /// Where pods and decisions come from, as a schema.
-pub(crate) fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+pub fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     admission_report::schema::one_of(Source::NAMES.into_iter().chain([KUBELET]))
 }
 
 /// The last decisions, for readers.
 #[derive(Clone, Default)]
-pub(crate) struct Decisions(Arc<Mutex<Kept>>);
+pub struct Decisions(Arc<Mutex<Kept>>);
 
 /// Oldest first.
 #[derive(Default)]
@@ -39,29 +39,30 @@ struct Kept {
 /// A decision and when it was made.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct LoggedDecision {
+pub struct LoggedDecision {
     /// In UTC, by the clock on the wall.
-    pub(crate) time: String,
+    pub time: String,
     /// That of the pod: another one may have had its name.
     #[serde(serialize_with = "text")]
     #[schemars(with = "String")]
-    pub(crate) uid: PodUid,
+    pub uid: PodUid,
     /// Where the pod comes from; `kubelet` where the kubelet decided, and this explains it.
     #[schemars(schema_with = "sources")]
-    pub(crate) source: &'static str,
+    pub source: &'static str,
     /// From the first look to safe files; of a kubelet's decision the time to explain it.
-    pub(crate) took_microseconds: u64,
+    pub took_microseconds: u64,
     /// What the kubelet decided.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) kubelet: Option<KubeletDecision>,
+    pub kubelet: Option<KubeletDecision>,
     /// The CPUs that containers could get for themselves before it; `None`: containers get none.
     #[serde(skip)]
-    pub(crate) free: Option<CpuSet>,
+    pub free: Option<CpuSet>,
     /// Of a refusal the pod as it was asked for.
     #[serde(skip)]
-    pub(crate) asked: Option<Arc<Pod>>,
+    pub asked: Option<Arc<Pod>>,
     #[serde(flatten)]
-    pub(crate) report: Arc<Report>,
+    #[expect(missing_docs, reason = "the fields of the report are those of the decision")]
+    pub report: Arc<Report>,
 }
 
 fn text<S: serde::Serializer>(uid: &PodUid, serializer: S) -> Result<S::Ok, S::Error> {
@@ -70,16 +71,16 @@ fn text<S: serde::Serializer>(uid: &PodUid, serializer: S) -> Result<S::Ok, S::E
 
 /// A kubelet's refusal, beside the decision that is made of what is known here.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct KubeletDecision {
+pub struct KubeletDecision {
     /// As in the pod's status.
-    pub(crate) reason: String,
+    pub reason: String,
     /// As in the pod's status, without `Pod was rejected: `.
-    pub(crate) message: String,
+    pub message: String,
     /// Whether the decision here is a refusal for the same reason.
-    pub(crate) agrees: bool,
+    pub agrees: bool,
     /// The pod was refused before the kubelet was listened to, and is decided on the node as it was then.
     #[serde(rename = "late", skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) is_late: bool,
+    pub is_late: bool,
 }
 
 impl LoggedDecision {
@@ -120,7 +121,7 @@ impl LoggedDecision {
 }
 
 /// What containers hold, in one line.
-pub(crate) fn holdings(containers: &[ContainerReport]) -> String {
+pub fn holdings(containers: &[ContainerReport]) -> String {
     let each = containers.iter().map(|held| match held.holdings() {
         Some(holdings) => format!("{}: {holdings}", held.name),
         None => format!("{}: shared CPUs", held.name),
@@ -129,24 +130,24 @@ pub(crate) fn holdings(containers: &[ContainerReport]) -> String {
 }
 
 /// The right to add decisions, which the thread has that makes or explains them.
-pub(crate) struct DecisionWriter {
+pub struct DecisionWriter {
     decisions: Decisions,
     events: Arc<Events>,
 }
 
 impl DecisionWriter {
     /// Each decision becomes one of `events`, too.
-    pub(crate) fn new(events: Arc<Events>) -> Self {
+    pub fn new(events: Arc<Events>) -> Self {
         Self { decisions: Decisions::default(), events }
     }
 
     /// For readers.
-    pub(crate) fn decisions(&self) -> Decisions {
+    pub fn decisions(&self) -> Decisions {
         self.decisions.clone()
     }
 
     /// A pod has been decided on.
-    pub(crate) fn add(&self, pod: &Pod, decision: LoggedDecision) {
+    pub fn add(&self, pod: &Pod, decision: LoggedDecision) {
         let (kind, reason, message) = decision.in_one_line();
         {
             let mut kept = self.decisions.0.lock();
@@ -162,13 +163,13 @@ impl DecisionWriter {
 
 impl Decisions {
     /// The last `count`, oldest first.
-    pub(crate) fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
+    pub fn last(&self, count: usize) -> Vec<Arc<LoggedDecision>> {
         let kept = &self.0.lock().last;
         kept.iter().skip(kept.len().saturating_sub(count)).cloned().collect()
     }
 
     /// How many there were in all, and those of the last that came after the first `after`, oldest first.
-    pub(crate) fn since(&self, after: u64) -> (u64, Vec<Arc<LoggedDecision>>) {
+    pub fn since(&self, after: u64) -> (u64, Vec<Arc<LoggedDecision>>) {
         let kept = self.0.lock();
         // A page may have counted those of an earlier daemon.
         let count = kept.all.checked_sub(after).unwrap_or(kept.all);
@@ -178,13 +179,13 @@ impl Decisions {
     }
 
     /// The last one on a pod, by namespace and name.
-    pub(crate) fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
+    pub fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
         let kept = &self.0.lock().last;
         kept.iter().rev().find(|logged| logged.report.pod == pod).cloned()
     }
 
     /// The last one on the pod of that UID.
-    pub(crate) fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
+    pub fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
         let kept = &self.0.lock().last;
         kept.iter().rev().find(|logged| logged.uid == *uid).cloned()
     }

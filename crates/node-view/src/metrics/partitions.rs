@@ -6,15 +6,15 @@ use prometheus_client::registry::Registry;
 
 /// What there is on partitions, when they were looked at last.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct PartitionCounts {
+pub struct PartitionCounts {
     /// Partitions that are not made, not valid or not released.
-    pub(crate) invalid: usize,
+    pub invalid: usize,
     /// Interrupts on their CPUs.
-    pub(crate) interrupts: usize,
+    pub interrupts: usize,
     /// Of them, those that cannot be moved.
-    pub(crate) unmovable: usize,
+    pub unmovable: usize,
     /// Kernel threads that ran on their CPUs and could run elsewhere.
-    pub(crate) kernel_threads: usize,
+    pub kernel_threads: usize,
 }
 
 #[derive(Default)]

@@ -12,28 +12,18 @@
 //! `prometheus-client` ends every help text with a full stop of its own. Both formats leave it out, so that a help text
 //! is what was registered, to the letter.
 
-use axum::http::HeaderMap;
-use bounded_http::{Offer, chosen};
 use node_config::go_float;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 
 /// A format of metrics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exposition {
+pub enum Exposition {
+    /// Prometheus' text format 0.0.4.
     Text,
+    /// `OpenMetrics` 1.0.
     OpenMetrics,
 }
-
-/// Text comes first: it is served to whoever has no preference.
-const OFFERS: [Offer<Exposition>; 2] = [
-    Offer { form: Exposition::Text, names: &["text/plain"], versions: &["0.0.4"] },
-    Offer {
-        form: Exposition::OpenMetrics,
-        names: &["application/openmetrics-text"],
-        versions: &["1.0.0", "0.0.1"],
-    },
-];
 
 /// A metric family as `prometheus-client` writes it.
 struct Family<'t> {
@@ -44,19 +34,6 @@ struct Family<'t> {
 }
 
 impl Exposition {
-    /// The format that a scraper prefers; text if it accepts neither, as Prometheus' own exporters do.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
-        chosen(headers, &OFFERS).unwrap_or(Self::Text)
-    }
-
-    /// The value of `Content-Type`.
-    pub(crate) const fn content_type(self) -> &'static str {
-        match self {
-            Self::Text => "text/plain; version=0.0.4; charset=utf-8",
-            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-
     /// All metrics of a registry.
     pub(super) fn write(self, registry: &Registry) -> String {
         let mut encoded = String::new();
@@ -157,14 +134,13 @@ fn go_number(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::{HeaderMap, header};
     use prometheus_client::metrics::counter::Counter;
     use prometheus_client::metrics::family::Family;
     use prometheus_client::metrics::histogram::Histogram;
     use prometheus_client::registry::Registry;
 
     use super::Exposition;
-    use crate::view::metrics::kinds::Plain;
+    use crate::metrics::kinds::Plain;
 
     fn registry() -> Registry {
         let mut registry = Registry::default();
@@ -219,34 +195,5 @@ three_seconds_bucket{le="+Inf"} 1
 # EOF
 "#;
         assert_eq!(Exposition::OpenMetrics.write(&registry()), expected);
-    }
-
-    #[test]
-    fn scrapers_get_the_format_that_they_prefer() {
-        // As Prometheus 2.42 and 3.0 and curl send it.
-        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
-                          text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-        let newer = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,\
-                     application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,\
-                     text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
-        for (accept, expected) in [
-            (None, Exposition::Text),
-            (Some("*/*"), Exposition::Text),
-            (Some("text/plain"), Exposition::Text),
-            (Some("application/openmetrics-text"), Exposition::OpenMetrics),
-            (Some("application/openmetrics-text;version=2.0.0"), Exposition::Text),
-            (Some("application/openmetrics-text;q=0.5, text/plain;q=0.7"), Exposition::Text),
-            (Some("application/openmetrics-text;q=0"), Exposition::Text),
-            (Some("application/json"), Exposition::Text),
-            (Some(prometheus), Exposition::OpenMetrics),
-            (Some(newer), Exposition::OpenMetrics),
-        ] {
-            let mut headers = HeaderMap::new();
-            if let Some(accept) = accept {
-                let value = accept.parse().unwrap_or_else(|_| panic!("{accept} is no header"));
-                headers.insert(header::ACCEPT, value);
-            }
-            assert_eq!(Exposition::of(&headers), expected, "{accept:?}");
-        }
     }
 }

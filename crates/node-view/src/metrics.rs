@@ -25,13 +25,13 @@ use prometheus_client::registry::Registry;
 use topology_admission::{Cause, PodLevel, Search, Verdict};
 use topology_policy::KubeletPolicy;
 
-pub(crate) use self::exposition::Exposition;
+pub use self::exposition::Exposition;
 use self::free::Free;
 pub(crate) use self::free::Now;
 use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfFate, OfNode, OfReason, Plain};
-pub(crate) use self::partitions::PartitionCounts;
+pub use self::partitions::PartitionCounts;
 use self::partitions::Partitions;
-use super::served::Mode;
+use crate::served::Mode;
 use node_input::LoadedNode;
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
@@ -68,7 +68,7 @@ const OWN_REASONS: [&str; 22] = [
 ];
 
 /// All metrics of a daemon.
-pub(crate) struct Metrics {
+pub struct Metrics {
     registry: Mutex<Registry>,
     scope: &'static str,
     requests: Counter,
@@ -104,7 +104,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Those of a node that holds what `snapshot` says.
-    pub(crate) fn new(node: &LoadedNode, snapshot: &Snapshot, mode: Mode) -> Self {
+    pub fn new(node: &LoadedNode, snapshot: &Snapshot, mode: Mode) -> Self {
         let metrics = Self {
             registry: Mutex::new(Registry::default()),
             scope: match node.node.scope() {
@@ -164,7 +164,7 @@ impl Metrics {
     }
 
     /// Adds somebody else's.
-    pub(crate) fn add(&self, register: impl FnOnce(&mut Registry)) {
+    pub fn add(&self, register: impl FnOnce(&mut Registry)) {
         register(&mut self.registry.lock());
     }
 
@@ -324,7 +324,7 @@ impl Metrics {
     }
 
     /// A refusal of the kubelet's has been explained.
-    pub(crate) fn explained(&self, reason: &str, agrees: bool) {
+    pub fn explained(&self, reason: &str, agrees: bool) {
         self.observed_refusals.get_or_create(&OfReason::new(reason, &OWN_REASONS)).inc();
         if !agrees {
             self.disagreements.inc();
@@ -332,12 +332,12 @@ impl Metrics {
     }
 
     /// A fault of the kubelet concerns a pod.
-    pub(crate) fn fated(&self, fate: &'static str) {
+    pub fn fated(&self, fate: &'static str) {
         self.observed_fates.get_or_create(&OfFate::new(fate)).inc();
     }
 
     /// A pod has been decided on.
-    pub(crate) fn decided(&self, decided: &PodDecision) {
+    pub fn decided(&self, decided: &PodDecision) {
         let counted = &decided.counted;
         self.requests.inc_by(counted.requests.into());
         self.errors.inc_by(counted.errors.into());
@@ -369,7 +369,7 @@ impl Metrics {
     }
 
     /// The CPU manager's changes.
-    pub(crate) fn cpus(&self, changes: &[Change]) {
+    pub fn cpus(&self, changes: &[Change]) {
         for change in changes {
             let (metric, by, is_set) = match change {
                 Change::Add(metric, by) => (metric, *by, false),
@@ -451,7 +451,7 @@ impl Metrics {
     }
 
     /// The state was repaired at the start.
-    pub(crate) fn repaired(&self, repairs: &[Repair]) {
+    pub fn repaired(&self, repairs: &[Repair]) {
         // Those that never came up are there too, so that their first time is seen.
         for kind in node_state::FaultKind::ALL {
             drop(self.repairs.get_or_create(&OfCause::new(kind.name())));
@@ -462,38 +462,38 @@ impl Metrics {
     }
 
     /// Containers were where they do not belong.
-    pub(crate) fn drifted(&self, containers: u64) {
+    pub fn drifted(&self, containers: u64) {
         self.drift.inc_by(containers);
     }
 
     /// Partitions are made, and counted when they are not as they should be.
-    pub(crate) fn counts_partitions(&self) {
+    pub fn counts_partitions(&self) {
         self.add(|registry| self.partitions.register(registry));
     }
 
     /// Partitions were not as they should be.
-    pub(crate) fn partition_faults(&self, partitions: usize) {
+    pub fn partition_faults(&self, partitions: usize) {
         self.partitions.faults(partitions);
     }
 
     /// Partitions, and what runs on their CPUs, are so now.
-    pub(crate) fn partitions(&self, found: PartitionCounts) {
+    pub fn partitions(&self, found: PartitionCounts) {
         self.partitions.found(found);
     }
 
     /// Lines of the log are lost, as this counts.
-    pub(crate) fn loses_lines(&self, lost: Counter) {
+    pub fn loses_lines(&self, lost: Counter) {
         let help = "Lines of the log that could not be written, or were too many for a reader that is slow.";
         self.add(|registry| registry.register("topolet_log_lines_lost", help, lost));
     }
 
     /// A pod waits for device plugins.
-    pub(crate) fn deferred(&self) {
+    pub fn deferred(&self) {
         self.deferred.inc();
     }
 
     /// State could not be written.
-    pub(crate) fn not_written(&self) {
+    pub fn not_written(&self) {
         self.not_written.inc();
     }
 }

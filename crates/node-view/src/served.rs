@@ -8,7 +8,7 @@ use topology_model::Machine;
 
 /// What is done with the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// It is owned.
     Serve,
     /// A kubelet owns it, and is watched.
@@ -16,25 +16,29 @@ pub(crate) enum Mode {
 }
 
 /// The node, its machine, and in which mode the daemon runs.
-pub(crate) struct ServedNode {
-    pub(crate) node: LoadedNode,
-    pub(crate) mode: Mode,
+pub struct ServedNode {
+    /// Machine, rules and devices.
+    pub node: LoadedNode,
+    /// Who owns it.
+    pub mode: Mode,
     /// The machine as `topolet topology -o json` has it.
-    pub(crate) machine: serde_json::Value,
+    pub machine: serde_json::Value,
     /// And for people.
-    pub(crate) drawing: String,
+    pub drawing: String,
     /// What pictures of the node are drawn of; `None` where only cAdvisor's view of the machine is known.
-    pub(crate) hardware: Option<Hardware>,
+    pub hardware: Option<Hardware>,
     /// What is assumed about the node for as long as it is served, each as a sentence.
-    pub(crate) assumed: Vec<String>,
+    pub assumed: Vec<String>,
 }
 
 /// A machine with what stays as it is while its node is served.
-pub(crate) struct Hardware {
-    pub(crate) machine: Machine,
+pub struct Hardware {
+    /// What it is drawn of.
+    pub machine: Machine,
     /// Below the name of the machine in a picture.
-    pub(crate) summary: String,
-    pub(crate) reserved: Reserved,
+    pub summary: String,
+    /// CPUs and memory that pods cannot have.
+    pub reserved: Reserved,
 }
 
 impl ServedNode {
@@ -42,7 +46,7 @@ impl ServedNode {
     ///
     /// # Errors
     /// The machine cannot be written as JSON.
-    pub(crate) fn new(
+    pub fn new(
         node: LoadedNode,
         machine: &LoadedMachine,
         mode: Mode,

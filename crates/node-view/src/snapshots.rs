@@ -12,7 +12,7 @@ type Subscriber = Box<dyn Fn() + Send + Sync>;
 
 /// The latest snapshot, for readers.
 #[derive(Clone)]
-pub(crate) struct Snapshots(Arc<Latest>);
+pub struct Snapshots(Arc<Latest>);
 
 struct Latest {
     snapshot: ArcSwap<Snapshot>,
@@ -21,37 +21,36 @@ struct Latest {
 
 impl Snapshots {
     /// The latest.
-    pub(crate) fn latest(&self) -> Arc<Snapshot> {
+    pub fn latest(&self) -> Arc<Snapshot> {
         self.0.snapshot.load_full()
     }
 
     /// Calls `subscriber` after each snapshot that is published from now on, on the thread that publishes it.
-    #[cfg(feature = "kubernetes")]
-    pub(crate) fn subscribe(&self, subscriber: impl Fn() + Send + Sync + 'static) {
+    pub fn subscribe(&self, subscriber: impl Fn() + Send + Sync + 'static) {
         self.0.subscribers.write().push(Box::new(subscriber));
     }
 }
 
 /// The right to publish snapshots, which one thread has.
-pub(crate) struct SnapshotWriter {
+pub struct SnapshotWriter {
     latest: Snapshots,
     events: Arc<Events>,
 }
 
 impl SnapshotWriter {
     /// Begins with a snapshot. Pods that end become `events`.
-    pub(crate) fn new(first: Snapshot, events: Arc<Events>) -> Self {
+    pub fn new(first: Snapshot, events: Arc<Events>) -> Self {
         let latest = Latest { snapshot: ArcSwap::from_pointee(first), subscribers: RwLock::default() };
         Self { latest: Snapshots(Arc::new(latest)), events }
     }
 
     /// For readers.
-    pub(crate) fn snapshots(&self) -> Snapshots {
+    pub fn snapshots(&self) -> Snapshots {
         self.latest.clone()
     }
 
     /// The node is so now. Pods that are not on it any more have ended.
-    pub(crate) fn publish(&self, snapshot: Snapshot) {
+    pub fn publish(&self, snapshot: Snapshot) {
         let Latest { snapshot: latest, subscribers } = &*self.latest.0;
         let now = Arc::new(snapshot);
         let before = latest.swap(now.clone());

@@ -10,7 +10,7 @@ use super::clock;
 
 /// What is true of a node that is well, in the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum NodeCondition {
+pub enum NodeCondition {
     /// What is served is what the kubelet's files say.
     Current,
     /// Those files fit together.
@@ -23,13 +23,17 @@ pub(crate) enum NodeCondition {
     QuarantineKnown,
     /// The node is registered at its API server.
     Registered,
+    /// Its API server has the node's status.
     NodeStatusSent,
+    /// The node's Lease is renewed in time.
     LeaseRenewed,
     /// The pods of the node are watched.
     PodsWatched,
+    /// The API server has the statuses of the node's pods.
     PodStatusesSent,
     /// Objects of deleted pods are removed.
     PodsRemoved,
+    /// Events on pods are written.
     EventsWritten,
     /// The object `NodeResourceTopology` is written.
     TopologyPublished,
@@ -104,16 +108,16 @@ impl NodeCondition {
 
 /// The node's conditions.
 #[derive(Default)]
-pub(crate) struct NodeConditions(Mutex<Conditions<NodeCondition, String>>);
+pub struct NodeConditions(Mutex<Conditions<NodeCondition, String>>);
 
 impl NodeConditions {
     /// It is so, of a subject; empty: of the node.
-    pub(crate) fn set(&self, of: NodeCondition, on: &str, state: State) -> Change {
+    pub fn set(&self, of: NodeCondition, on: &str, state: State) -> Change {
         self.0.lock().set(of, on.to_owned(), state, now())
     }
 
     /// It is not so, for a reason. The log has a line, unless that is known.
-    pub(crate) fn fails(&self, of: NodeCondition, message: &str) {
+    pub fn fails(&self, of: NodeCondition, message: &str) {
         let change = self.set(of, "", State::failed(of.reason(), message));
         if is_news(&change, message) {
             tracing::warn!("{message}");
@@ -121,12 +125,12 @@ impl NodeConditions {
     }
 
     /// It is so; whether it was not before.
-    pub(crate) fn works(&self, of: NodeCondition) -> bool {
+    pub fn works(&self, of: NodeCondition) -> bool {
         self.set(of, "", State::Works).is_some()
     }
 
     /// It is so, or not, for this reason.
-    pub(crate) fn found(&self, of: NodeCondition, wrong: Option<&str>) {
+    pub fn found(&self, of: NodeCondition, wrong: Option<&str>) {
         match wrong {
             None => _ = self.works(of),
             Some(message) => self.fails(of, message),
@@ -134,7 +138,7 @@ impl NodeConditions {
     }
 
     /// It is not so of these subjects, each with why, and of no others. Which messages are new.
-    pub(crate) fn fails_of(
+    pub fn fails_of(
         &self,
         of: NodeCondition,
         found: impl IntoIterator<Item = (String, String)>,
@@ -153,7 +157,7 @@ impl NodeConditions {
     }
 
     /// The socket at a path is served, or not, for this reason.
-    pub(crate) fn socket(&self, path: &std::path::Path, not_served: Option<&str>) {
+    pub fn socket(&self, path: &std::path::Path, not_served: Option<&str>) {
         let path = path.display();
         let state = not_served.map_or(State::Works, |why| {
             State::failed(
@@ -169,7 +173,7 @@ impl NodeConditions {
     }
 
     /// All that has been found, as the status lists it.
-    pub(crate) fn all(&self) -> Vec<node_output::NodeCondition> {
+    pub fn all(&self) -> Vec<node_output::NodeCondition> {
         let conditions = self.0.lock();
         let each = conditions.iter().map(|(of, on, condition)| node_output::NodeCondition {
             kind: format!("{of:?}"),
@@ -190,57 +194,57 @@ impl NodeConditions {
     }
 
     /// Why what is served may not be what is there.
-    pub(crate) fn why_stale(&self) -> Option<String> {
+    pub fn why_stale(&self) -> Option<String> {
         self.wrong(&[Current, FilesAgree]).into_iter().next()
     }
 
     /// What of the root folder and its sockets is not there.
-    pub(crate) fn why_not_served(&self) -> Option<String> {
+    pub fn why_not_served(&self) -> Option<String> {
         joined(&self.wrong(&[FoldersPresent, SocketServed, QuarantineKnown]))
     }
 
     /// Whether it is known which pods are quarantined.
-    pub(crate) fn quarantine_is_known(&self) -> bool {
+    pub fn quarantine_is_known(&self) -> bool {
         self.wrong(&[QuarantineKnown]).is_empty()
     }
 
     /// Why the objects that schedulers read of the node are not what it is.
-    pub(crate) fn unpublished(&self) -> Vec<String> {
+    pub fn unpublished(&self) -> Vec<String> {
         self.wrong(&[TopologyPublished, TopologyWatched, StatePublished])
     }
 
     /// Which containers run elsewhere than the kubelet's files say.
-    pub(crate) fn drifted(&self) -> Vec<String> {
+    pub fn drifted(&self) -> Vec<String> {
         self.wrong(&[InPlace])
     }
 
     /// Why the kubelet does not start again.
-    pub(crate) fn next_start_fails(&self) -> Option<String> {
+    pub fn next_start_fails(&self) -> Option<String> {
         self.wrong(&[KubeletStarts]).pop()
     }
 
     /// What has changed about the machine since the kubelet counted it.
-    pub(crate) fn machine_changed(&self) -> Option<String> {
+    pub fn machine_changed(&self) -> Option<String> {
         self.wrong(&[MachineAsCounted]).pop()
     }
 
     /// Which partitions are not as they should be.
-    pub(crate) fn invalid_partitions(&self) -> Vec<String> {
+    pub fn invalid_partitions(&self) -> Vec<String> {
         self.wrong(&[PartitionValid])
     }
 
     /// What runs on CPUs of partitions all the same.
-    pub(crate) fn noise(&self) -> Option<String> {
+    pub fn noise(&self) -> Option<String> {
         self.wrong(&[PartitionsQuiet]).pop()
     }
 
     /// The same, and what of it cannot be seen or moved.
-    pub(crate) fn of_partitions(&self) -> Vec<String> {
+    pub fn of_partitions(&self) -> Vec<String> {
         self.wrong(&[PartitionsQuiet, PartitionsSeen])
     }
 
     /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
-    pub(crate) fn why_no_member(&self) -> Option<String> {
+    pub fn why_no_member(&self) -> Option<String> {
         let conditions = self.0.lock();
         // One cause makes several calls fail.
         let mut all: Vec<(String, &str)> = Vec::new();
@@ -256,20 +260,19 @@ impl NodeConditions {
     }
 }
 
-#[cfg(feature = "kubernetes")]
 impl NodeConditions {
     /// Something between the node and its API server does not work.
-    pub(crate) fn member_fails(&self, of: NodeCondition, why: &str) {
+    pub fn member_fails(&self, of: NodeCondition, why: &str) {
         self.fails(of, &format!("{}: {why}", of.failed()));
     }
 
     /// It has not been done yet, and nothing has failed.
-    pub(crate) fn member_waits(&self, of: NodeCondition, why: &str) {
+    pub fn member_waits(&self, of: NodeCondition, why: &str) {
         let _ = self.set(of, "", State::pending(format!("{}: {why}", of.failed())));
     }
 
     /// It works.
-    pub(crate) fn member_works(&self, of: NodeCondition) {
+    pub fn member_works(&self, of: NodeCondition) {
         if self.works(of) {
             tracing::info!("no longer: {}", of.failed());
         }
@@ -281,7 +284,7 @@ fn joined(all: &[String]) -> Option<String> {
 }
 
 /// By the clock on the wall, since 1970.
-pub(crate) fn now() -> Duration {
+pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
@@ -323,7 +326,6 @@ mod tests {
         assert_ne!(gist(&patch), gist(&text("a", "delete")));
     }
 
-    #[cfg(feature = "kubernetes")]
     #[test]
     fn one_cause_is_listed_once() {
         let conditions = NodeConditions::default();

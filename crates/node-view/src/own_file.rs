@@ -8,11 +8,11 @@ use kubelet_checkpoint::store::{self, Disk, Fs as _, NotRegular, StoreError};
 
 /// A file that is there as a whole, or not at all.
 #[derive(Debug)]
-pub(super) struct OwnFile(PathBuf);
+pub struct OwnFile(PathBuf);
 
 /// How long what is written has to stay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Lasting {
+pub enum Lasting {
     /// It may be lost with the power: it is about the kernel, which begins anew too.
     UntilBoot,
     /// It is on disk when it is written.
@@ -26,7 +26,9 @@ impl fmt::Display for OwnFile {
 }
 
 impl OwnFile {
-    pub(super) fn new(root: &Path, name: &str) -> Self {
+    /// The file of this name below the root folder.
+    #[must_use]
+    pub fn new(root: &Path, name: &str) -> Self {
         Self(root.join(name))
     }
 
@@ -36,7 +38,7 @@ impl OwnFile {
     ///
     /// # Errors
     /// It cannot be read or renamed.
-    pub(super) fn read<T>(&self, parse: impl FnOnce(&str) -> io::Result<T>) -> io::Result<Option<T>> {
+    pub fn read<T>(&self, parse: impl FnOnce(&str) -> io::Result<T>) -> io::Result<Option<T>> {
         let why = match store::read(&self.0) {
             Ok(None) => return Ok(None),
             Ok(Some(bytes)) => match str::from_utf8(&bytes).map_err(io::Error::other).and_then(parse) {
@@ -57,7 +59,7 @@ impl OwnFile {
     ///
     /// # Errors
     /// It cannot be written; what was there is there.
-    pub(super) fn write(&self, text: &str, lasting: Lasting) -> io::Result<()> {
+    pub fn write(&self, text: &str, lasting: Lasting) -> io::Result<()> {
         let begun = self.0.with_added_extension("tmp");
         let mut file = Disk.create(&begun)?;
         Disk.write(&mut file, text.as_bytes())?;

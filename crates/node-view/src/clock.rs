@@ -5,17 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use device_manager::Moment;
 
 /// The time since 1970 at moment zero of a clock that stands at `now`.
-pub(crate) fn epoch(Moment(now): Moment) -> Duration {
+pub fn epoch(Moment(now): Moment) -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(now)
 }
 
 /// When something was that began this long after 1970, as `2026-03-01T12:00:00.000Z`.
-pub(crate) fn text(since: Duration) -> String {
+pub fn text(since: Duration) -> String {
     shown(UNIX_EPOCH + since)
 }
 
 /// How long it has been since then, as kubectl shows ages: `45s`, `5m30s`, `3h12m`, `47h`, `12d`.
-pub(crate) fn age(since: Duration) -> String {
+pub fn age(since: Duration) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     human(now.saturating_sub(since).as_secs())
 }
@@ -42,7 +42,7 @@ fn human(seconds: u64) -> String {
 }
 
 /// Now, as `2026-03-01T12:00:00.123Z`.
-pub(crate) fn now() -> String {
+pub fn now() -> String {
     shown(SystemTime::now())
 }
 

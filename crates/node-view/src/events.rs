@@ -13,56 +13,60 @@ use tokio::sync::watch;
 use super::clock;
 
 /// So many events are kept.
-pub(crate) const EVENTS: usize = 1000;
+const EVENTS: usize = 1000;
 
 /// Reasons of events that are no kubelet's.
-pub(crate) mod reason {
+pub mod reason {
     /// A pod runs.
-    pub(crate) const ADMITTED: &str = "Admitted";
+    pub const ADMITTED: &str = "Admitted";
     /// A pod has made room for another one, and goes on running on what it holds now.
-    pub(crate) const MOVED: &str = "Moved";
+    pub const MOVED: &str = "Moved";
     /// The same, and its containers have to be restarted.
-    pub(crate) const RESTART_NEEDED: &str = "RestartNeeded";
+    pub const RESTART_NEEDED: &str = "RestartNeeded";
     /// A pod holds nothing any more.
-    pub(crate) const ENDED: &str = "Ended";
+    pub const ENDED: &str = "Ended";
     /// A pod runs, and shares CPUs though it requests whole ones.
-    pub(crate) const NOT_PINNED: &str = "NotPinned";
+    pub const NOT_PINNED: &str = "NotPinned";
     /// Something is wrong with the node.
-    pub(crate) const PROBLEM: &str = "Problem";
+    pub const PROBLEM: &str = "Problem";
     /// It is not any more.
-    pub(crate) const SOLVED: &str = "Solved";
+    pub const SOLVED: &str = "Solved";
 }
 
 /// One event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NodeEvent {
+pub struct NodeEvent {
     /// One more than that of the event before. A daemon that starts later begins with a higher one: that of the
     /// microsecond of the wall clock.
-    pub(crate) number: u64,
+    pub number: u64,
     /// In UTC, by the clock on the wall.
-    pub(crate) time: String,
+    pub time: String,
     #[serde(rename = "type")]
-    pub(crate) kind: Kind,
+    #[expect(missing_docs, reason = "a comment is a description in the schema, which names the type")]
+    pub kind: Kind,
     /// One word: the kubelet's of a refusal, or one of [`reason`].
-    pub(crate) reason: String,
+    pub reason: String,
     /// `None`: the node.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub(crate) pod: Option<PodName>,
+    pub pod: Option<PodName>,
     /// One line.
-    pub(crate) message: String,
+    pub message: String,
 }
 
 /// As in Kubernetes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "EventType")]
-pub(crate) enum Kind {
+#[expect(missing_docs, reason = "Kubernetes' own words, and a comment is a description in the schema")]
+pub enum Kind {
     Normal,
     Warning,
 }
 
 impl Kind {
-    pub(crate) const fn name(self) -> &'static str {
+    /// As Kubernetes writes it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
             Self::Warning => "Warning",
@@ -72,15 +76,16 @@ impl Kind {
 
 /// What a pod is known by.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub(crate) struct PodName {
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    pub(crate) uid: String,
+#[expect(missing_docs, reason = "a comment is a description in the schema")]
+pub struct PodName {
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
 }
 
 impl PodName {
     /// `NAMESPACE/NAME`.
-    pub(crate) fn full(&self) -> String {
+    pub fn full(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }
 }
@@ -93,7 +98,7 @@ impl From<&Pod> for PodName {
 
 /// The last events, and who waits for more.
 #[derive(Debug)]
-pub(crate) struct Events {
+pub struct Events {
     /// No event has this number or a lower one.
     start: u64,
     kept: Mutex<VecDeque<Arc<NodeEvent>>>,
@@ -109,11 +114,11 @@ impl Default for Events {
 
 /// Events that a reader has not seen.
 #[derive(Debug)]
-pub(crate) struct Unseen {
+pub struct Unseen {
     /// So many came before and are not kept any more.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Oldest first.
-    pub(crate) events: Vec<Arc<NodeEvent>>,
+    pub events: Vec<Arc<NodeEvent>>,
 }
 
 impl Events {
@@ -122,7 +127,7 @@ impl Events {
     }
 
     /// Keeps one more and wakes who waits for it. `None`: it is about the node.
-    pub(crate) fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
+    pub fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
         let mut kept = self.kept.lock();
         let number = *self.newest.borrow() + 1;
         if kept.len() == EVENTS {
@@ -135,7 +140,7 @@ impl Events {
 
     /// Those after the event of that number. One that has not been given yet is that of a daemon before a jump of the
     /// clock: then all that are kept are unseen.
-    pub(crate) fn after(&self, number: u64) -> Unseen {
+    pub fn after(&self, number: u64) -> Unseen {
         let kept = self.kept.lock();
         let number = if number > *self.newest.borrow() { self.start } else { number.max(self.start) };
         let first = kept.front().map_or(number + 1, |first| first.number);
@@ -144,7 +149,7 @@ impl Events {
     }
 
     /// Changes with every event.
-    pub(crate) fn newest(&self) -> watch::Receiver<u64> {
+    pub fn newest(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
 }
