@@ -1,5 +1,5 @@
-//! A repair of a folder that no program serves: what is written, whether that harms a pod, and which pods stay
-//! quarantined.
+//! The repair of a folder while no daemon serves it (`topolet state repair`): which files are written, whether that may harm a
+//! running pod, and which pods stay quarantined. `repair.rs` makes the plan; `node-agent` writes the files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,32 +15,33 @@ use crate::repair::{FileRepair, RepairPlan};
 /// A plan with the files that it writes and the pods that it quarantines.
 #[derive(Clone, Debug)]
 pub struct FolderRepair {
-    /// The plan, whose records are those that are written.
+    /// The plan. Its `start.records` are the records that `files` writes.
     pub plan: RepairPlan,
-    /// The files that are put in order, in this order; none: the folder is in order.
+    /// The files to write, in this order; empty: nothing has to be repaired.
     pub files: Vec<FileRepair>,
-    /// What this repair quarantines: pods by UID, and files whose pods nothing names.
+    /// What this repair quarantines: pods, and damaged files that may have held pods which no other file names.
     pub quarantine: Quarantine,
-    /// What earlier repairs have quarantined and still is, whether this one does too or not.
+    /// What earlier repairs quarantined and is still quarantined. A pod can be in `quarantine` too.
     pub earlier: Quarantine,
 }
 
-/// Whether a repair may cost running pods something.
+/// Whether a repair is written that quarantines pods or files: such pods may lose part of what they hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Losses {
-    /// It is not written then.
+    /// It is not written.
     Refused,
-    /// It is written all the same, and such pods are quarantined.
+    /// It is written (`--force`), and these pods are quarantined.
     Accepted,
 }
 
 impl FolderRepair {
-    /// Works out the files of `plan` on `node`, on which the pods of `names` run as far as that is known. Of `earlier`
-    /// quarantined pods those stay that are in conflict, and those whose manifest does not show that they hold all of
-    /// what they request.
+    /// Works out which files `plan` writes on `node`. `names` lists the pods that run, as far as that is known.
+    ///
+    /// A pod of `earlier` stays quarantined if its basis is a conflict, or if there is no manifest which shows that it holds
+    /// all that it requests.
     ///
     /// # Errors
-    /// What the plan starts from does not fit the node.
+    /// The state that the plan starts from does not fit the node.
     pub fn of(
         mut plan: RepairPlan,
         node: &Node,
@@ -58,14 +59,14 @@ impl FolderRepair {
         Ok(Self { plan, files, quarantine, earlier })
     }
 
-    /// Whether the repair may be written: it harms no running pod, or losses are accepted.
+    /// Whether the repair may be written: it quarantines nothing, or losses are accepted.
     #[must_use]
     pub fn may_be_written(&self, losses: Losses) -> bool {
         let is_harmless = self.quarantine.pods.is_empty() && self.quarantine.lost.is_empty();
         is_harmless || losses == Losses::Accepted
     }
 
-    /// All that is quarantined once the repair is written.
+    /// All that is quarantined once the repair is written: by this repair or an earlier one. Of a pod in both this one counts.
     #[must_use]
     pub fn all_quarantined(&self) -> Quarantine {
         let mut all = self.earlier.clone();
@@ -75,7 +76,7 @@ impl FolderRepair {
         all
     }
 
-    /// Pods that earlier repairs have quarantined and this one does not, by UID.
+    /// Pods that only earlier repairs quarantined, by UID.
     #[must_use]
     pub fn still_quarantined(&self) -> BTreeMap<String, Quarantined> {
         let mut still = self.earlier.pods.clone();
@@ -83,7 +84,7 @@ impl FolderRepair {
         still
     }
 
-    /// Whether every pod holds what it was granted once the repair is written, as far as this and earlier repairs know.
+    /// Whether nothing is quarantined once the repair is written: every pod then holds what it was granted.
     #[must_use]
     pub fn leaves_nothing_open(&self) -> bool {
         let all = self.all_quarantined();
@@ -92,7 +93,7 @@ impl FolderRepair {
 }
 
 impl RepairPlan {
-    /// What pods of the plan are called: `NAMESPACE/NAME` by their own files, else as `names` has them, else their UIDs.
+    /// The name of a pod in messages: `NAMESPACE/NAME` of its record, else its name in `names`, else its UID.
     pub fn shown_names<'a>(&'a self, names: &'a PodNames) -> impl Fn(&PodUid) -> String + 'a {
         let recorded = self.start.records.iter().map(|record| &record.pod);
         let recorded: BTreeMap<&PodUid, String> =
@@ -100,14 +101,14 @@ impl RepairPlan {
         move |uid| recorded.get(uid).cloned().unwrap_or_else(|| names.name(uid))
     }
 
-    /// What the plan quarantines, as its file keeps it. A pod is there for want of a list alone if no fault but an unproven
-    /// holding is about it.
+    /// What the plan quarantines, as the file of quarantined pods stores it. The basis of a pod is [`Basis::NotListed`] if
+    /// no list of the pods that run was given and all faults about the pod are unproven holdings; else [`Basis::Conflict`].
     fn quarantine(&self, names: &PodNames) -> Quarantine {
         let in_conflict =
             self.findings.iter().filter(|repair| repair.finding.fault.kind() != FaultKind::Unproven);
         let in_conflict: BTreeSet<&PodUid> = in_conflict.flat_map(|repair| &repair.quarantined).collect();
         let name = self.shown_names(names);
-        let kept = |(uid, why): (&PodUid, &String)| {
+        let entry = |(uid, why): (&PodUid, &String)| {
             let is_unproven = !in_conflict.contains(uid);
             let basis =
                 if names.known().is_none() && is_unproven { Basis::NotListed } else { Basis::Conflict };
@@ -116,7 +117,7 @@ impl RepairPlan {
             (uid.to_string(), Quarantined { name: name(uid), why, left, basis, backups: Vec::new() })
         };
         Quarantine {
-            pods: self.quarantined.iter().map(kept).collect(),
+            pods: self.quarantined.iter().map(entry).collect(),
             lost: self.lost.iter().map(|file| file.path().to_owned()).collect(),
         }
     }
