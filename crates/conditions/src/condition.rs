@@ -6,11 +6,11 @@ use core::time::Duration;
 /// The status of a condition, as Kubernetes spells it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Status {
-    /// It is as it should be.
+    /// What the type names is so: all is well.
     True,
-    /// It is not.
+    /// It is not so.
     False,
-    /// It has not been tried, or cannot be found out.
+    /// It has not been tried yet.
     Unknown,
 }
 
@@ -26,19 +26,19 @@ impl Status {
     }
 }
 
-/// What has been found.
+/// The result of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It is as it should be.
+    /// All is well.
     Works,
-    /// It is not.
+    /// Something is wrong.
     Failed {
         /// The cause in one word, for programs: `Unreachable`.
         reason: &'static str,
         /// The cause in one sentence, for people.
         message: String,
     },
-    /// It has not been tried yet.
+    /// It has not been tried yet, and nothing has failed.
     Pending {
         /// What it waits for, in one sentence.
         message: String,
@@ -56,7 +56,7 @@ impl State {
         Self::Pending { message: message.into() }
     }
 
-    /// The status that this is.
+    /// [`Status::True`] where it works, [`Status::False`] where it failed, else [`Status::Unknown`].
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
@@ -67,29 +67,29 @@ impl State {
     }
 }
 
-/// A condition.
+/// A condition. Its type and its subject are its key in a [`Conditions`](crate::Conditions).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Condition {
-    /// What was found last.
+    /// The result of the last check.
     pub state: State,
-    /// Since when it has its status, by the clock of the caller.
+    /// The time at which its status changed last, by the clock of the caller.
     pub since: Duration,
 }
 
-/// What a new state changes about a condition.
+/// What of a new state is worth a log line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[must_use = "a change is logged once"]
 pub enum Change {
-    /// Nothing that has to be logged.
+    /// Nothing: the same as before, another reason with the same message, or a start or retry of what has not failed.
     None,
-    /// Its status. A condition that works from the first does not change.
+    /// A failure begins or ends. A condition that works from the first never gives this.
     Status,
-    /// What is wrong with it, which still fails. The message was this.
+    /// It fails as before with another message; this holds the earlier one.
     Message(String),
 }
 
 impl Change {
-    /// Whether there is any.
+    /// Whether the log needs a line.
     #[must_use]
     pub fn is_some(&self) -> bool {
         *self != Self::None
@@ -97,7 +97,7 @@ impl Change {
 }
 
 impl Condition {
-    /// One that has just been found.
+    /// A condition that is set for the first time, at the time `since`.
     #[must_use]
     pub const fn new(state: State, since: Duration) -> Self {
         Self { state, since }
@@ -109,7 +109,7 @@ impl Condition {
         self.state.status()
     }
 
-    /// What is wrong, or what it waits for; empty where it works.
+    /// What is wrong, or what it waits for; empty where all is well.
     #[must_use]
     pub fn message(&self) -> &str {
         match &self.state {
@@ -128,12 +128,12 @@ impl Condition {
         }
     }
 
-    /// This was found at this time.
+    /// Records the result of a check at the time `now`, and returns what of it is worth a log line.
     ///
-    /// What has not been tried yet and then works, or is tried again, is no change: it never failed.
+    /// A condition that goes from [`State::Pending`] to [`State::Works`] or back gives [`Change::None`]: nothing has failed.
     pub fn set(&mut self, state: State, now: Duration) -> Change {
         let (before, after) = (self.status(), state.status());
-        let found = core::mem::replace(&mut self.state, state);
+        let earlier = core::mem::replace(&mut self.state, state);
         if before != after {
             self.since = now;
             return if before == Status::False || after == Status::False {
@@ -142,7 +142,7 @@ impl Condition {
                 Change::None
             };
         }
-        match (found, &self.state) {
+        match (earlier, &self.state) {
             (State::Failed { message: before, .. }, State::Failed { message, .. }) if before != *message => {
                 Change::Message(before)
             }

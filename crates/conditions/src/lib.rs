@@ -2,13 +2,13 @@
 //!
 //! A condition has a type, a status, a reason, a message and the time since which it has its status. It is about the program
 //! itself, or about one of several subjects: a socket, a container, a pod. [`Conditions`] is the table of them. The code that
-//! checks something sets its condition after each check. It gets a [`Change`], by which it logs one line per transition. Health
-//! checks, metrics and pages read the table.
+//! checks something calls [`Conditions::set`] after each check, whatever the result; the [`Change`] that it returns says whether
+//! the log needs a line. Health checks, metrics and pages read the table.
 //!
-//! As in Kubernetes [`Status::True`] is what should be, `since` moves with the status and not with the message, and
-//! [`Status::Unknown`] is what has not been tried yet.
+//! [`Status::True`] always means that all is well, as in `LeaseRenewed`: a type is named after what should be true. As in
+//! Kubernetes, `since` changes with the status and not with the message.
 //!
-//! The crate does not know what is looked at, which clock the times are of, or where lines go.
+//! The crate does not know what is checked, which clock the times are from, or where log lines go.
 //!
 //! ```
 //! use std::time::Duration;
@@ -16,22 +16,22 @@
 //! use conditions::{Change, Conditions, State};
 //!
 //! #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-//! enum Of {
+//! enum ConditionType {
 //!     LeaseRenewed,
 //!     SocketServed,
 //! }
 //!
-//! let mut conditions = Conditions::<Of, &str>::new();
-//! let late = || State::failed("Unreachable", "the API server does not answer");
+//! let mut conditions = Conditions::<ConditionType, &str>::new();
+//! let failed = || State::failed("Unreachable", "the API server does not answer");
 //! let at = Duration::from_secs;
-//! assert_eq!(conditions.set(Of::LeaseRenewed, "", late(), at(10)), Change::Status);
-//! assert_eq!(conditions.set(Of::LeaseRenewed, "", late(), at(20)), Change::None);
-//! assert_eq!(conditions.set(Of::SocketServed, "/run/a.sock", State::Works, at(20)), Change::None);
+//! assert_eq!(conditions.set(ConditionType::LeaseRenewed, "", failed(), at(10)), Change::Status);
+//! assert_eq!(conditions.set(ConditionType::LeaseRenewed, "", failed(), at(20)), Change::None);
+//! assert_eq!(conditions.set(ConditionType::SocketServed, "/run/a.sock", State::Works, at(20)), Change::None);
 //! assert_eq!(conditions.failing().count(), 1);
 //!
-//! let lease = conditions.get(Of::LeaseRenewed, &"").unwrap();
+//! let lease = conditions.get(ConditionType::LeaseRenewed, &"").unwrap();
 //! assert_eq!((lease.message(), lease.since), ("the API server does not answer", at(10)));
-//! assert_eq!(conditions.set(Of::LeaseRenewed, "", State::Works, at(30)), Change::Status);
+//! assert_eq!(conditions.set(ConditionType::LeaseRenewed, "", State::Works, at(30)), Change::Status);
 //! ```
 #![no_std]
 

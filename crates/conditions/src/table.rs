@@ -18,7 +18,7 @@ impl<T, S> Default for Conditions<T, S> {
 }
 
 impl<T, S> Conditions<T, S> {
-    /// None.
+    /// An empty table.
     #[must_use]
     pub const fn new() -> Self {
         Self(BTreeMap::new())
@@ -26,46 +26,51 @@ impl<T, S> Conditions<T, S> {
 }
 
 impl<T: Copy + Ord, S: Ord> Conditions<T, S> {
-    /// This was found of a type and subject at this time. Times are of one clock.
-    pub fn set(&mut self, of: T, on: S, state: State, now: Duration) -> Change {
+    /// Records the result of a check at the time `now`, and returns what of it is worth a log line. All times of a table are
+    /// from one clock.
+    pub fn set(&mut self, kind: T, subject: S, state: State, now: Duration) -> Change {
         use alloc::collections::btree_map::Entry;
 
-        match self.0.entry((of, on)) {
-            Entry::Occupied(mut known) => known.get_mut().set(state, now),
-            Entry::Vacant(new) => {
+        match self.0.entry((kind, subject)) {
+            Entry::Occupied(mut earlier) => earlier.get_mut().set(state, now),
+            Entry::Vacant(first) => {
+                // As in `Condition::set`: only failures and their ends are worth a line.
                 let change = if state.status() == Status::False { Change::Status } else { Change::None };
-                new.insert(Condition::new(state, now));
+                first.insert(Condition::new(state, now));
                 change
             }
         }
     }
 
-    /// The condition of a type and subject; `None`: nothing is known.
+    /// The condition of a type and subject; `None`: it has not been set. The subject is cloned, since the keys of the map are
+    /// pairs.
     #[must_use]
-    pub fn get(&self, of: T, on: &S) -> Option<&Condition>
+    pub fn get(&self, kind: T, subject: &S) -> Option<&Condition>
     where
         S: Clone,
     {
-        self.0.get(&(of, on.clone()))
+        self.0.get(&(kind, subject.clone()))
     }
 
-    /// All, by type and subject.
+    /// All conditions, ordered by type, then by subject.
     pub fn iter(&self) -> impl Iterator<Item = (T, &S, &Condition)> {
-        self.0.iter().map(|((of, on), condition)| (*of, on, condition))
+        self.0.iter().map(|((kind, subject), condition)| (*kind, subject, condition))
     }
 
-    /// Those that are not as they should be: what has failed, and what has not been tried.
+    /// Conditions whose status is not [`Status::True`]: those that failed, and those that have not been tried yet.
     pub fn failing(&self) -> impl Iterator<Item = (T, &S, &Condition)> {
         self.iter().filter(|(.., condition)| condition.status() != Status::True)
     }
 
-    /// Those of a type.
-    pub fn of(&self, of: T) -> impl Iterator<Item = (&S, &Condition)> {
-        self.iter().filter(move |(found, ..)| *found == of).map(|(_, on, condition)| (on, condition))
+    /// Conditions of one type, with their subjects.
+    pub fn of(&self, kind: T) -> impl Iterator<Item = (&S, &Condition)> {
+        self.iter()
+            .filter(move |(found, ..)| *found == kind)
+            .map(|(_, subject, condition)| (subject, condition))
     }
 
-    /// Forgets subjects that are gone.
+    /// Keeps the conditions for which `is_kept` holds: for subjects that no longer exist.
     pub fn retain(&mut self, mut is_kept: impl FnMut(T, &S) -> bool) {
-        self.0.retain(|(of, on), _| is_kept(*of, on));
+        self.0.retain(|(kind, subject), _| is_kept(*kind, subject));
     }
 }

@@ -14,11 +14,11 @@ fn a_transition_is_a_change_once() {
     let failed = |message: &str| State::failed("Refused", message);
     let pending = || State::pending("it has just started");
     for (states, changes) in [
-        // What never failed is no news.
+        // What never failed is not worth a line.
         (vec![State::Works, State::Works], vec![false, false]),
         (vec![pending(), State::Works], vec![false, false]),
         (vec![pending(), pending(), failed("a")], vec![false, false, true]),
-        // A failure is, its message is, and its end is.
+        // The start of a failure, another message and the end are.
         (vec![failed("a"), failed("a"), failed("b"), State::Works], vec![true, false, true, true]),
         (vec![failed("a"), pending(), State::Works], vec![true, true, false]),
     ] {
@@ -29,7 +29,7 @@ fn a_transition_is_a_change_once() {
     let mut known = Condition::new(failed("a"), at(1));
     assert_eq!(known.set(failed("b"), at(2)), Change::Message("a".to_owned()));
     let reason = State::failed("Forbidden", "b");
-    assert_eq!(known.set(reason, at(3)), Change::None, "the message says it");
+    assert_eq!(known.set(reason, at(3)), Change::None, "the message is the same, and is what people read");
 }
 
 #[test]
