@@ -1,6 +1,6 @@
-//! Decisions on pods one after the other, each shown as soon as it is made.
+//! Decides on pods one after the other, and writes each decision as soon as it is made where the format allows that.
 
-mod way;
+mod options;
 mod written;
 
 use admission_report::Report;
@@ -8,51 +8,51 @@ use node_input::{KeptHints, Residents, Sequence, Wholeness};
 use node_output::Tally;
 use topology_admission::Series;
 
-pub(crate) use self::way::{Depth, Way};
-use self::written::Head;
+pub(crate) use self::options::{Depth, OutputOptions};
+use self::written::Preamble;
 use crate::outcome::Outcome;
 use crate::patience::Progress;
 use crate::question::Question;
 
-/// Decides on the pods in order and shows each decision.
-pub(crate) fn decide(question: Question, way: Way<'_>) -> anyhow::Result<Outcome> {
+/// Decides on the pods in order, each beside those that were admitted before it, and writes the decisions that are asked for.
+pub(crate) fn decide(question: Question, options: OutputOptions<'_>) -> anyhow::Result<Outcome> {
     let Question { node, residents, asked } = question;
-    let Way { depth, told, format, screen } = way;
-    told.check(&asked)?;
+    let OutputOptions { depth, shown, format, screen } = options;
+    shown.check(&asked)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let head = Head::new(&node, &residents, &asked.pods);
+    let preamble = Preamble::new(&node, &residents, &asked.pods);
     let Residents { ledger, quarantined, .. } = residents;
     let series = Series::new(&node.node, ledger, depth.detail(), depth.tries()).keeping(quarantined);
     let mut sequence = Sequence::new(&node, &asked, series);
-    let mut written = written::begin(head, &asked, way)?;
+    let mut writer = written::writer(preamble, &asked, options)?;
     let mut totals = Totals::default();
     let mut progress = Progress::new(asked.pods.len());
     for pod in &asked.pods {
         let report = sequence.decide(pod)?;
         totals.add(&report);
-        // A person reads the first while the next is worked out, and so does a program.
-        if told.shows(pod, &report) {
-            written.show(report)?;
+        // Written at once: readers, people and programs, have the first while the next is decided.
+        if shown.shows(pod, &report) {
+            writer.show(report)?;
         } else {
-            written.leave_out(&report)?;
+            writer.leave_out(&report)?;
         }
         progress.decided(format, screen);
     }
     if let Some(notice) = totals.kept_hints.notice(&node) {
         screen.warn(notice);
     }
-    written.end(&totals.tally)?;
+    writer.end(&totals.tally)?;
     Ok(totals.outcome(asked.wholeness))
 }
 
-/// What all decisions come to, whichever of them are shown.
+/// Sums over all decisions, shown or not.
 #[derive(Default)]
 struct Totals {
     tally: Tally,
     kept_hints: KeptHints,
-    /// Whether the kubelet has refused a pod for another reason.
+    /// Whether a kubelet refused a pod and the decision here is another one.
     is_decided_otherwise: bool,
 }
 
@@ -63,7 +63,7 @@ impl Totals {
         self.is_decided_otherwise |= report.is_decided_otherwise();
     }
 
-    /// Of files whose pods are all, or some, of those that were meant.
+    /// The outcome of the command; `wholeness` says whether all of the given files became pods.
     fn outcome(&self, wholeness: Wholeness) -> Outcome {
         match wholeness {
             Wholeness::Partial => Outcome::Partial,

@@ -12,17 +12,17 @@ use topology_admission::{Detail, Series, Tries};
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::told::ToldArguments;
+use crate::shown::ShownArguments;
 
 /// Decides on the pods in order up to the one that is drawn, and prints its picture.
 pub(crate) fn draw(
     question: Question,
-    told: &ToldArguments,
+    shown: &ShownArguments,
     tries: Tries,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
     let Question { node, residents, asked } = question;
-    let drawn = the_pod(&asked, told)?;
+    let drawn = the_pod(&asked, shown)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
@@ -55,12 +55,12 @@ pub(crate) fn draw(
 }
 
 /// The one pod that is shown.
-fn the_pod<'a>(asked: &'a Asked, told: &ToldArguments) -> anyhow::Result<&'a Pod> {
-    told.check(asked)?;
-    if told.summary || !told.only.is_empty() {
+fn the_pod<'a>(asked: &'a Asked, shown: &ShownArguments) -> anyhow::Result<&'a Pod> {
+    shown.check(asked)?;
+    if shown.summary || !shown.only.is_empty() {
         bail!("a picture shows one pod, whatever its outcome: expected no --only and no --summary");
     }
-    let named: Vec<&Pod> = asked.pods.iter().filter(|pod| told.is_named(pod)).collect();
+    let named: Vec<&Pod> = asked.pods.iter().filter(|pod| shown.is_named(pod)).collect();
     match named.as_slice() {
         [only] => Ok(only),
         [] => bail!("no pod is decided on, and a picture shows one"),

@@ -17,7 +17,7 @@ mod question;
 mod bar;
 #[cfg(feature = "serve")]
 mod built_in;
-mod told;
+mod shown;
 mod decisions;
 mod drawn;
 mod screen;

@@ -4,28 +4,28 @@ use clap::Args;
 use topology_admission::Tries;
 
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
-use crate::decisions::{Depth, Way, decide};
+use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::told::ToldArguments;
+use crate::shown::ShownArguments;
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     #[command(flatten)]
-    pub(crate) told: ToldArguments,
+    pub(crate) shown: ShownArguments,
     #[command(flatten)]
     pub(crate) output: DecisionOutputArguments,
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let question = Question::read(&arguments.pods, screen)?;
-    let told = &arguments.told;
+    let shown = &arguments.shown;
     match arguments.output.output.text() {
-        Some(format) => decide(question, Way { depth: Depth::Short, told, format, screen }),
-        None => drawn::draw(question, told, Tries::default(), screen),
+        Some(format) => decide(question, OutputOptions { depth: Depth::Short, shown, format, screen }),
+        None => drawn::draw(question, shown, Tries::default(), screen),
     }
 }

@@ -9,11 +9,11 @@ use pod_spec::Pod;
 use topology_manifest::{Source, read_pods};
 
 use crate::arguments::OutputArguments;
-use crate::decisions::{Depth, Way, decide};
+use crate::decisions::{Depth, OutputOptions, decide};
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::told::ToldArguments;
+use crate::shown::ShownArguments;
 
 /// The machine that Intel's guide to NUMA-aware pods describes.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
@@ -34,11 +34,12 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
     let node =
         LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &ResidentsSource::default())?)?;
     let asked = Asked { pods: pods.into_iter().map(Pod::delivered).collect(), ..Asked::default() };
-    let told = ToldArguments::default();
-    let way = Way { depth: Depth::Short, told: &told, format: arguments.output.output, screen };
+    let shown = ShownArguments::default();
+    let options =
+        OutputOptions { depth: Depth::Short, shown: &shown, format: arguments.output.output, screen };
     let residents = Residents::none(&node);
     // That some of its pods are refused is what it shows.
-    let _ = decide(Question { node, residents, asked }, way)?;
+    let _ = decide(Question { node, residents, asked }, options)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

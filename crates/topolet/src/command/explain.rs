@@ -7,12 +7,12 @@ use clap::Args;
 use topology_admission::Tries;
 
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
-use crate::decisions::{Depth, Way, decide};
+use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::told::ToldArguments;
+use crate::shown::ShownArguments;
 
 #[derive(Args, Debug)]
 #[command(mut_arg("files", |files| files.required(false).required_unless_present("resize")))]
@@ -29,7 +29,7 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = Tries::default().0)]
     pub(crate) tries: usize,
     #[command(flatten)]
-    pub(crate) told: ToldArguments,
+    pub(crate) shown: ShownArguments,
     #[command(flatten)]
     pub(crate) output: DecisionOutputArguments,
 }
@@ -37,14 +37,14 @@ pub(crate) struct ExplainArguments {
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
     if !arguments.resize.is_empty() {
         let Some(format) = arguments.output.output.text() else {
-            bail!("--resize is told as table, json or yaml")
+            bail!("--resize prints a table, json or yaml: choose one of them with -o")
         };
         return resize::run(&arguments.pods, &arguments.resize, format, screen);
     }
     let question = Question::read(&arguments.pods, screen)?;
-    let (told, tries) = (&arguments.told, Tries(arguments.tries));
+    let (shown, tries) = (&arguments.shown, Tries(arguments.tries));
     match arguments.output.output.text() {
-        Some(format) => decide(question, Way { depth: Depth::Whole(tries), told, format, screen }),
-        None => drawn::draw(question, told, tries, screen),
+        Some(format) => decide(question, OutputOptions { depth: Depth::Full(tries), shown, format, screen }),
+        None => drawn::draw(question, shown, tries, screen),
     }
 }

@@ -1,4 +1,5 @@
-//! How decisions are written: a table as they are made, a list in JSON as they are made, or a document at the end.
+//! Writers of decisions, one for each kind of output: a table and a JSON list are written decision by decision, a YAML document
+//! and a summary at the end.
 
 use admission_report::Report;
 use node_input::{Asked, LoadedNode, Residents};
@@ -9,41 +10,41 @@ use node_output::{
 use pod_spec::Pod;
 use terminal_text::Page;
 
-use super::way::{Depth, Way};
+use super::options::{Depth, OutputOptions};
 use crate::screen::Screen;
 
-/// What is known before the first decision.
-pub(super) struct Head {
+/// What is written before the first decision: the node, what runs on it, and notes.
+pub(super) struct Preamble {
     node: NodeLine,
-    /// What runs there, in a line.
+    /// What runs on the node, in one line.
     residents: Option<String>,
-    /// How many of the notes are about what is assumed: they come first.
-    first: usize,
-    /// What is assumed, then what was not looked at.
+    /// How many of `notes` say what is assumed. A table has these above the node, and the others below it.
+    assumed: usize,
+    /// What is assumed, then what was not checked.
     notes: Vec<String>,
 }
 
-impl Head {
+impl Preamble {
     pub(super) fn new(node: &LoadedNode, residents: &Residents, pods: &[Pod]) -> Self {
         let mut notes: Vec<String> = node.first_notes().collect();
-        let first = notes.len();
+        let assumed = notes.len();
         notes.extend(residents.not_looked_at());
         notes.extend(node.not_looked_at(pods));
         notes.extend(node.hazards.iter().cloned());
-        Self { node: node.line.clone(), residents: residents.line.clone(), first, notes }
+        Self { node: node.line.clone(), residents: residents.line.clone(), assumed, notes }
     }
 
-    /// Above a table.
+    /// The lines above a table.
     fn text(&self, page: Page) -> String {
-        let (first, notes) = self.notes.split_at(self.first);
+        let (assumed, notes) = self.notes.split_at(self.assumed);
         let note = |note: &String| page.wrapped(&format!("! {note}"), 2);
-        let mut head = first.iter().map(note).collect::<String>() + &self.node.headline(page);
-        head.extend(self.residents.as_ref().map(|line| page.wrapped(line, 2)));
-        head.extend(notes.iter().map(note));
-        head
+        let mut text = assumed.iter().map(note).collect::<String>() + &self.node.headline(page);
+        text.extend(self.residents.as_ref().map(|line| page.wrapped(line, 2)));
+        text.extend(notes.iter().map(note));
+        text
     }
 
-    /// A document with these decisions.
+    /// A JSON or YAML document with these decisions; a list that is written item by item begins with that of none.
     fn document(&self, depth: Depth, decisions: Vec<Report>, format: Format) -> anyhow::Result<String> {
         let Self { node, notes, .. } = self;
         let text = match depth {
@@ -51,7 +52,7 @@ impl Head {
                 let decisions = Decisions::new(node, notes, decisions);
                 Document::new("Decisions", decisions).of(&node.rules_of).text(format)?
             }
-            Depth::Whole(_) => {
+            Depth::Full(_) => {
                 let explanations = Explanations::new(node, notes, decisions);
                 Document::new("Explanation", explanations).of(&node.rules_of).text(format)?
             }
@@ -60,47 +61,54 @@ impl Head {
     }
 }
 
-/// What takes decisions in their order and writes them.
-pub(super) trait Written {
-    /// The next decision, which is shown.
+/// Takes all decisions in their order, and writes those that are shown.
+pub(super) trait DecisionWriter {
+    /// Takes the next decision, which is shown.
     fn show(&mut self, report: Report) -> anyhow::Result<()>;
 
-    /// The next decision, which is not shown.
+    /// Takes the next decision, which is not shown; a table can still finish a group of pods with it.
     fn leave_out(&mut self, report: &Report) -> anyhow::Result<()>;
 
-    /// There are no more; `tally` is their sum.
+    /// Writes what is left after the last decision; `tally` counts all of them.
     fn end(self: Box<Self>, tally: &Tally) -> anyhow::Result<()>;
 }
 
-/// What writes the decisions on pods of `asked`, after what comes before the first of them.
-pub(super) fn begin<'a>(head: Head, asked: &Asked, way: Way<'a>) -> anyhow::Result<Box<dyn Written + 'a>> {
-    let Way { depth, told, format, screen } = way;
+/// The writer for `options`. A table's preamble is written at once.
+pub(super) fn writer<'a>(
+    preamble: Preamble,
+    asked: &Asked,
+    options: OutputOptions<'a>,
+) -> anyhow::Result<Box<dyn DecisionWriter + 'a>> {
+    let OutputOptions { depth, shown, format, screen } = options;
     Ok(match format {
         Format::Table => {
-            screen.show(&head.text(screen.page))?;
-            Box::new(Table { groups: told.groups(asked), way })
+            screen.show(&preamble.text(screen.page))?;
+            Box::new(Table { groups: shown.groups(asked), options })
         }
-        Format::Json | Format::Yaml if told.summary => Box::new(Sum { head, format, screen }),
-        Format::Json => {
-            Box::new(List { list: JsonList::new(head.document(depth, Vec::new(), format)?), screen })
+        Format::Json | Format::Yaml if shown.summary => {
+            Box::new(SummaryDocument { preamble, format, screen })
         }
-        // Of a document whose parts depend on each other all have to be there first.
-        Format::Yaml => Box::new(Whole { head, decisions: Vec::new(), way }),
+        Format::Json => Box::new(StreamedList {
+            list: JsonList::new(preamble.document(depth, Vec::new(), format)?),
+            screen,
+        }),
+        // The serializer of YAML takes the whole document, so that it is written at the end.
+        Format::Yaml => Box::new(WholeDocument { preamble, decisions: Vec::new(), options }),
     })
 }
 
 /// A table, in which pods of one workload with the same outcome are one entry.
 struct Table<'a> {
     groups: PodGroups,
-    way: Way<'a>,
+    options: OutputOptions<'a>,
 }
 
 impl Table<'_> {
     fn draw(&self, complete: impl IntoIterator<Item = PodGroup>) -> anyhow::Result<()> {
-        let Way { depth, screen, .. } = self.way;
+        let OutputOptions { depth, screen, .. } = self.options;
         let draw = match depth {
             Depth::Short => node_output::decision,
-            Depth::Whole(_) => node_output::explanation,
+            Depth::Full(_) => node_output::explanation,
         };
         for group in complete {
             let text = draw(&group, None, screen.page);
@@ -110,7 +118,7 @@ impl Table<'_> {
     }
 }
 
-impl Written for Table<'_> {
+impl DecisionWriter for Table<'_> {
     fn show(&mut self, report: Report) -> anyhow::Result<()> {
         let complete = self.groups.add(report);
         self.draw(complete)
@@ -122,11 +130,11 @@ impl Written for Table<'_> {
     }
 
     fn end(self: Box<Self>, tally: &Tally) -> anyhow::Result<()> {
-        let Way { told, screen, .. } = self.way;
-        if told.legend {
+        let OutputOptions { shown, screen, .. } = self.options;
+        if shown.legend {
             screen.show(&format!("\n{}", node_output::legend(screen.page)))?;
         }
-        if told.summary || tally.pods() > 1 {
+        if shown.summary || tally.pods() > 1 {
             screen.show(&format!("\n{}", screen.page.wrapped(&tally.to_string(), 2)))?;
         }
         Ok(())
@@ -134,12 +142,12 @@ impl Written for Table<'_> {
 }
 
 /// A document in JSON, written item by item.
-struct List {
+struct StreamedList {
     list: JsonList,
     screen: Screen,
 }
 
-impl Written for List {
+impl DecisionWriter for StreamedList {
     fn show(&mut self, report: Report) -> anyhow::Result<()> {
         self.screen.print(&self.list.item(&report)?)
     }
@@ -154,13 +162,13 @@ impl Written for List {
 }
 
 /// A document that is written at the end.
-struct Whole<'a> {
-    head: Head,
+struct WholeDocument<'a> {
+    preamble: Preamble,
     decisions: Vec<Report>,
-    way: Way<'a>,
+    options: OutputOptions<'a>,
 }
 
-impl Written for Whole<'_> {
+impl DecisionWriter for WholeDocument<'_> {
     fn show(&mut self, report: Report) -> anyhow::Result<()> {
         self.decisions.push(report);
         Ok(())
@@ -171,19 +179,19 @@ impl Written for Whole<'_> {
     }
 
     fn end(self: Box<Self>, _: &Tally) -> anyhow::Result<()> {
-        let Way { depth, format, screen, .. } = self.way;
-        screen.print(&self.head.document(depth, self.decisions, format)?)
+        let OutputOptions { depth, format, screen, .. } = self.options;
+        screen.print(&self.preamble.document(depth, self.decisions, format)?)
     }
 }
 
-/// A document of the sum alone.
-struct Sum {
-    head: Head,
+/// A document that has the counts of `--summary` and no decisions.
+struct SummaryDocument {
+    preamble: Preamble,
     format: Format,
     screen: Screen,
 }
 
-impl Written for Sum {
+impl DecisionWriter for SummaryDocument {
     fn show(&mut self, _: Report) -> anyhow::Result<()> {
         Ok(())
     }
@@ -193,7 +201,7 @@ impl Written for Sum {
     }
 
     fn end(self: Box<Self>, tally: &Tally) -> anyhow::Result<()> {
-        let Head { node, notes, .. } = &self.head;
+        let Preamble { node, notes, .. } = &self.preamble;
         let summary = DecisionSummary::new(node, notes, tally);
         let summary = Document::new("DecisionSummary", summary).of(&node.rules_of).text(self.format)?;
         self.screen.print(&summary.unwrap_or_default())

@@ -9,7 +9,7 @@ use pod_spec::Pod;
 
 /// Which decisions are shown. All pods are decided on: each is admitted beside those before it.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ToldArguments {
+pub(crate) struct ShownArguments {
     /// Shows only pods that are refused, or that are admitted and share CPUs.
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     pub(crate) only: Vec<Only>,
@@ -37,7 +37,7 @@ pub(crate) enum Only {
     Unpinned,
 }
 
-impl ToldArguments {
+impl ShownArguments {
     /// Fails if a pod that is to be shown is not there.
     pub(crate) fn check(&self, asked: &Asked) -> anyhow::Result<()> {
         for name in &self.named {
