@@ -18,8 +18,12 @@ const OTHER_REFUSAL: PartColour = PartColour::DarkGrey;
 /// The report as a picture in SVG.
 #[must_use]
 pub fn charts(report: &Report) -> String {
-    let most =
-        report.configurations.iter().flat_map(|own| &own.steps).map(|step| step.refused).fold(0.0, f64::max);
+    let most = report
+        .configurations
+        .iter()
+        .flat_map(|summary| &summary.steps)
+        .map(|step| step.refused)
+        .fold(0.0, f64::max);
     let cpus = "CPUs that containers have for themselves";
     let headline = headline(report, Page::endless(Glyphs::Unicode));
     let charts = Charts {
@@ -41,22 +45,22 @@ struct Part {
     what: String,
 }
 
-fn parts(own: &Summary) -> Vec<Part> {
+fn parts(summary: &Summary) -> Vec<Part> {
     let admitted = [
-        (own.aligned, PartColour::Green, "admitted, on the fewest NUMA nodes"),
+        (summary.aligned, PartColour::Green, "admitted, on the fewest NUMA nodes"),
         (
-            own.placed - own.aligned.min(own.placed),
+            summary.placed - summary.aligned.min(summary.placed),
             PartColour::Orange,
             "admitted, on more NUMA nodes than needed",
         ),
         (
-            own.admitted - own.placed.min(own.admitted),
+            summary.admitted - summary.placed.min(summary.admitted),
             PartColour::PaleGreen,
             "admitted, holds nothing of its own",
         ),
     ];
     let admitted = admitted.map(|(pods, colour, what)| Part { pods, colour, what: what.to_owned() });
-    let refused = own.refused.iter().map(|(reason, pods)| {
+    let refused = summary.refused.iter().map(|(reason, pods)| {
         let known = REFUSED.iter().find(|(known, _)| known == reason);
         let what =
             if reason == "NoRoom" { "no machine has room".to_owned() } else { format!("refused: {reason}") };
@@ -70,22 +74,22 @@ fn parts(own: &Summary) -> Vec<Part> {
 fn bars(report: &Report) -> Bars<'_> {
     let mut legend: Vec<(String, PartColour)> = Vec::new();
     let mut bars = Vec::new();
-    for own in &report.configurations {
+    for summary in &report.configurations {
         let (mut before, mut drawn) = (0, Vec::new());
-        for Part { pods, colour, what } in parts(own) {
+        for Part { pods, colour, what } in parts(summary) {
             before += pods;
             drawn.push(BarPart {
-                end: share(before, own.pods),
+                end: share(before, summary.pods),
                 colour,
-                label: percent(share(pods, own.pods)),
-                tip: format!("{what}: {pods} of {}", own.pods),
+                label: percent(share(pods, summary.pods)),
+                tip: format!("{what}: {pods} of {}", summary.pods),
             });
             if !legend.iter().any(|(known, _)| *known == what) {
                 legend.push((what, colour));
             }
         }
-        let figure = percent(share(own.admitted, own.pods));
-        bars.push(Bar { name: &own.configuration, parts: drawn, figure });
+        let figure = percent(share(summary.admitted, summary.pods));
+        bars.push(Bar { name: &summary.configuration, parts: drawn, figure });
     }
     // Those of admitted pods first, whichever configuration came upon them first.
     legend.sort_by_key(|(what, _)| !what.starts_with("admitted"));
@@ -132,7 +136,7 @@ fn curves<'a>(report: &'a Report, head: &'a str, axis: Axis, value: impl Fn(&Mom
         lines.push(AxisMark { at: line / most, label: axis.label(line) });
         line += step;
     }
-    let span = report.configurations.iter().map(|own| own.span_seconds).fold(0.0, f64::max);
+    let span = report.configurations.iter().map(|summary| summary.span_seconds).fold(0.0, f64::max);
     let of_span = |seconds: f64| if span > 0.0 { seconds / span } else { 0.0 };
     let tick = distance(span);
     let mut ticks = Vec::new();
@@ -144,9 +148,9 @@ fn curves<'a>(report: &'a Report, head: &'a str, axis: Axis, value: impl Fn(&Mom
         }
         at += tick;
     }
-    let curve = |own: &'a Summary| Curve {
-        name: &own.configuration,
-        steps: own
+    let curve = |summary: &'a Summary| Curve {
+        name: &summary.configuration,
+        steps: summary
             .steps
             .iter()
             .map(|step| CurveStep { at: of_span(step.seconds), height: value(step) / most })

@@ -1,9 +1,9 @@
-//! Claims of devices, which are not decided here.
+//! Resource claims (DRA), which are not decided here: pods are admitted without them.
 
 use admission_report::UndecidedClaims;
 use pod_spec::Pod;
 
-/// The claims of a pod, by name.
+/// The names of a pod's resource claims.
 pub(crate) fn claims(pod: &Pod) -> Vec<String> {
     UndecidedClaims::of(pod).map(|claims| claims.names().to_vec()).unwrap_or_default()
 }

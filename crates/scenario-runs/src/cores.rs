@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What `work` makes of each job, in the order of the jobs. Whoever is done takes the next job, so that long jobs hold
-/// up nobody. A panic of a job is one of the caller.
+/// Applies `work` to each job on all cores; the results are in the order of the jobs. A thread that is done takes the next
+/// job, so that a long one delays no other. A panic of a job reaches the caller.
 pub(crate) fn map<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let next = AtomicUsize::new(0);

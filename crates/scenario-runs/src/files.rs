@@ -1,4 +1,4 @@
-//! Files that a scenario names: where they are, or that it names none.
+//! The files that a scenario names: where they are, or that it may name none.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("training", include_str!("../scenarios/training.yaml")),
 ];
 
-/// The devices of the machines of built-in scenarios, by the names that these have for them.
+/// The device files of built-in scenarios, by the names that the scenarios give them.
 const DEVICES: &[(&str, &str)] = &[
     ("edge-devices.yaml", include_str!("../scenarios/edge-devices.yaml")),
     ("epyc-2s-8gpu-8nic.yaml", include_str!("../scenarios/epyc-2s-8gpu-8nic.yaml")),
@@ -22,12 +22,12 @@ const DEVICES: &[(&str, &str)] = &[
 pub(crate) enum Files {
     /// Below a folder: that of the scenario.
     In(PathBuf),
-    /// Nowhere but in this program: the scenario is a text from elsewhere, and reads nothing of this host.
+    /// In this program alone: the scenario is a text from elsewhere, and must read nothing of this host.
     BuiltIn,
 }
 
 impl Files {
-    /// What a scenario calls a machine, as an argument would.
+    /// The machine of this name as `--machine` takes it: a built-in name, or a path.
     pub(crate) fn machine(&self, name: &str) -> anyhow::Result<String> {
         if matches!(self, Self::BuiltIn) && !machine_fixtures::names().any(|known| known == name) {
             bail!("a scenario that is pasted has built-in machines only, and none is called {name}");
@@ -35,7 +35,7 @@ impl Files {
         self.word_or_path(name)
     }
 
-    /// The same of a configuration.
+    /// The configuration of this name as `--config` takes it: a word, or a path.
     pub(crate) fn config(&self, name: &str) -> anyhow::Result<String> {
         self.word_or_path(name)
     }
@@ -48,7 +48,7 @@ impl Files {
         }
     }
 
-    /// A path as the scenario means it.
+    /// A path of the scenario, which is relative to the folder of its file.
     pub(crate) fn path(&self, path: &str) -> anyhow::Result<PathBuf> {
         match self {
             Self::In(folder) => Ok(folder.join(path)),
@@ -58,7 +58,7 @@ impl Files {
         }
     }
 
-    /// The devices that a scenario names.
+    /// The text of a device file that a scenario names.
     pub(crate) fn devices(&self, path: &str) -> anyhow::Result<DeviceText> {
         let built_in = || DEVICES.iter().find(|(name, _)| path.rsplit('/').next() == Some(*name));
         match (self, built_in()) {

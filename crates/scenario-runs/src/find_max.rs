@@ -102,28 +102,28 @@ impl Capacity {
     }
 }
 
-/// Where and by which rules.
+/// The node on which copies of a pod are counted.
 pub struct Question<'a> {
     /// The machine.
     pub machine: &'a LoadedMachine,
-    /// By which rules it decides.
+    /// Its kubelet configuration and rules.
     pub rules: &'a RulesSource,
     /// Its devices.
     pub devices: Option<DeviceText>,
-    /// What runs there.
+    /// What runs on it already.
     pub residents: &'a ResidentsSource,
 }
 
 impl Question<'_> {
-    /// The node with something changed in its configuration.
+    /// Loads the node after `change` was made to its configuration.
     fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
         LoadedNode::changed(self.machine, self.rules, self.devices.clone(), change)
     }
 
-    /// The node with what runs on it.
+    /// The node with what runs on it; `Err`: a kubelet does not start with this configuration, or not beside these pods.
     fn startable(&self, node: anyhow::Result<LoadedNode>) -> Startable {
         let node = node?;
-        // What pods hold that are gone is free.
+        // Pods that have ended hold nothing: collected below.
         let residents = node.residents(self.residents);
         let residents = residents.map_err(|error| anyhow!("not beside what runs: {}", error.root_cause()))?;
         let ledger = residents.ledger.collect();
@@ -131,9 +131,10 @@ impl Question<'_> {
     }
 }
 
-/// A node and its ledger, or why there is none: what can be handed to another thread.
+/// A node and its ledger, or why it does not start. It can be sent to another thread.
 type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
 
+/// How many copies of `pod` the node admits one after the other.
 fn capacity(node: &Startable, pod: &Pod) -> Capacity {
     match node {
         Ok((node, ledger)) => {
@@ -161,7 +162,8 @@ pub(crate) struct ReservationFit {
     pub(crate) capacity: Capacity,
 }
 
-/// Every candidate, the one with which the most fit first; the configured one is the first of equal ones.
+/// How many pods fit with each place for the system's reservation: the largest number first, and the configured place first
+/// among equals.
 fn reservations(
     question: &Question<'_>,
     base: &LoadedNode,
@@ -187,15 +189,16 @@ fn reservations(
     fits
 }
 
-/// Looks at every policy, scope and option, and at every reservation, on all cores.
+/// Counts how many copies of `pod` fit under every policy, scope and option, and with every reservation, on all cores.
 ///
 /// # Errors
 /// Something cannot be read, or a kubelet does not start with the configuration itself.
 pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> {
     let base = question.node(|_| ())?;
     let residents = base.residents(question.residents)?;
+    // The configuration as it was read, before any change.
     let mut config = KubeletConfiguration::default();
-    question.node(|given| config = given.clone())?;
+    question.node(|read| config = read.clone())?;
     let options = PolicyOption::unset(&config, &base.node);
     let mut nodes = Vec::new();
     for option in std::iter::once(None).chain(options.map(Some)) {
@@ -234,7 +237,7 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
     })
 }
 
-/// The variants by option, in their order.
+/// The variants as rows of a table, one for each option, in their order.
 pub(crate) fn by_option(variants: &[Variant]) -> Vec<(Option<&'static str>, Vec<&Variant>)> {
     let mut rows: Vec<(Option<&'static str>, Vec<&Variant>)> = Vec::new();
     for variant in variants {
@@ -246,7 +249,7 @@ pub(crate) fn by_option(variants: &[Variant]) -> Vec<(Option<&'static str>, Vec<
     rows
 }
 
-/// Why a kubelet would not start, each with a number from 1, in the order in which they come.
+/// The reasons for which a kubelet would not start, numbered from 1 in order of appearance.
 pub(crate) fn notes(variants: &[Variant]) -> Vec<(&str, usize)> {
     let mut notes: BTreeMap<&str, usize> = BTreeMap::new();
     for variant in variants {

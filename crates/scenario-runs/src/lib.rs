@@ -2,12 +2,12 @@
 //!
 //! # From a scenario to a table
 //!
-//! [`Prepared`] has the machines read and the nodes started under every configuration, and says what would make a run
-//! worthless. [`run`](fn@run) runs each configuration as often as the scenario asks, on all cores, with the bound of each
-//! run. [`Report`] has the sums and means over the runs of each configuration, which [`simulation`], [`simulation_csv`]
-//! and [`charts`](fn@charts) show.
+//! [`Prepared`] reads a scenario and its machines, starts a node for each machine under every configuration, and warns of pods
+//! that could never run. [`run`](fn@run) runs each configuration as often as the scenario says, on all cores, and works out for
+//! each run how many pods any placement could have admitted. [`Report`] has the sums and means over the runs of each
+//! configuration; [`simulation`], [`simulation_csv`] and [`charts`](fn@charts) show it.
 //!
-//! [`find_max`](fn@find_max) looks at one pod on one machine instead: how many fit under each policy, scope and option.
+//! [`find_max`](fn@find_max) is separate: how many copies of one pod fit on one machine under each policy, scope and option.
 
 mod files;
 mod prepare;

@@ -1,11 +1,11 @@
-//! Resources that pods ask for and machines do not have: where such pods are never sent, and which fit nowhere.
+//! Resources that pods request and machines lack: which machines such pods never reach, and which pods fit nowhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use node_simulation::{Fleet, Scheduler, Template, fits_empty, lacking};
 use pod_spec::ResourceName;
 
-/// What the same machines lack.
+/// Resources that the same machines lack, and the pods that request them.
 pub(crate) struct Missing {
     machines: Vec<String>,
     resources: BTreeSet<ResourceName>,
@@ -15,7 +15,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// What comes of it under a scheduler.
+    /// What happens to these pods under a scheduler, in one sentence.
     pub(crate) fn text(&self, scheduler: Scheduler) -> String {
         let resources: Vec<&str> = self.resources.iter().map(ResourceName::as_str).collect();
         let (resources, pods) = (resources.join(" and "), self.pods.join(" and "));
@@ -31,7 +31,7 @@ impl Missing {
     }
 }
 
-/// What the machines `names` of a fleet lack, by the machines that lack it.
+/// The resources that machines of a fleet lack, grouped by the machines that lack them. `names` are those of the machines.
 pub(crate) fn missing(fleet: &Fleet<'_>, names: &[&str], templates: &[Template]) -> Vec<Missing> {
     let mut by_machines: BTreeMap<Vec<usize>, Missing> = BTreeMap::new();
     for (pod, template) in templates.iter().enumerate() {

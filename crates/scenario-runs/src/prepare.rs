@@ -1,5 +1,5 @@
-//! A scenario made ready: machines read, nodes started under every configuration, and everything said that would
-//! make the run worthless.
+//! A scenario made ready to run: machines are read, nodes are started under every configuration, and pods that could never run
+//! are errors or warnings.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -33,14 +33,14 @@ pub struct Prepared {
     /// The seed of its first run.
     pub seed: u64,
     pub(crate) runs: u32,
-    /// Of configurations that name none.
+    /// The scheduler of configurations that name none.
     pub(crate) scheduler: Scheduler,
     pub(crate) retry: Retry,
     /// Names of the machines, and how many there are of each.
     pub(crate) machines: Vec<(String, usize)>,
     pub(crate) configurations: Vec<PreparedConfiguration>,
     arrivals: Arrivals,
-    /// What will be of no use in the run, as text to be shown.
+    /// Warnings about machines, configurations and pods, each as text to be shown.
     pub warnings: Vec<String>,
 }
 
@@ -48,8 +48,9 @@ pub struct Prepared {
 pub(crate) struct PreparedConfiguration {
     pub(crate) name: String,
     pub(crate) scheduler: Scheduler,
-    /// The kinds of pods, with what an API server of the release fills in.
+    /// The kinds of pods, with the fields that an API server of the release fills in.
     pub(crate) templates: Vec<Template>,
+    /// One for each kind of machine, in the order of [`Prepared::machines`].
     nodes: Vec<PreparedNode>,
 }
 
@@ -59,14 +60,18 @@ struct PreparedNode {
     inventory: Inventory,
 }
 
+/// When which pods arrive.
 enum Arrivals {
+    /// Drawn anew from the seed of each run.
     Drawn { every: Distribution, count: usize },
+    /// As recorded: the same in every run.
     Trace(Vec<Arrival>),
 }
 
 impl Prepared {
-    /// The scenario of a file, `-` of standard input, with the files that it names, from the folder of the file.
-    /// `decided_by` is the program that decides; `None`: a kubelet, or topolet where a configuration names options that no kubelet has.
+    /// Reads the scenario from a file, or from standard input for `-`. Paths in it are relative to the folder of the file.
+    /// `decided_by` is the program that decides; `None`: a kubelet, or topolet where a configuration names options that no
+    /// kubelet has.
     ///
     /// # Errors
     /// Something cannot be read, a kubelet does not start, or a pod fits no machine.
@@ -79,7 +84,7 @@ impl Prepared {
         Reading { source, files: Files::In(folder), decided_by }.prepare(&scenario)
     }
 
-    /// The scenario of a text, with no files but those that are built in. `name` is what messages call it.
+    /// Reads the scenario from a text, which can name built-in machines and devices only. `name` is what messages call it.
     ///
     /// # Errors
     /// It names other files or too many machines, a kubelet does not start, or a pod fits no machine.
@@ -94,7 +99,7 @@ impl Prepared {
         Reading { source, files: Files::BuiltIn, decided_by: None }.prepare(&scenario)
     }
 
-    /// How often it is decided on a pod in all.
+    /// The number of decisions in all runs under all configurations.
     #[must_use]
     pub fn decisions(&self) -> u64 {
         self.configurations.len() as u64 * u64::from(self.runs) * self.pods() as u64
@@ -119,7 +124,8 @@ impl Prepared {
         }
     }
 
-    /// The kinds of pods; how often they come and how long they stay is the same under every configuration.
+    /// The kinds of pods as the first configuration has them: how often they arrive and how long they stay is the same under
+    /// every configuration.
     pub(crate) fn templates(&self) -> &[Template] {
         self.configurations.first().map_or(&[], |configuration| &configuration.templates)
     }
@@ -128,7 +134,7 @@ impl Prepared {
         self.seed.wrapping_add(run as u64)
     }
 
-    /// How many pods come in a run.
+    /// How many pods arrive in a run.
     fn pods(&self) -> usize {
         match &self.arrivals {
             Arrivals::Drawn { count, .. } => *count,
@@ -137,10 +143,10 @@ impl Prepared {
     }
 }
 
-/// Machines of a text that nobody has put on this host; of files there may be more.
+/// The most machines in a scenario from a text, which can come from a browser. A file may name more.
 const MAX_MACHINES: usize = 1000;
 
-/// A scenario's text, and where the files lie that it names.
+/// A scenario while it is read: its text for errors, and where its files are.
 struct Reading<'a> {
     source: Source<'a>,
     files: Files,
@@ -167,17 +173,17 @@ impl Reading<'_> {
         let wanted =
             if scenario.configurations.is_empty() { &default } else { scenario.configurations.as_slice() };
         let mut configurations = Vec::new();
-        for own in wanted {
+        for configuration in wanted {
             let mut nodes = Vec::new();
-            for (machine, said) in loaded.iter().zip(&scenario.machines) {
-                nodes.push(self.node(machine, said, own, &mut warnings)?);
+            for (machine, described) in loaded.iter().zip(&scenario.machines) {
+                nodes.push(self.node(machine, described, configuration, &mut warnings)?);
             }
             let rules = nodes.first().map_or_else(PodRules::default, |own| own.node.pod_rules());
             let templates = scenario.pods.iter().map(|pod| template(pod, rules));
             let templates = templates.collect::<Result<Vec<_>, DistributionError>>()?;
-            let scheduler = scheduler(own.scheduler.unwrap_or(scenario.scheduler));
+            let scheduler = scheduler(configuration.scheduler.unwrap_or(scenario.scheduler));
             configurations.push(PreparedConfiguration {
-                name: own.name.clone(),
+                name: configuration.name.clone(),
                 scheduler,
                 templates,
                 nodes,
@@ -204,7 +210,7 @@ impl Reading<'_> {
             machines: loaded
                 .iter()
                 .zip(&scenario.machines)
-                .map(|(machine, said)| (machine.name.clone(), said.count))
+                .map(|(machine, described)| (machine.name.clone(), described.count))
                 .collect(),
             configurations,
             arrivals,
@@ -215,21 +221,23 @@ impl Reading<'_> {
         Ok(prepared)
     }
 
-    fn refused(&self, place: &ScenarioPlace, what: String, expected: &'static str) -> anyhow::Error {
+    fn error_at(&self, place: &ScenarioPlace, what: String, expected: &'static str) -> anyhow::Error {
         manifest_error(Scenario::refuse(&self.source, place, what, expected)).into()
     }
 
-    fn machine(&self, said: &ScenarioMachine) -> anyhow::Result<LoadedMachine> {
-        let (hugepages, memory) = (said.hugepages.clone(), said.memory.clone());
+    fn machine(&self, described: &ScenarioMachine) -> anyhow::Result<LoadedMachine> {
+        let (hugepages, memory) = (described.hugepages.clone(), described.memory.clone());
         let machine = self
             .files
-            .machine(&said.machine)
+            .machine(&described.machine)
             .and_then(|machine| {
                 LoadedMachine::load(&MachineSource { machine, hugepages, memory, kubelet_pid: None })
             })
-            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "a machine that can be read"))?;
+            .map_err(|error| {
+                self.error_at(&described.place, format!("{error:#}"), "a machine that can be read")
+            })?;
         memory_must_be_known(&machine).map_err(|error| {
-            self.refused(&said.place, format!("{error:#}"), "a machine whose memory is known")
+            self.error_at(&described.place, format!("{error:#}"), "a machine whose memory is known")
         })?;
         Ok(machine)
     }
@@ -237,37 +245,43 @@ impl Reading<'_> {
     fn node(
         &self,
         machine: &LoadedMachine,
-        said: &ScenarioMachine,
-        own: &ScenarioConfiguration,
+        described: &ScenarioMachine,
+        configuration: &ScenarioConfiguration,
         warnings: &mut Vec<String>,
     ) -> anyhow::Result<PreparedNode> {
-        let refused = |error: &anyhow::Error| {
-            self.refused(&own.place, format!("{error:#}"), "a configuration that can be read")
+        let unreadable = |error: &anyhow::Error| {
+            self.error_at(&configuration.place, format!("{error:#}"), "a configuration that can be read")
         };
-        let config = own.config.as_deref().map(|config| self.files.config(config)).transpose();
-        let topolet_config = own.topolet_config.as_deref().map(|path| self.files.path(path)).transpose();
+        let config = configuration.config.as_deref().map(|name| self.files.config(name)).transpose();
+        let topolet_config =
+            configuration.topolet_config.as_deref().map(|path| self.files.path(path)).transpose();
         let rules = RulesSource {
-            config: config.map_err(|error| refused(&error))?,
-            kubelet: self.kubelet(own)?,
+            config: config.map_err(|error| unreadable(&error))?,
+            kubelet: self.kubelet(configuration)?,
             decided_by: self.decided_by,
-            topolet_config: topolet_config.map_err(|error| refused(&error))?,
-            policy: own.policy.clone(),
-            scope: own.scope.clone(),
+            topolet_config: topolet_config.map_err(|error| unreadable(&error))?,
+            policy: configuration.policy.clone(),
+            scope: configuration.scope.clone(),
             ..RulesSource::default()
         };
-        let devices = said.devices.as_deref().map(|path| self.files.devices(path)).transpose();
-        let devices = devices
-            .map_err(|error| self.refused(&said.place, format!("{error:#}"), "devices that can be read"))?;
+        let devices = described.devices.as_deref().map(|path| self.files.devices(path)).transpose();
+        let devices = devices.map_err(|error| {
+            self.error_at(&described.place, format!("{error:#}"), "devices that can be read")
+        })?;
         let node = LoadedNode::changed(machine, &rules, devices, |config| {
-            if !own.cpu_options.is_empty() {
-                config.cpu_manager_policy_options.clone_from(&own.cpu_options);
+            if !configuration.cpu_options.is_empty() {
+                config.cpu_manager_policy_options.clone_from(&configuration.cpu_options);
             }
-            config
-                .topology_manager_policy_options
-                .extend(own.topology_options.iter().map(|(name, value)| (name.clone(), value.clone())));
+            config.topology_manager_policy_options.extend(
+                configuration.topology_options.iter().map(|(name, value)| (name.clone(), value.clone())),
+            );
         });
         let node = node.map_err(|error| {
-            self.refused(&own.place, format!("{error:#}"), "a configuration with which a kubelet starts")
+            self.error_at(
+                &configuration.place,
+                format!("{error:#}"),
+                "a configuration with which a kubelet starts",
+            )
         })?;
         warnings.extend(
             node.warnings
@@ -280,14 +294,14 @@ impl Reading<'_> {
     }
 
     /// The kubelet whose rules apply under a configuration.
-    fn kubelet(&self, own: &ScenarioConfiguration) -> anyhow::Result<Option<KubeletVersion>> {
-        let version = own.kubelet.as_deref().map(str::parse).transpose();
+    fn kubelet(&self, configuration: &ScenarioConfiguration) -> anyhow::Result<Option<KubeletVersion>> {
+        let version = configuration.kubelet.as_deref().map(str::parse).transpose();
         version.map_err(|error: UnknownRelease| {
-            self.refused(&own.place, format!("kubelet: {error}"), "a version like 1.37 or v1.37.1")
+            self.error_at(&configuration.place, format!("kubelet: {error}"), "a version like 1.37 or v1.37.1")
         })
     }
 
-    /// What some machines lack, in one warning for each set of machines.
+    /// Warnings about resources that pods request and some machines lack, one for each set of machines.
     fn missing(&self, prepared: &Prepared, pods: &[ScenarioPod]) -> Vec<String> {
         let Some(configuration) = prepared.configurations.first() else { return Vec::new() };
         let fleet = prepared.fleet(configuration);
@@ -303,7 +317,7 @@ impl Reading<'_> {
         missing.iter().filter_map(warning).collect()
     }
 
-    /// A pod that fits no machine at all is an error; one that fits none under some configuration is worth a word.
+    /// A pod that fits no machine under any configuration is an error; under some of them, a warning.
     fn refuse_what_never_fits(
         &self,
         mut prepared: Prepared,
@@ -313,15 +327,16 @@ impl Reading<'_> {
             prepared.configurations.iter().map(|configuration| prepared.fleet(configuration)).collect();
         let mut found = Vec::new();
         for (at, pod) in pods.iter().enumerate() {
-            let why = |(configuration, fleet): (&PreparedConfiguration, &Fleet<'_>)| {
+            let refusal = |(configuration, fleet): (&PreparedConfiguration, &Fleet<'_>)| {
                 let template = configuration.templates.get(at)?;
                 Some(format!("{}: {}", configuration.name, why_never(fleet, template)?))
             };
-            let never: Vec<String> = prepared.configurations.iter().zip(&fleets).filter_map(why).collect();
+            let never: Vec<String> =
+                prepared.configurations.iter().zip(&fleets).filter_map(refusal).collect();
             if never.len() == fleets.len() {
                 let what = never.first().map(String::as_str).unwrap_or_default();
                 let what = format!("the pod fits no machine, even an empty one: under {what}");
-                return Err(self.refused(&pod.place, what, "a pod that fits a machine of the scenario"));
+                return Err(self.error_at(&pod.place, what, "a pod that fits a machine of the scenario"));
             }
             found.extend(never.iter().map(|never| {
                 let what = format!("the pod fits no machine, even an empty one, under {never}");

@@ -1,4 +1,4 @@
-//! What came of a simulation, as it is written: for each configuration the sums and means over its runs.
+//! The result of a simulation, as it is written: for each configuration the sums and means over its runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::claims::claims;
 use crate::prepare::{Prepared, PreparedConfiguration};
 use crate::runs::Done;
 
-/// Everything that came of a scenario.
+/// The results of a scenario.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -37,7 +37,7 @@ pub(crate) struct MachineCount {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Summary {
     pub(crate) configuration: String,
-    /// Where it is not the scenario's.
+    /// The scheduler, where it is not the scenario's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) scheduler: Option<&'static str>,
     pub(crate) pods: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Summary {
     pub(crate) preempted: u64,
     /// Admitted pods that hold CPUs, memory or devices of their own.
     pub(crate) placed: u64,
-    /// Those of them that lie on as few NUMA nodes as they could.
+    /// Those of them that are on the minimum number of NUMA nodes.
     pub(crate) aligned: u64,
     pub(crate) aligned_share: f64,
     /// Mean over machines, weighted by their number.
@@ -78,7 +78,7 @@ pub(crate) struct Spread {
     pub(crate) most: u64,
 }
 
-/// What trying again came to.
+/// What happened to pods that were tried again.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -139,7 +139,7 @@ pub(crate) struct NodeUse {
     pub(crate) stranded: BTreeMap<String, f64>,
 }
 
-/// How it stood at one moment.
+/// The state of all machines at one moment, as means over the runs.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -169,10 +169,13 @@ impl Report {
     /// Whether pods have claims of devices, which are not decided here.
     #[must_use]
     pub fn has_undecided_claims(&self) -> bool {
-        self.configurations.iter().flat_map(|own| &own.kinds).any(|kind| !kind.without_claims.is_empty())
+        self.configurations
+            .iter()
+            .flat_map(|summary| &summary.kinds)
+            .any(|kind| !kind.without_claims.is_empty())
     }
 
-    /// Of what came of each run, by configuration, as [`run`](crate::run) gives it.
+    /// Sums up the runs of each configuration, as [`run`](crate::run) returns them.
     #[must_use]
     pub fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
         let machines = prepared.machines.iter();
@@ -188,14 +191,14 @@ impl Report {
                 .configurations
                 .iter()
                 .zip(outcomes)
-                .map(|(own, runs)| Summary::new(prepared, own, runs))
+                .map(|(configuration, runs)| Summary::new(prepared, configuration, runs))
                 .collect(),
         }
     }
 }
 
 impl Summary {
-    fn new(prepared: &Prepared, own: &PreparedConfiguration, done: &[Done]) -> Self {
+    fn new(prepared: &Prepared, configuration: &PreparedConfiguration, done: &[Done]) -> Self {
         let runs: Vec<Outcome> = done.iter().map(|run| run.outcome.clone()).collect();
         let runs = runs.as_slice();
         let sum = |of: fn(&Outcome) -> u64| runs.iter().map(of).sum::<u64>();
@@ -215,8 +218,9 @@ impl Summary {
             refused: run.refused().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
         });
         Self {
-            configuration: own.name.clone(),
-            scheduler: (own.scheduler != prepared.scheduler).then(|| own.scheduler.name()),
+            configuration: configuration.name.clone(),
+            scheduler: (configuration.scheduler != prepared.scheduler)
+                .then(|| configuration.scheduler.name()),
             tried_again: (prepared.retry == Retry::BackOff).then(|| TriedAgain::new(runs)),
             pods: sum(Outcome::arrived),
             admitted: sum(Outcome::admitted),
@@ -255,14 +259,14 @@ impl Summary {
         mean(&shares, |share| *share)
     }
 
-    /// The share of CPUs that containers had for themselves, on the average.
+    /// The mean share of CPUs that containers held exclusively, over the moments.
     pub(crate) fn cpus_held(&self) -> f64 {
         mean(&self.steps, |step| step.cpus_held)
     }
 }
 
 impl Spread {
-    /// `None` of a single number.
+    /// `None` if there is only one number.
     #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
     fn of(numbers: impl Iterator<Item = u64>) -> Option<Self> {
         let mut sorted: Vec<u64> = numbers.collect();
@@ -279,10 +283,10 @@ impl TriedAgain {
         for (reason, count) in runs.iter().flat_map(Outcome::node_refusals) {
             *node_refusals.entry(reason.to_owned()).or_default() += count;
         }
-        let waits = runs.iter().flat_map(|run| &run.templates).flat_map(|own| &own.waits);
+        let waits = runs.iter().flat_map(|run| &run.templates).flat_map(|kind| &kind.waits);
         let mut waits: Vec<f64> = waits.map(Duration::as_secs_f64).collect();
         waits.sort_by(f64::total_cmp);
-        // The first that is not below so many hundredths of all.
+        // The shortest wait that `percent` of all pods did not exceed.
         let within = |percent: usize| {
             let at = (waits.len() * percent).div_ceil(100).saturating_sub(1);
             rounded(waits.get(at).copied().unwrap_or(0.0))
@@ -301,7 +305,7 @@ impl TriedAgain {
     }
 }
 
-/// `part` of `all`; 0 of nothing.
+/// The share of `part` in `all`, from 0 to 1; 0 if `all` is 0.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
 pub(crate) fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
@@ -312,7 +316,7 @@ fn mean<T>(of: &[T], value: impl Fn(&T) -> f64) -> f64 {
     rounded(if of.is_empty() { 0.0 } else { of.iter().map(value).sum::<f64>() / of.len() as f64 })
 }
 
-/// Six digits after the point: the rest is noise of the arithmetic.
+/// Rounded to six digits after the point: more are noise of the arithmetic.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
@@ -334,13 +338,13 @@ fn kind(runs: &[Outcome], at: usize, pod: &Pod) -> Kind {
         refused: BTreeMap::new(),
         without_claims: claims(pod),
     };
-    for own in runs.iter().filter_map(|run| run.templates.get(at)) {
-        sum.pod.clone_from(&own.name);
-        sum.arrived += own.arrived;
-        sum.admitted += own.admitted;
-        sum.placed += own.placed;
-        sum.aligned += own.aligned;
-        for (reason, count) in &own.refused {
+    for kind in runs.iter().filter_map(|run| run.templates.get(at)) {
+        sum.pod.clone_from(&kind.name);
+        sum.arrived += kind.arrived;
+        sum.admitted += kind.admitted;
+        sum.placed += kind.placed;
+        sum.aligned += kind.aligned;
+        for (reason, count) in &kind.refused {
             *sum.refused.entry(reason.clone()).or_default() += count;
         }
     }
@@ -365,7 +369,7 @@ fn machine_use(runs: &[Outcome], at: usize, machine: &str) -> MachineUse {
     }
 }
 
-/// Each resource on the average over the runs.
+/// The mean share of each resource over the runs.
 fn means<'a>(shares: impl Iterator<Item = &'a (ResourceName, f64)>) -> BTreeMap<String, f64> {
     let mut of: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (resource, share) in shares {
@@ -374,7 +378,7 @@ fn means<'a>(shares: impl Iterator<Item = &'a (ResourceName, f64)>) -> BTreeMap<
     of.into_iter().map(|(resource, shares)| (resource, mean(&shares, |share| *share))).collect()
 }
 
-/// Each step on the average over the runs.
+/// The mean of each moment over the runs.
 #[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
 fn moments(runs: &[Outcome]) -> Vec<Moment> {
     let steps = runs.first().map_or(0, |run| run.steps.len());

@@ -1,4 +1,4 @@
-//! What came of a simulation: tables for people, lines for spreadsheets.
+//! The results of simulations and of `find_max`: tables for people, CSV for spreadsheets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,39 +23,42 @@ pub fn simulation(report: &Report, page: Page) -> String {
     text
 }
 
-/// A line for each configuration below the heads of the columns.
+/// The main table: the heads of the columns, then one line for each configuration.
 fn configurations(report: &Report) -> Vec<Vec<String>> {
-    let (is_bound, many) = (is_bound(report), report.runs > 1);
+    let (has_bound, many) = (has_bound(report), report.runs > 1);
     let mut head = vec!["CONFIGURATION", "ADMITTED", ""];
-    head.extend(is_bound.then_some("OF AT MOST"));
+    head.extend(has_bound.then_some("OF AT MOST"));
     head.push("REFUSED");
     head.extend(many.then_some("IN A RUN"));
     head.extend(["ALIGNED", "CPUS HELD", "FRAGMENTED", "STRANDED", "WHY REFUSED"]);
     let mut rows = vec![head.into_iter().map(str::to_owned).collect()];
-    for own in &report.configurations {
-        let mut row =
-            vec![own.configuration.clone(), own.admitted.to_string(), percent(share(own.admitted, own.pods))];
-        row.extend(is_bound.then(|| own.at_most.map_or("-".to_owned(), |most| most.to_string())));
-        row.push(own.refused_in_all().to_string());
-        row.extend(many.then(|| own.refused_in_a_run.map_or("-".to_owned(), spread)));
+    for summary in &report.configurations {
+        let mut row = vec![
+            summary.configuration.clone(),
+            summary.admitted.to_string(),
+            percent(share(summary.admitted, summary.pods)),
+        ];
+        row.extend(has_bound.then(|| summary.at_most.map_or("-".to_owned(), |most| most.to_string())));
+        row.push(summary.refused_in_all().to_string());
+        row.extend(many.then(|| summary.refused_in_a_run.map_or("-".to_owned(), spread)));
         row.extend([
-            if own.placed == 0 { "-".to_owned() } else { percent(own.aligned_share) },
-            percent(own.cpus_held()),
-            percent(own.fragmentation),
-            percent(own.stranded()),
-            reasons(&own.refused),
+            if summary.placed == 0 { "-".to_owned() } else { percent(summary.aligned_share) },
+            percent(summary.cpus_held()),
+            percent(summary.fragmentation),
+            percent(summary.stranded()),
+            reasons(&summary.refused),
         ]);
         rows.push(row);
     }
     rows
 }
 
-/// Whether it is known how many pods could be admitted at most.
-fn is_bound(report: &Report) -> bool {
-    report.configurations.iter().any(|own| own.at_most.is_some())
+/// Whether some configuration has a bound of how many pods could be admitted.
+fn has_bound(report: &Report) -> bool {
+    report.configurations.iter().any(|summary| summary.at_most.is_some())
 }
 
-/// The median, and between what the others lie.
+/// `MEDIAN (LEAST-MOST)`.
 fn spread(spread: Spread) -> String {
     format!("{} ({}-{})", spread.median, spread.least, spread.most)
 }
@@ -63,7 +66,7 @@ fn spread(spread: Spread) -> String {
 /// What the columns of the tables mean.
 #[must_use]
 pub fn legend(report: &Report, page: Page) -> String {
-    let tries_again = report.configurations.iter().any(|own| own.tried_again.is_some());
+    let tries_again = report.configurations.iter().any(|summary| summary.tried_again.is_some());
     let refused = if tries_again {
         "the others, which had not run when nothing changed any more"
     } else {
@@ -71,7 +74,7 @@ pub fn legend(report: &Report, page: Page) -> String {
     };
     let mut rows =
         vec![("ADMITTED", "pods that a node admitted, and which share of all that arrived they are")];
-    if is_bound(report) {
+    if has_bound(report) {
         rows.push((
             "OF AT MOST",
             "more could not have been admitted under the policy, had every pod to come been known and any of them been turned \
@@ -129,13 +132,14 @@ pub fn legend(report: &Report, page: Page) -> String {
     format!("\nlegend\n{}", page.columns(rows, "  "))
 }
 
-/// The scenario in a line.
+/// The scenario in one line: machines, pods, span, scheduler, seed and runs.
 pub(crate) fn headline(report: &Report, page: Page) -> String {
     let machines =
-        report.machines.iter().map(|own| format!("{} {} {}", own.count, page.times(), own.machine));
+        report.machines.iter().map(|kind| format!("{} {} {}", kind.count, page.times(), kind.machine));
     let machines = machines.collect::<Vec<_>>().join(", ");
-    let pods = report.configurations.first().map_or(0, |own| own.pods / u64::from(report.runs.max(1)));
-    let span = report.configurations.first().map_or(0.0, |own| own.span_seconds);
+    let pods =
+        report.configurations.first().map_or(0, |summary| summary.pods / u64::from(report.runs.max(1)));
+    let span = report.configurations.first().map_or(0.0, |summary| summary.span_seconds);
     let runs = if report.runs == 1 { String::new() } else { format!(", {} runs", report.runs) };
     let dot = page.dot();
     let line = format!(
@@ -155,18 +159,18 @@ fn reasons(refused: &BTreeMap<String, u64>) -> String {
     if shown.is_empty() { "-".to_owned() } else { shown }
 }
 
-/// What trying again came to, under each configuration; nothing where each pod is tried once.
+/// The table of pods that were tried again, under each configuration; empty where each pod is tried once.
 fn retries(report: &Report, page: Page) -> String {
-    if report.configurations.iter().all(|own| own.tried_again.is_none()) {
+    if report.configurations.iter().all(|summary| summary.tried_again.is_none()) {
         return String::new();
     }
     let head =
         ["TRIED AGAIN", "SCHEDULER", "RAN AT ONCE", "RETRIES", "HALF RAN IN", "90% IN", "REFUSED BY NODES"];
-    let rows = report.configurations.iter().filter_map(|own| {
-        let tried = own.tried_again.as_ref()?;
+    let rows = report.configurations.iter().filter_map(|summary| {
+        let tried = summary.tried_again.as_ref()?;
         Some(vec![
-            own.configuration.clone(),
-            own.scheduler.unwrap_or(report.scheduler).to_owned(),
+            summary.configuration.clone(),
+            summary.scheduler.unwrap_or(report.scheduler).to_owned(),
             tried.at_first_try.to_string(),
             tried.retries.to_string(),
             time(tried.seconds_to_place.half),
@@ -178,30 +182,30 @@ fn retries(report: &Report, page: Page) -> String {
     format!("\n{}", page.columns(std::iter::once(head).chain(rows), ""))
 }
 
-/// Admitted of each kind of pod, under each configuration.
+/// The table of admitted pods by kind, under each configuration.
 fn kinds(report: &Report, page: Page) -> String {
     let mut head = vec!["ADMITTED OF EACH KIND".to_owned()];
     let first = report.configurations.first();
-    head.extend(first.iter().flat_map(|own| &own.kinds).map(|kind| kind.pod.clone()));
-    let rows = report.configurations.iter().map(|own| {
-        let mut row = vec![own.configuration.clone()];
-        row.extend(own.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
+    head.extend(first.iter().flat_map(|summary| &summary.kinds).map(|kind| kind.pod.clone()));
+    let rows = report.configurations.iter().map(|summary| {
+        let mut row = vec![summary.configuration.clone()];
+        row.extend(summary.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
         row
     });
-    let claims = first.iter().flat_map(|own| &own.kinds);
+    let claims = first.iter().flat_map(|summary| &summary.kinds);
     let claims: String = claims.map(|kind| without_claims(&kind.pod, &kind.without_claims, page)).collect();
     format!("\n{}{claims}", page.columns(std::iter::once(head).chain(rows), ""))
 }
 
-/// Machines with more NUMA nodes are shown in short.
+/// Of a machine with more NUMA nodes only the least, mean and most are shown.
 const MOST_NODES: usize = 10;
 
-/// How the NUMA nodes of one kind of machine were used.
+/// The table of what was held on each NUMA node of the `at`-th kind of machine, under each configuration.
 fn used(report: &Report, at: usize, page: Page) -> String {
-    let of = |own: &Summary| {
-        own.machines.get(at).map(|machine| (own.configuration.clone(), machine_rows(machine)))
+    let of = |summary: &Summary| {
+        summary.machines.get(at).map(|machine| (summary.configuration.clone(), machine_rows(machine)))
     };
-    let Some(machine) = report.configurations.first().and_then(|own| own.machines.get(at)) else {
+    let Some(machine) = report.configurations.first().and_then(|summary| summary.machines.get(at)) else {
         return String::new();
     };
     let nodes: Vec<i64> = machine.numa.iter().map(|node| node.node).collect();
@@ -239,12 +243,12 @@ fn machine_rows(machine: &MachineUse) -> Vec<(String, Vec<String>)> {
     resources.into_iter().map(|resource| (resource.clone(), row(resource))).collect()
 }
 
-/// A share in hundredths.
+/// A share from 0 to 1 as `12.3%`.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// A span of time in the two largest units that it has.
+/// A span of time in its two largest units: `1d1h`, `1h30m`, `59s`.
 pub(crate) fn time(seconds: f64) -> String {
     const UNITS: [(&str, u64); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)];
     #[expect(
@@ -271,19 +275,19 @@ pub(crate) fn time(seconds: f64) -> String {
     if text.is_empty() { "0s".to_owned() } else { text }
 }
 
-/// A line for each run of each configuration.
+/// CSV with one line for each run of each configuration.
 #[must_use]
 pub fn simulation_csv(report: &Report) -> String {
     let reasons: BTreeSet<&String> =
-        report.configurations.iter().flat_map(|own| own.refused.keys()).collect();
+        report.configurations.iter().flat_map(|summary| summary.refused.keys()).collect();
     let mut text = "configuration,seed,pods,admitted,at_most,placed,aligned,fragmentation".to_owned();
     text.extend(reasons.iter().map(|reason| format!(",{}", quoted(reason))));
     text.push('\n');
-    for own in &report.configurations {
-        for run in &own.each_run {
+    for summary in &report.configurations {
+        for run in &summary.each_run {
             text.push_str(&format!(
                 "{},{},{},{},{},{},{},{}",
-                quoted(&own.configuration),
+                quoted(&summary.configuration),
                 run.seed,
                 run.pods,
                 run.admitted,
@@ -299,13 +303,13 @@ pub fn simulation_csv(report: &Report) -> String {
     text
 }
 
-/// A field of a line; a spreadsheet takes what begins with `=`, `+`, `-` or `@` for a formula.
+/// A CSV field, quoted where needed: spreadsheets also take a field that begins with `=`, `+`, `-` or `@` for a formula.
 fn quoted(field: &str) -> String {
     let needs_quotes = field.contains([',', '"', '\n', '\r']) || field.starts_with(['=', '+', '-', '@']);
     if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
-/// So many reservations are shown.
+/// The most reservations that the table shows, besides the configured one.
 const MOST_RESERVATIONS: usize = 8;
 
 /// The tables of --find-max, ending in a newline.
@@ -347,7 +351,7 @@ pub fn found_max(found: &FoundMax, page: Page) -> String {
     text
 }
 
-/// That claims of a pod are left open; empty: it has none.
+/// The line that a pod's resource claims are not decided here; empty: it has none.
 fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
     if claims.is_empty() {
         return String::new();
@@ -356,20 +360,20 @@ fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
     page.wrapped(&format!("! {pod} is admitted without its claims, which are not decided here: {claims}"), 2)
 }
 
-/// Why there is not one more, as configured.
+/// Lines that say why one more pod is refused with the configured options, with the policies and scopes for which that holds.
 fn one_more(found: &FoundMax, page: Page) -> String {
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    let mut configured = found.variants.iter().filter(|own| own.option.is_none()).peekable();
-    while let Some(own) = configured.next() {
-        let Capacity::Fit { next, .. } = &own.capacity else { continue };
+    let mut configured = found.variants.iter().filter(|variant| variant.option.is_none()).peekable();
+    while let Some(variant) = configured.next() {
+        let Capacity::Fit { next, .. } = &variant.capacity else { continue };
         // Where both scopes say the same, the policy is enough.
-        let other = configured.peek().filter(|other| other.policy == own.policy);
+        let other = configured.peek().filter(|other| other.policy == variant.policy);
         let same = other
             .is_some_and(|other| matches!(&other.capacity, Capacity::Fit { next: also, .. } if also == next));
-        let name = if same || own.policy == "none" {
-            own.policy.to_owned()
+        let name = if same || variant.policy == "none" {
+            variant.policy.to_owned()
         } else {
-            format!("{}/{}", own.policy, own.scope)
+            format!("{}/{}", variant.policy, variant.scope)
         };
         if same {
             configured.next();
@@ -385,22 +389,23 @@ fn one_more(found: &FoundMax, page: Page) -> String {
     reasons.iter().map(line).collect()
 }
 
+/// The table of places for the system's reservation, and the fields of the best one.
 fn reservations(found: &FoundMax, page: Page) -> String {
     let Some(best) = found.reservations.first() else { return String::new() };
     let mut rows = vec![["RESERVED FOR THE SYSTEM", "CPUS", "MEMORY", "FIT"].map(str::to_owned).to_vec()];
-    for (at, own) in found.reservations.iter().enumerate() {
-        if at >= MOST_RESERVATIONS && own.place != ReservationPlace::AsConfigured {
+    for (at, reservation) in found.reservations.iter().enumerate() {
+        if at >= MOST_RESERVATIONS && reservation.place != ReservationPlace::AsConfigured {
             continue;
         }
-        let memory = own.reserved_memory.iter();
+        let memory = reservation.reserved_memory.iter();
         let memory = memory.map(|(node, bytes)| format!("{} on {node}", Amount::Bytes(*bytes)));
         rows.push(vec![
-            own.reservation.clone(),
-            own.reserved_system_cpus.clone().unwrap_or_else(|| "-".to_owned()),
+            reservation.reservation.clone(),
+            reservation.reserved_system_cpus.clone().unwrap_or_else(|| "-".to_owned()),
             Some(memory.collect::<Vec<_>>().join(", "))
                 .filter(|text| !text.is_empty())
                 .unwrap_or("-".to_owned()),
-            own.capacity.fit().map_or("no start".to_owned(), |fit| fit.to_string()),
+            reservation.capacity.fit().map_or("no start".to_owned(), |fit| fit.to_string()),
         ]);
     }
     let mut text = format!("\n{}", page.columns(rows, ""));
@@ -408,8 +413,9 @@ fn reservations(found: &FoundMax, page: Page) -> String {
     if hidden > 0 {
         text.push_str(&format!("and {hidden} more with fewer or as many (-o json has all)\n"));
     }
-    let configured = found.reservations.iter().find(|own| own.place == ReservationPlace::AsConfigured);
-    if configured.is_none_or(|own| own.capacity.fit() >= best.capacity.fit()) {
+    let configured =
+        found.reservations.iter().find(|reservation| reservation.place == ReservationPlace::AsConfigured);
+    if configured.is_none_or(|reservation| reservation.capacity.fit() >= best.capacity.fit()) {
         text.push_str("No other reservation lets more fit.\n");
     } else {
         text.push_str(&format!("Most fit with:\n{}", fields(best)));
@@ -418,14 +424,14 @@ fn reservations(found: &FoundMax, page: Page) -> String {
 }
 
 /// The fields of a `KubeletConfiguration` that make a reservation.
-fn fields(own: &ReservationFit) -> String {
+fn fields(reservation: &ReservationFit) -> String {
     let mut text = String::new();
-    if let Some(cpus) = &own.reserved_system_cpus {
+    if let Some(cpus) = &reservation.reserved_system_cpus {
         text.push_str(&format!("  reservedSystemCPUs: \"{cpus}\"\n"));
     }
-    if !own.reserved_memory.is_empty() {
+    if !reservation.reserved_memory.is_empty() {
         text.push_str("  reservedMemory:\n");
-        for (node, bytes) in &own.reserved_memory {
+        for (node, bytes) in &reservation.reserved_memory {
             let amount = Quantity::from_units(i64::try_from(*bytes).unwrap_or(i64::MAX), Format::BinarySi);
             text.push_str(&format!("  - {{numaNode: {node}, limits: {{memory: {amount}}}}}\n"));
         }
@@ -433,17 +439,17 @@ fn fields(own: &ReservationFit) -> String {
     text
 }
 
-/// A line for each policy, scope and option.
+/// CSV with one line for each policy, scope and option.
 #[must_use]
 pub fn found_max_csv(found: &FoundMax) -> String {
     let mut text = "option,policy,scope,fit,next\n".to_owned();
-    for own in &found.variants {
-        let (fit, next) = match &own.capacity {
+    for variant in &found.variants {
+        let (fit, next) = match &variant.capacity {
             Capacity::Fit { fit, next } => (fit.to_string(), next),
             Capacity::NoStart { no_start } => (String::new(), no_start),
         };
-        let option = own.option.unwrap_or_default();
-        text.push_str(&format!("{option},{},{},{fit},{}\n", own.policy, own.scope, quoted(next)));
+        let option = variant.option.unwrap_or_default();
+        text.push_str(&format!("{option},{},{},{fit},{}\n", variant.policy, variant.scope, quoted(next)));
     }
     text
 }
