@@ -22,7 +22,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Starts a pod's container in a cgroup of its own, and reports it.
+    /// Starts a pod's container in a new cgroup, and reports it to the daemon.
     pub(crate) fn start(node: &Node, pod: &str) -> anyhow::Result<Self> {
         let group = Path::new("/sys/fs/cgroup/pods").join(pod);
         fs::create_dir_all(&group).with_context(|| format!("failed to make {}", group.display()))?;
@@ -57,7 +57,7 @@ impl Container {
         Ok(line.trim().parse()?)
     }
 
-    /// The process is where its pod's allocation is.
+    /// Checks that the process is allowed exactly the CPUs and NUMA nodes that its pod holds.
     pub(crate) fn is_at(&self, held: &Holding) -> anyhow::Result<()> {
         let (cpus, nodes) = (self.cpus()?, self.nodes()?);
         ensure!(cpus == held.cpus, "{} runs on CPUs {cpus} instead of {}", held.pod, held.cpus);
@@ -65,7 +65,7 @@ impl Container {
         Ok(())
     }
 
-    /// Has the process do something, and waits until it is done.
+    /// Sends the process a command of [`crate::worker::work`], and waits until it is done.
     pub(crate) fn ask(&mut self, what: &str) -> anyhow::Result<()> {
         let answer = self.answer(what)?;
         ensure!(answer == "done", "the container cannot {what}: {answer}");

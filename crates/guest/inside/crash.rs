@@ -1,4 +1,4 @@
-//! The daemon is killed, the machine loses power, and the machine is another one at its next start.
+//! The daemon is killed, its file system fails, the machine loses power, and the machine has less memory at its next start.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,14 @@ use crate::container::Container;
 use crate::machine::{Guest, disk, settles};
 use crate::node::{Holding, Node, Wish, disjoint};
 
-/// Where the disk is mounted that outlives a boot.
+/// Where the disk is mounted, which keeps its contents over all boots.
 const STATE_DISK: &str = "/state";
-/// Where the state is that a power loss leaves.
+/// The daemon's folder on that disk, in the tests of power loss.
 const STATE: &str = "/state/node";
 
+/// The `at`-th pod: a core and 16 MiB.
 fn wish(guest: &Guest, at: usize) -> Wish {
-    // One CPU where cores have one thread, so that several fit on the smallest machine.
+    // A whole core and no more, so that several pods fit on the smallest machine.
     Wish::new(&format!("pod{at}"), guest.shape.threads * 1000, 16)
 }
 
@@ -55,9 +56,9 @@ pub(crate) fn file_system_fails(guest: &Guest) -> anyhow::Result<()> {
     fs::write(format!("/sys/fs/ext4/{name}/trigger_fs_error"), "a test")
         .context("failed to make ext4 fail")?;
     ensure!(fs::write(root.join("probe"), "").is_err(), "the file system still takes files");
-    let (status, words) = node.ask_for(&wish(guest, 1))?;
+    let (status, body) = node.request(&wish(guest, 1))?;
     // The kernel says that the file system is read-only, or, where its journal was aborted, that a write failed.
-    ensure!(status == 507 && words.contains("failed to store the change"), "{status}: {words}");
+    ensure!(status == 507 && body.contains("failed to store the change"), "{status}: {body}");
     let deleted = node.delete(&held.pod);
     ensure!(deleted.is_err(), "a deletion is confirmed that is not on disk");
     ensure!(node.holdings()? == before, "{:?} instead of {before:?}", node.holdings()?);
@@ -89,7 +90,7 @@ pub(crate) fn change_for_ever(guest: &Guest) -> anyhow::Result<()> {
     anyhow::bail!("nobody has cut the power")
 }
 
-/// What was confirmed before the power loss holds; of the change after it either.
+/// All that was confirmed before the power loss is in effect. The change that was under way may be in effect or not.
 pub(crate) fn after_power_loss(guest: &Guest) -> anyhow::Result<()> {
     let confirmed = fs::read_to_string("/acknowledged").context("failed to read /acknowledged")?;
     ensure!(!confirmed.is_empty(), "nothing was confirmed before the power loss");
@@ -105,7 +106,7 @@ pub(crate) fn after_power_loss(guest: &Guest) -> anyhow::Result<()> {
     let held = node.holdings()?;
     disjoint(&held)?;
     let find = |name: &str| held.iter().find(|own| own.pod == name);
-    // The one that was being deleted, or admitted, when power was lost.
+    // The pod of the last confirmed change: if it was an admission, its deletion was under way when power was lost.
     let (last, open) =
         confirmed.lines().next_back().and_then(|line| line.split_once(' ')).context("no change")?;
     let open = open.split(' ').next().unwrap_or_default();
@@ -129,8 +130,8 @@ pub(crate) fn after_power_loss(guest: &Guest) -> anyhow::Result<()> {
 
 /// A kubelet would not start from this state, and `--strict` says so; without it the state is repaired.
 pub(crate) fn less_memory(guest: &Guest) -> anyhow::Result<()> {
-    let said = Node::refused(guest, Path::new(STATE))?;
-    ensure!(said.contains("memory"), "--strict does not name memory: {said}");
+    let log = Node::refuses_to_start(guest, Path::new(STATE))?;
+    ensure!(log.contains("memory"), "--strict does not name memory: {log}");
     let node = Node::start(guest, Path::new(STATE))?;
     let held = node.holdings()?;
     disjoint(&held)?;

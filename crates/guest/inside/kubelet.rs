@@ -1,9 +1,10 @@
-//! A real kubelet in the guest: before each pod topolet says what will happen, and after it the two are compared.
+//! A real kubelet in the guest: before each pod topolet predicts what will happen, and afterwards that is compared with what the
+//! kubelet did ([`facts`]). Rows on the console have the two as `said` and `did`.
 
 mod cluster;
 mod compare;
 mod configuration;
-mod did;
+mod facts;
 mod drift;
 mod http;
 mod processes;
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 use compare::Difference;
 use configuration::Configuration;
 use processes::{Finding, Processes};
-use upgrade::UpgradeSaid;
+use upgrade::UpgradePrediction;
 use wish::PodWish;
 
 use crate::machine::{Guest, json_of_line};
@@ -35,26 +36,26 @@ const CONFIGURATIONS: &[(&str, &str)] = &[
     ("restricted", "container"),
 ];
 
-/// What a run is asked for, on the kernel's command line.
+/// What a run does, as the kernel's command line says.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The releases that run on the node, one after the other, with the pods of the one before; at least one.
     pub(crate) releases: Vec<String>,
-    pub(crate) about: About,
-    /// Change what topolet said before it is compared.
+    pub(crate) mode: Mode,
+    /// Predictions are made wrong before they are compared, so that each comparison has to fail.
     pub(crate) wrong_answers: bool,
 }
 
 /// Which pods the kubelet gets.
 #[derive(Clone, Debug)]
-pub(crate) enum About {
+pub(crate) enum Mode {
     /// So many, drawn from a seed.
     Pods { count: usize, seed: u64 },
     /// Those that it refuses, kind by kind.
     Refusals,
-    /// A few, of which everything is kept that it writes about them.
+    /// A few; everything that the kubelet writes about them is kept.
     Statuses,
-    /// So many, drawn from a seed, of which topolet is asked without any argument that names the kubelet.
+    /// So many, drawn from a seed. topolet gets no argument that names the kubelet and has to find it.
     Unaided { count: usize, seed: u64 },
     /// Those of a control plane of this release, in the same guest.
     Cluster { release: String },
@@ -67,8 +68,8 @@ struct Session<'a> {
     processes: Processes,
     rng: Rng,
     running: Vec<PodWish>,
-    /// What was said of the last change of the release.
-    upgrade: Option<UpgradeSaid>,
+    /// The prediction of the last change of the release.
+    upgrade: Option<UpgradePrediction>,
     began: Instant,
 }
 
@@ -78,24 +79,24 @@ struct Session<'a> {
 /// A process does not start, or something does not come to rest.
 pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
     let (first, later) = plan.releases.split_first().context("no release")?;
-    match &plan.about {
-        About::Pods { count, seed } => {
+    match &plan.mode {
+        Mode::Pods { count, seed } => {
             let mut session = Session::begin(guest, plan, first, Finding::Arguments)?;
             session.rng = Rng::with_seed(*seed);
             session.pods(*count, later)
         }
-        About::Unaided { count, seed } => {
+        Mode::Unaided { count, seed } => {
             let mut session = Session::begin(guest, plan, first, Finding::Process)?;
             session.rng = Rng::with_seed(*seed);
             unaided::all(&mut session, *count)
         }
-        About::Refusals => {
+        Mode::Refusals => {
             let mut session = Session::begin(guest, plan, first, Finding::Arguments)?;
             refusals::all(&mut session)?;
             drift::all(&mut session)
         }
-        About::Statuses => statuses::all(&mut Session::begin(guest, plan, first, Finding::Arguments)?),
-        About::Cluster { release } => cluster::run(guest, first, release),
+        Mode::Statuses => statuses::all(&mut Session::begin(guest, plan, first, Finding::Arguments)?),
+        Mode::Cluster { release } => cluster::run(guest, first, release),
     }
 }
 
@@ -143,17 +144,17 @@ impl Session<'_> {
 
     /// Asks topolet, gives the kubelet the pod, and compares.
     fn add(&mut self, wish: &PodWish) -> anyhow::Result<()> {
-        let mut said = self.processes.ask(wish)?;
+        let mut predicted = self.processes.ask(wish)?;
         if self.plan.wrong_answers {
-            compare::falsify(&mut said);
+            compare::falsify(&mut predicted);
         }
         self.processes.put(wish)?;
-        let did = self.processes.wait_for(&wish.name)?;
-        let mut differences = compare::verdict(&said, &did);
-        if did.is_running() {
-            differences.extend(compare::placement(&said, wish, self.processes.devices())?);
-            // A release writes its form when something changes.
-            let has_cpus = compare::has_exclusive_cpus(&said);
+        let actual = self.processes.wait_for(&wish.name)?;
+        let mut differences = compare::verdict(&predicted, &actual);
+        if actual.is_running() {
+            differences.extend(compare::placement(&predicted, wish, self.processes.devices())?);
+            // A release writes the state files in its format only when something changes.
+            let has_cpus = compare::has_exclusive_cpus(&predicted);
             if let Some(upgrade) = self.upgrade.as_ref().filter(|_| has_cpus) {
                 differences.extend(upgrade.forms()?);
             }
@@ -162,7 +163,7 @@ impl Session<'_> {
             self.processes.take(&wish.name)?;
         }
         differences.extend(compare::node(&self.processes)?);
-        let what = json!({"said": compare::summary(&said), "did": did.summary()});
+        let what = json!({"said": compare::summary(&predicted), "did": actual.summary()});
         self.row("add", &wish.name, &wish.summary(), &what, &differences);
         Ok(())
     }
@@ -184,27 +185,27 @@ impl Session<'_> {
 
     /// Kills the kubelet and starts it again: its files and containers have to stay as they are.
     fn restart(&mut self) -> anyhow::Result<()> {
-        let before = did::state()?;
-        let ran = did::pods()?.containers();
+        let before = facts::state()?;
+        let ran = facts::pods()?.containers();
         self.processes.restart()?;
         for wish in &self.running {
             self.processes.wait_for(&wish.name)?;
         }
         let mut differences = compare::node(&self.processes)?;
-        differences.extend(Difference::of("state files after a restart", &before, &did::state()?));
-        differences.extend(Difference::of("containers after a restart", &ran, &did::pods()?.containers()));
+        differences.extend(Difference::of("state files after a restart", &before, &facts::state()?));
+        differences.extend(Difference::of("containers after a restart", &ran, &facts::pods()?.containers()));
         self.row("restart", "", "", &json!({}), &differences);
         Ok(())
     }
 
     /// Puts another release on the node, with the pods that run: what `topolet upgrade check` says has to happen.
     fn change_release(&mut self, release: &str) -> anyhow::Result<()> {
-        let mut said = self.processes.ask_upgrade(release)?;
+        let mut predicted = self.processes.ask_upgrade(release)?;
         if self.plan.wrong_answers {
-            said.falsify();
+            predicted.falsify();
         }
         self.processes.change_release(release)?;
-        let mut differences = said.differences(&self.processes, &self.running)?;
+        let mut differences = predicted.differences(&self.processes, &self.running)?;
         let mut kept = Vec::new();
         for wish in std::mem::take(&mut self.running) {
             if self.processes.wait_for(&wish.name)?.is_running() {
@@ -215,9 +216,9 @@ impl Session<'_> {
         }
         self.running = kept;
         differences.extend(compare::node(&self.processes)?);
-        let did = format!("{} pods run by {release}", self.running.len());
-        self.row("release", "", "", &json!({"said": said.summary(), "did": did}), &differences);
-        self.upgrade = Some(said);
+        let actual = format!("{} pods run by {release}", self.running.len());
+        self.row("release", "", "", &json!({"said": predicted.summary(), "did": actual}), &differences);
+        self.upgrade = Some(predicted);
         Ok(())
     }
 
@@ -255,41 +256,37 @@ impl Plan {
     pub(crate) fn read(word: impl Fn(&str) -> Option<String>) -> anyhow::Result<Option<Self>> {
         let Some(releases) = word("kubelet") else { return Ok(None) };
         let number = |name: &str| word(name).with_context(|| format!("guest.{name} is missing"));
-        let about = if word("refusals").is_some() {
-            About::Refusals
+        let mode = if word("refusals").is_some() {
+            Mode::Refusals
         } else if word("statuses").is_some() {
-            About::Statuses
+            Mode::Statuses
         } else if let Some(release) = word("cluster") {
-            About::Cluster { release }
+            Mode::Cluster { release }
         } else {
             let count = number("pods")?.parse().context("guest.pods")?;
             let seed = number("seed")?.parse().context("guest.seed")?;
-            if word("unaided").is_some() {
-                About::Unaided { count, seed }
-            } else {
-                About::Pods { count, seed }
-            }
+            if word("unaided").is_some() { Mode::Unaided { count, seed } } else { Mode::Pods { count, seed } }
         };
         Ok(Some(Self {
             releases: releases.split(',').map(str::to_owned).collect(),
-            about,
+            mode,
             wrong_answers: word("wrong").as_deref() == Some("answers"),
         }))
     }
 }
 
-/// What `cargo xtask vm` reads of a step.
+/// Prints a step, which `cargo xtask vm` reads.
 fn print_row(row: &Value) {
     print_line(&format!("row {row}"));
 }
 
-/// A line that `cargo xtask vm` reads.
+/// Prints a line for `cargo xtask vm`.
 #[expect(clippy::print_stdout, reason = "its result")]
 fn print_line(line: &str) {
     println!("{line}");
 }
 
-/// The JSON behind a word of a program's output.
+/// The rest of the line of a program's output that begins with `word`.
 fn after<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(word))
 }

@@ -1,4 +1,4 @@
-//! The guest's machine: what it should be, and what its kernel says.
+//! The guest's machine: what QEMU was asked for, and what its kernel says; and helpers that all tests use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::shape::Shape;
 use crate::tests::Phase;
 
-/// What the tests are run with.
+/// The arguments of every test.
 pub(crate) struct Guest {
     /// The machine that QEMU was asked for.
     pub(crate) shape: Shape,
@@ -29,7 +29,7 @@ impl Guest {
     /// From the kernel's command line and the files beside the program.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let shape = fs::read_to_string("/shape.json").context("failed to read /shape.json")?;
-        let phase = match Self::word("phase")?.as_deref() {
+        let phase = match Self::parameter("phase")?.as_deref() {
             // A guest with a kubelet has one boot.
             Some("First") | None => Phase::First,
             Some("AfterPowerLoss") => Phase::AfterPowerLoss,
@@ -39,13 +39,13 @@ impl Guest {
         Ok(Self {
             shape: serde_json::from_str(&shape).context("/shape.json is no machine")?,
             phase,
-            test: Self::word("test")?,
-            wrong_cpusets: Self::word("wrong")?.as_deref() == Some("cpusets"),
+            test: Self::parameter("test")?,
+            wrong_cpusets: Self::parameter("wrong")?.as_deref() == Some("cpusets"),
         })
     }
 
-    /// What the kernel's command line has as `guest.NAME=`.
-    pub(crate) fn word(name: &str) -> anyhow::Result<Option<String>> {
+    /// The value of `guest.NAME=` on the kernel's command line.
+    pub(crate) fn parameter(name: &str) -> anyhow::Result<Option<String>> {
         let line = text("/proc/cmdline")?;
         let mut words = line.split_whitespace();
         Ok(words.find_map(|word| word.strip_prefix(&format!("guest.{name}="))).map(str::to_owned))
@@ -56,7 +56,7 @@ impl Guest {
         Ok(format!("0-{}", self.shape.cpus() - 1).parse()?)
     }
 
-    /// The CPUs of each node in ascending order, one list for each core.
+    /// CPUs by node and core, as the kernel numbers them: package by package, in each by node, core and thread.
     pub(crate) fn cores(&self) -> Vec<Vec<Vec<usize>>> {
         let (nodes, threads) = (&self.shape.nodes, self.shape.threads);
         let mut cores = vec![Vec::new(); nodes.len()];
@@ -78,7 +78,7 @@ impl Guest {
         Ok(own.join(",").parse()?)
     }
 
-    /// A kubelet configuration that pins on this machine: one CPU, and 32 MiB of each node, are the system's.
+    /// A kubelet configuration that pins on this machine. CPU 0, and 32 MiB of each node, are reserved for the system.
     pub(crate) fn configuration(&self) -> String {
         let nodes: Vec<usize> =
             (0..self.shape.nodes.len()).filter(|&node| self.shape.nodes[node].memory > 0).collect();
@@ -94,10 +94,10 @@ impl Guest {
     }
 }
 
-/// Runs topolet to its end; what it prints.
+/// Runs topolet to its end, and returns what it prints.
 ///
 /// # Errors
-/// It fails; its own words.
+/// It fails; the error has its messages.
 pub(crate) fn topolet(arguments: &[&str]) -> anyhow::Result<String> {
     let output = Command::new("/bin/topolet").args(arguments).output().context("failed to start topolet")?;
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -105,30 +105,30 @@ pub(crate) fn topolet(arguments: &[&str]) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).context("topolet printed no text")
 }
 
-/// What it prints as JSON.
+/// The same, parsed as JSON.
 pub(crate) fn json(arguments: &[&str]) -> anyhow::Result<Value> {
     json_of_line(&topolet(arguments)?)
 }
 
-/// JSON of a program or a file.
+/// Parses JSON from a program or a file.
 pub(crate) fn json_of_line(text: &str) -> anyhow::Result<Value> {
     serde_json::from_str(text).with_context(|| format!("this is no JSON: {text}"))
 }
 
-/// A file of the kernel's, without the line's end.
+/// The text of a file of the kernel, without the end of its last line.
 pub(crate) fn text(path: impl AsRef<Path>) -> anyhow::Result<String> {
     let path = path.as_ref();
     let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
     Ok(text.trim_end().to_owned())
 }
 
-/// Writes a file of the kernel's.
+/// Writes to a file of the kernel.
 pub(crate) fn put(path: impl AsRef<Path>, text: &str) -> anyhow::Result<()> {
     let path = path.as_ref();
     fs::write(path, text).with_context(|| format!("failed to write {text} to {}", path.display()))
 }
 
-/// The disk with this serial number: the kernel numbers disks in any order.
+/// The device file of the disk with this serial number, since the kernel numbers disks in any order. Waits up to 20 s for it.
 pub(crate) fn disk(serial: &str) -> Option<PathBuf> {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(20) {
@@ -147,10 +147,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it then has to stay true.
 const STEADY: Duration = Duration::from_millis(1500);
 
-/// Waits until `check` has been fine for a while.
+/// Waits until `check` has passed for [`STEADY`] without a break.
 ///
 /// # Errors
-/// It never is; the last fault.
+/// `check` fails after [`PATIENCE`]; its last error.
 pub(crate) fn settles(what: &str, mut check: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let began = Instant::now();
     let mut fine_since = None;
@@ -171,7 +171,7 @@ pub(crate) fn settles(what: &str, mut check: impl FnMut() -> anyhow::Result<()>)
     }
 }
 
-/// Widens the cpusets of all containers again and again: with it the tests of pinning have to fail.
+/// A thread that widens the cpusets of all containers again and again: beside it the tests of pinning have to fail.
 pub(crate) struct WrongWrites(Arc<AtomicBool>, Option<JoinHandle<()>>);
 
 impl WrongWrites {
@@ -201,7 +201,7 @@ impl Drop for WrongWrites {
     }
 }
 
-/// The cgroups of containers, two below the root.
+/// The cgroups of containers: those two levels below the root.
 fn containers() -> Vec<PathBuf> {
     let below = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());

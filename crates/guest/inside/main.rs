@@ -1,5 +1,8 @@
 //! The first process of a guest: it mounts file systems, runs the tests of its phase, prints a line for each, and
-//! powers off. `cargo xtask vm` boots it.
+//! powers off. `cargo xtask vm` boots it. Containers of the tests are processes of the same program, with `work` or `tick`.
+//!
+//! In a guest with a kubelet it starts twice as the first process: from the archive it mounts the disk, makes that the root and
+//! executes itself from there; from the disk it starts the kubelet and compares.
 
 mod container;
 mod crash;
@@ -29,7 +32,7 @@ use nix::sys::reboot::{RebootMode, reboot};
 use machine::{Guest, WrongWrites};
 use tests::{Runs, TESTS};
 
-/// Set for the first process once it runs from a disk.
+/// Set in the environment of the first process when it runs from the disk.
 const ON_DISK: &str = "GUEST_ON_DISK";
 
 #[expect(clippy::print_stdout, reason = "its result")]
@@ -55,15 +58,15 @@ fn main() {
     }
 }
 
-/// Runs every test of this boot.
+/// Runs what this boot is for: its tests, or a kubelet.
 fn first_process() -> anyhow::Result<()> {
     let is_on_disk = std::env::var_os(ON_DISK).is_some();
     if !is_on_disk {
         mounts()?;
     }
     let guest = Guest::read()?;
-    if let Some(plan) = kubelet::Plan::read(|name| Guest::word(name).ok().flatten())? {
-        return if is_on_disk { kubelet::run(&guest, &plan) } else { go_on_with_disk() };
+    if let Some(plan) = kubelet::Plan::read(|name| Guest::parameter(name).ok().flatten())? {
+        return if is_on_disk { kubelet::run(&guest, &plan) } else { restart_from_disk() };
     }
     state_disk()?;
     let _wrong = guest.wrong_cpusets.then(WrongWrites::start);
@@ -95,7 +98,7 @@ fn run(test: &tests::Test, guest: &Guest) {
     }
 }
 
-/// What every process expects of a booted machine.
+/// Mounts what every process expects of a booted machine.
 fn mounts() -> anyhow::Result<()> {
     let kernel = [
         ("proc", "/proc", ""),
@@ -108,7 +111,7 @@ fn mounts() -> anyhow::Result<()> {
         mount(Some(kind), at, Some(kind), MsFlags::empty(), Some(options))
             .with_context(|| format!("failed to mount {at}"))?;
     }
-    // What runc makes the devices of containers of.
+    // runc needs both for the devices of containers.
     for (kind, at) in [("devpts", "/dev/pts"), ("tmpfs", "/dev/shm")] {
         fs::create_dir_all(at)?;
         mount(Some(kind), at, Some(kind), MsFlags::empty(), None::<&str>)
@@ -120,8 +123,8 @@ fn mounts() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Goes on with the file system of a disk as the root: runc cannot leave the one that the kernel unpacked.
-fn go_on_with_disk() -> anyhow::Result<()> {
+/// Makes the file system of a disk the root and executes `/init` of it: runc cannot leave the root that the kernel unpacked.
+fn restart_from_disk() -> anyhow::Result<()> {
     let disk = machine::disk("root").context("the guest has no disk for its root")?;
     mount(Some(&disk), "/state", Some("ext4"), MsFlags::empty(), None::<&str>)
         .context("failed to mount the root")?;
@@ -136,12 +139,12 @@ fn go_on_with_disk() -> anyhow::Result<()> {
     nix::unistd::chroot(".").context("failed to change the root")?;
     let mut init = std::process::Command::new("/init");
     init.envs([(ON_DISK, "1"), ("PATH", "/bin"), ("HOME", "/root")]);
-    // Eight Go schedulers on one emulating thread only switch.
+    // More threads of Go would only take turns: QEMU emulates all CPUs with one thread.
     let error = init.env("GOMAXPROCS", "2").exec();
     Err(error).context("failed to start /init of the disk")
 }
 
-/// The disk that topolet's state survives a power loss on.
+/// Mounts the disk with topolet's state, which survives a power loss.
 fn state_disk() -> anyhow::Result<()> {
     let disk = machine::disk("state").context("the guest has no disk for state")?;
     mount(Some(&disk), "/state", Some("ext4"), MsFlags::empty(), None::<&str>)

@@ -17,17 +17,17 @@ const WATCHED: u64 = 16;
 /// How often the daemon is killed without `--kills`.
 const KILLS: usize = 3;
 
-/// Pods on a machine on which a large one fits as soon as another one moves.
+/// Pods that leave room for a large one only if another one moves from the last NUMA node to the first.
 struct Scene {
-    /// CPUs of the pod that moves, from the last node with CPUs to the first.
+    /// CPUs that are free on the first node: as many as the pod that moves has.
     room: usize,
-    /// CPUs of nodes that are full.
+    /// CPUs of each node between the first and the last; pods fill these nodes.
     between: Vec<usize>,
     /// CPUs of the last node, all of which the large pod asks for.
     last: usize,
 }
 
-/// The containers of those that run before anybody moves.
+/// The two pods whose containers run before the move.
 struct Running {
     stays: Holding,
     staying: Container,
@@ -96,7 +96,7 @@ pub(crate) fn live(guest: &Guest) -> anyhow::Result<()> {
 #[expect(clippy::print_stdout, reason = "its figures")]
 pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
     let Some(scene) = Scene::new(guest) else { return Ok(()) };
-    let kills = Guest::word("kills")?.map_or(Ok(KILLS), |word| word.parse())?;
+    let kills = Guest::parameter("kills")?.map_or(Ok(KILLS), |word| word.parse())?;
     let mut random = fastrand::Rng::with_seed(kills as u64);
     let root = isolation::fresh("killed");
     let mut node = isolation::isolating(guest, &root)?;
@@ -112,7 +112,7 @@ pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
                 longest = Some(began.elapsed().mul_f64(1.2));
             }
             Some(longest) => {
-                let asked = node.asks_to_repack(&scene.large());
+                let asked = node.repack_in_thread(&scene.large());
                 std::thread::sleep(longest.mul_f64(random.f64()));
                 node.kill()?;
                 let is_answered = asked.join().is_ok_and(|status| status == Some(200));
@@ -148,7 +148,7 @@ impl Running {
         Ok(is_there)
     }
 
-    /// The pod has moved with all that it is, and the larger one runs in its place.
+    /// Checks that the pod has moved with its process and its memory, and that the large pod runs in its place.
     fn ends_moved(mut self, node: &Node) -> anyhow::Result<()> {
         let (before, moving) = (&self.before, &mut self.moving);
         let (after, large) = (node.holding("moves")?, node.holding("large")?);
@@ -168,7 +168,7 @@ impl Running {
     }
 }
 
-/// A process was on these CPUs only, could not have been on others, and its memory was as it had written it.
+/// Checks that a process ran on these CPUs only, was allowed no others, and found its memory as it had written it.
 fn within(seen: &Seen, allowed: &[&CpuSet]) -> anyhow::Result<()> {
     let all = allowed.iter().fold(CpuSet::new(), |all, cpus| &all | cpus);
     let on: CpuSet = seen.on.iter().map(|cpu| CpuId::new(*cpu)).collect::<Result<_, _>>()?;
@@ -179,7 +179,7 @@ fn within(seen: &Seen, allowed: &[&CpuSet]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The memory that a process writes is on these nodes; a little of its own may be elsewhere, such as that of its program.
+/// Checks that the memory that a process writes is on these nodes. Less than 1 MiB, as of its program, may be elsewhere.
 fn pages_are_on(container: &Container, nodes: &CpuSet) -> anyhow::Result<()> {
     let pages = container.pages()?;
     let on: CpuSet = pages.keys().map(|node| CpuId::new(*node)).collect::<Result<_, _>>()?;

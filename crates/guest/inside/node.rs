@@ -1,4 +1,4 @@
-//! topolet as the guest's agent: its process, and what it answers.
+//! `topolet serve` in the guest: its process, and its HTTP API as the tests use it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -23,11 +23,11 @@ pub(crate) struct Node {
     client: Client,
 }
 
-/// What a pod asks for, of one container named `c`.
+/// A pod to be requested, with one container named `c`.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     pub(crate) name: String,
-    /// In thousandths.
+    /// In thousandths of a CPU.
     pub(crate) cpu: usize,
     /// In MiB.
     pub(crate) memory: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Wish {
     pub(crate) is_live: bool,
 }
 
-/// What the daemon lists of a container.
+/// What a pod holds, as the daemon lists it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Holding {
     pub(crate) pod: String,
@@ -67,14 +67,14 @@ impl Wish {
 }
 
 impl Node {
-    /// A daemon with an empty folder.
+    /// Starts a daemon with an empty folder.
     pub(crate) fn fresh(guest: &Guest, name: &str) -> anyhow::Result<Self> {
         let root = Path::new("/run/nodes").join(name);
         let _ = fs::remove_dir_all(&root);
         Self::start(guest, &root)
     }
 
-    /// The same with options of topolet's own.
+    /// The same with a `TopoletConfiguration`.
     pub(crate) fn fresh_with(guest: &Guest, name: &str, options: &str) -> anyhow::Result<Self> {
         const FILE: &str = "/etc/own.yaml";
         let root = Path::new("/run/nodes").join(name);
@@ -83,10 +83,10 @@ impl Node {
         Self::start_with(guest, &root, &["--topolet-config", FILE])
     }
 
-    /// A daemon with what is in a folder.
+    /// Starts a daemon with the state in a folder, and waits until it is ready.
     ///
     /// # Errors
-    /// It does not become ready; the end of its log.
+    /// It does not become ready; the error has its log.
     pub(crate) fn start(guest: &Guest, root: &Path) -> anyhow::Result<Self> {
         Self::start_with(guest, root, &[])
     }
@@ -94,7 +94,7 @@ impl Node {
     /// The same with more arguments.
     ///
     /// # Errors
-    /// It does not become ready; the end of its log.
+    /// It does not become ready; the error has its log.
     pub(crate) fn start_with(guest: &Guest, root: &Path, more: &[&str]) -> anyhow::Result<Self> {
         let child = spawn(guest, root, more)?;
         let mut node = Self { root: root.to_path_buf(), child, client: Client::of(root) };
@@ -111,8 +111,8 @@ impl Node {
         }
     }
 
-    /// Runs a daemon that has to refuse its folder; what it says.
-    pub(crate) fn refused(guest: &Guest, root: &Path) -> anyhow::Result<String> {
+    /// Starts a daemon with `--strict`, which has to refuse its folder; returns its log.
+    pub(crate) fn refuses_to_start(guest: &Guest, root: &Path) -> anyhow::Result<String> {
         let mut child = spawn(guest, root, &["--strict"])?;
         let began = Instant::now();
         loop {
@@ -129,14 +129,14 @@ impl Node {
         }
     }
 
-    /// Kills it where it stands; its folder stays.
+    /// Kills it with SIGKILL; returns its folder, which stays.
     pub(crate) fn kill(mut self) -> anyhow::Result<PathBuf> {
         self.child.kill().context("failed to kill topolet")?;
         self.child.wait().context("failed to wait for topolet")?;
         Ok(self.root.clone())
     }
 
-    /// Admits a pod, which has to be admitted.
+    /// Requests a pod, and fails unless it is admitted.
     pub(crate) fn admit(&self, wish: &Wish) -> anyhow::Result<Holding> {
         let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
         let decision = &reply.json()["decisions"][0];
@@ -144,13 +144,13 @@ impl Node {
         self.holding(&wish.name)
     }
 
-    /// Asks for a pod that cannot be recorded; the status and the words of the answer.
-    pub(crate) fn ask_for(&self, wish: &Wish) -> anyhow::Result<(u16, String)> {
+    /// Requests a pod, and returns the HTTP status and the body of the answer, whatever they are.
+    pub(crate) fn request(&self, wish: &Wish) -> anyhow::Result<(u16, String)> {
         let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
         Ok((reply.status, reply.body))
     }
 
-    /// Has others moved for a pod, which has to be admitted then; what became of those that moved.
+    /// Has other pods moved so that this one fits, and fails unless it is admitted; returns the pods that moved.
     pub(crate) fn repack(&self, wish: &Wish) -> anyhow::Result<Vec<Value>> {
         let manifest = wish.manifest().to_string();
         let reply = self.client.ask("POST", "/v1/repack", &manifest).context("no answer")?;
@@ -160,8 +160,8 @@ impl Node {
             .with_context(|| format!("{wish:?} is not admitted: {}", reply.body))
     }
 
-    /// The same in a thread, which gives the status of the answer; `None`: the connection ended without one.
-    pub(crate) fn asks_to_repack(&self, wish: &Wish) -> JoinHandle<Option<u16>> {
+    /// The same in a thread, which returns the HTTP status; `None`: the connection ended without an answer.
+    pub(crate) fn repack_in_thread(&self, wish: &Wish) -> JoinHandle<Option<u16>> {
         let (client, manifest) = (self.client.clone(), wish.manifest().to_string());
         std::thread::spawn(move || client.ask("POST", "/v1/repack", &manifest).ok().map(|reply| reply.status))
     }
@@ -178,7 +178,7 @@ impl Node {
         Ok(())
     }
 
-    /// Gives a pod's container so many CPUs and MiB; `Err` inside: the node's words against it.
+    /// Resizes a pod's container to so many CPUs and MiB; the inner `Err` is the body with which the node refuses.
     pub(crate) fn resize(&self, pod: &str, cpus: usize, memory: u64) -> anyhow::Result<Result<(), String>> {
         let amounts = json!({"cpu": cpus.to_string(), "memory": format!("{memory}Mi")});
         let resources = json!({"requests": amounts, "limits": amounts});
@@ -188,7 +188,7 @@ impl Node {
         Ok(if reply.status == 200 { Ok(()) } else { Err(reply.body) })
     }
 
-    /// Reports a container by a process of it.
+    /// Reports to the daemon that a pod's container has started, by its process.
     pub(crate) fn started(&self, pod: &str, process: u32) -> anyhow::Result<()> {
         let path = format!("/v1/pods/default/{pod}/containers/c/started");
         let body = json!({"id": format!("{pod}-1"), "pid": process}).to_string();
@@ -197,7 +197,7 @@ impl Node {
         Ok(())
     }
 
-    /// What it says of itself while it is ready.
+    /// The text of `/readyz`, while it is ready.
     pub(crate) fn ready(&self) -> anyhow::Result<String> {
         let reply = self.client.get("/readyz").context("no answer")?;
         ensure!(reply.status == 200, "it is not ready: {}", reply.body);
@@ -243,10 +243,10 @@ impl Drop for Node {
     }
 }
 
-/// No CPU has two owners.
+/// Checks that no CPU has two holders.
 ///
 /// # Errors
-/// One has.
+/// Some CPU has.
 pub(crate) fn disjoint(held: &[Holding]) -> anyhow::Result<()> {
     let mut all = CpuSet::new();
     for own in held {

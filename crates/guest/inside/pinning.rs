@@ -1,4 +1,4 @@
-//! Containers run where topolet says, as the kernel tells.
+//! Containers run where topolet says: their CPUs, NUMA nodes and pages as the kernel lists them.
 
 use anyhow::{Context as _, ensure};
 use cpuset::CpuSet;
@@ -7,7 +7,7 @@ use crate::container::Container;
 use crate::machine::{Guest, put, settles, text};
 use crate::node::{Holding, Node, Wish, disjoint};
 
-/// One exclusive pod for each node with CPUs that has room beside the reserved one: a core and some memory.
+/// One pod of a core and 32 MiB for each NUMA node with two cores or more, since one core can be reserved; four at most.
 fn exclusive(guest: &Guest) -> Vec<Wish> {
     let nodes = guest.shape.nodes.iter().filter(|node| node.cores > 1);
     let wish = |(at, _)| Wish::new(&format!("exclusive{at}"), guest.shape.threads * 1000, 32);
@@ -112,7 +112,7 @@ pub(crate) fn shared_pool(guest: &Guest) -> anyhow::Result<()> {
     settles("the shared pod", || leaves(&[]))
 }
 
-/// Somebody else widens a cpuset, and topolet puts it right.
+/// A cpuset is widened behind topolet's back, and topolet puts it right.
 pub(crate) fn drift(guest: &Guest) -> anyhow::Result<()> {
     let all = guest.all_cpus()?;
     let node = Node::fresh(guest, "drift")?;

@@ -21,7 +21,7 @@ pub(crate) enum Phase {
     LessMemory,
 }
 
-/// Whether a test is one of all.
+/// Whether a test runs if none is named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Runs {
     WithAll,
@@ -53,7 +53,7 @@ pub(crate) const TESTS: &[Test] = &[
     test("cpu_offline_and_back", Phase::First, pinning::offline),
     test("kill_loses_nothing", Phase::First, crash::kill),
     test("a_file_system_that_fails_loses_nothing", Phase::First, crash::file_system_fails),
-    // Last: it does not end.
+    // Last: it does not end before the host cuts the power.
     test("changes_until_power_is_lost", Phase::First, crash::change_for_ever),
     test("power_loss_loses_nothing", Phase::AfterPowerLoss, crash::after_power_loss),
     test("changed_memory_is_noticed", Phase::LessMemory, crash::less_memory),

@@ -1,5 +1,5 @@
-//! The process of a container: it touches memory, reserves huge pages, watches itself and keeps CPUs busy when it is asked to on
-//! its standard input.
+//! The process of a container. By commands on its standard input it touches memory, reserves huge pages, keeps CPUs busy, and
+//! watches on which CPUs it runs.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,11 +18,11 @@ const PAGE: usize = 4096;
 pub(crate) struct Seen {
     /// How often it looked.
     pub(crate) looks: u64,
-    /// The CPUs on which it was then.
+    /// The CPUs on which it ran at these looks.
     pub(crate) on: BTreeSet<usize>,
-    /// The CPUs on which it could have been, as lists.
+    /// The CPUs on which it was allowed to run, as lists of the kernel.
     pub(crate) allowed: BTreeSet<String>,
-    /// Pages that were not as they had been written.
+    /// Pages that did not hold what the process had written.
     pub(crate) wrong_pages: u64,
 }
 

@@ -21,13 +21,13 @@ pub(crate) struct Boot {
     pub(crate) archive: PathBuf,
     /// Memory, CPUs, devices and disks.
     pub(crate) machine: Vec<String>,
-    /// More words for the kernel and the guest's program.
-    pub(crate) line: String,
+    /// More words of the kernel's command line, which the guest's program reads too.
+    pub(crate) command_line: String,
     /// A guest that runs longer is ended.
     pub(crate) limit: Duration,
     /// Where its console is written to.
     pub(crate) log: PathBuf,
-    /// Memory in MiB that can be plugged in while it runs.
+    /// Memory in MiB that [`Next::AddMemory`] plugs in; `None`: none can be.
     pub(crate) spare: Option<u64>,
 }
 
@@ -52,11 +52,12 @@ impl Drop for Guest {
 }
 
 impl Boot {
-    /// Runs the guest until it powers off, or `line` says to cut its power. Returns how long it ran.
+    /// Runs the guest until it powers off, or until `on_line`, which is called for each line of the console, cuts its power.
+    /// Returns how long it ran.
     ///
     /// # Errors
     /// QEMU does not start, or the guest runs too long; its last lines are part of the error.
-    pub(crate) fn run(&self, mut line: impl FnMut(&str) -> Next) -> anyhow::Result<Duration> {
+    pub(crate) fn run(&self, mut on_line: impl FnMut(&str) -> Next) -> anyhow::Result<Duration> {
         let began = Instant::now();
         let mut guest = Guest(self.command().spawn().context("failed to start qemu-system-x86_64")?);
         let console = guest.0.stdout.take().context("QEMU has no console")?;
@@ -76,11 +77,11 @@ impl Boot {
             match receive.recv_timeout(self.limit.saturating_sub(began.elapsed())) {
                 Ok(text) => {
                     writeln!(log, "{text}").context("failed to write the guest's log")?;
-                    match line(&text) {
+                    match on_line(&text) {
                         Next::Listen => {}
                         Next::CutPower => break,
                         Next::AddMemory => {
-                            add_memory(&control()).context("no memory can be plugged in")?;
+                            add_memory(&qmp_socket()).context("no memory can be plugged in")?;
                         }
                     }
                     last.push(text);
@@ -120,7 +121,7 @@ impl Boot {
         if let Some(spare) = self.spare {
             let backend = format!("memory-backend-ram,id=spare,size={spare}M");
             command.args(["-m", "slots=1,maxmem=8192M", "-object", &backend, "-qmp"]);
-            command.arg(format!("unix:{},server=on,wait=off", control().display()));
+            command.arg(format!("unix:{},server=on,wait=off", qmp_socket().display()));
         }
         command.args([
             "-nic",
@@ -135,20 +136,20 @@ impl Boot {
         ]);
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.archive).arg("-append");
         let quiet = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable rcupdate.rcu_expedited=1";
-        command.arg(format!("{quiet} {}", self.line));
+        command.arg(format!("{quiet} {}", self.command_line));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         command
     }
 }
 
-/// QEMU's socket for commands. The path of a socket is short.
-fn control() -> PathBuf {
+/// QEMU's socket for commands (QMP), in the temporary folder: the path of a socket is limited to 108 bytes.
+fn qmp_socket() -> PathBuf {
     std::env::temp_dir().join(format!("topolet-guest-{}.sock", std::process::id()))
 }
 
 /// Plugs the spare memory into NUMA node 0.
-fn add_memory(control: &Path) -> anyhow::Result<()> {
-    let mut stream = UnixStream::connect(control)?;
+fn add_memory(socket: &Path) -> anyhow::Result<()> {
+    let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     let mut answers = BufReader::new(stream.try_clone()?);
     let device = json!({"driver": "pc-dimm", "id": "spare0", "memdev": "spare", "node": 0});
@@ -166,11 +167,11 @@ fn add_memory(control: &Path) -> anyhow::Result<()> {
             }
         }
     }
-    std::fs::remove_file(control)?;
+    std::fs::remove_file(socket)?;
     Ok(())
 }
 
-/// The argument pair of a raw disk, which the guest finds by its serial number.
+/// QEMU's arguments for a raw disk, which the guest finds by its serial number.
 pub(crate) fn disk(file: &Path, serial: &str) -> Vec<String> {
     let drive = format!("file={},format=raw,if=none,id=d-{serial}", file.display());
     [

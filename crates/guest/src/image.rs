@@ -1,4 +1,4 @@
-//! What a guest runs: topolet, the guest's program, and the libraries of both.
+//! The images that a guest starts from: topolet, the guest's program, and the libraries of both, as an archive or on a disk.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,7 +28,7 @@ impl Programs {
         Ok(Self { topolet: target().join("debug/topolet"), guest: target().join("debug/guest") })
     }
 
-    /// What topolet prints of a machine.
+    /// The machine as `topolet topology -o json` prints it.
     pub(crate) fn topology(&self, machine: &str) -> anyhow::Result<Value> {
         let mut command = Command::new(&self.topolet);
         let output = command.args(["topology", "--empty", "-o", "json", "--machine", machine]).output();
@@ -41,7 +41,7 @@ impl Programs {
         run(Command::new(&self.guest).arg("list"))
     }
 
-    /// Writes the archive that a guest starts from; `notes` are files for its tests.
+    /// Writes the archive that the kernel unpacks as the first file system. `notes` are files at its root, by name.
     pub(crate) fn archive(&self, to: &Path, shape: &Shape, notes: &[(&str, String)]) -> anyhow::Result<()> {
         let made = || -> anyhow::Result<()> {
             let mut archive = Archive::new(BufWriter::new(File::create(to)?))?;
@@ -91,7 +91,7 @@ fn libraries(programs: &[&Path]) -> anyhow::Result<BTreeSet<String>> {
     Ok(words.map(str::to_owned).collect())
 }
 
-/// A copy without symbols, made when the program is newer: a fifth of the bytes to load.
+/// The path of a copy without symbols, a fifth of the bytes to load. It is made anew when the program is newer.
 fn stripped(program: &Path) -> anyhow::Result<PathBuf> {
     let name = program.file_name().context("a program has a name")?;
     let to = folder().join("bin").join(name);

@@ -1,4 +1,5 @@
-//! One boot with a real kubelet, and what was said and done in it.
+//! A boot with a real kubelet: it is started with the guest, each line `row JSON` of its console is a step in which topolet's
+//! prediction was compared with what the kubelet did, and the steps are summed up.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,41 +19,42 @@ use crate::translate::{arguments, kernel_line};
 /// Memory in MiB that is plugged in while a kubelet runs.
 const SPARE: u64 = 256;
 
-/// A boot that has not been made.
+/// A boot with a kubelet, before it is started.
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct KubeletBoot {
     /// Releases that run on the node one after the other.
     pub(crate) releases: Vec<String>,
-    pub(crate) about: About,
+    pub(crate) mode: Mode,
     pub(crate) shape: Shape,
-    /// `None`: as long as it may take.
+    /// The guest is ended after this time; `None`: after the time that its mode allows.
     pub(crate) limit: Option<Duration>,
     pub(crate) wrong_answers: bool,
     pub(crate) install: bool,
 }
 
-/// Which pods the kubelet gets.
+/// Which pods the kubelet gets, and what is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) enum About {
+pub(crate) enum Mode {
     /// So many, drawn from a seed.
     Pods { count: usize, seed: u64 },
-    /// So many, drawn from a seed, of which topolet is asked without any argument that names the kubelet.
+    /// So many, drawn from a seed. topolet gets no argument that names the kubelet and has to find it.
     Unaided { count: usize, seed: u64 },
     /// Those that it refuses, kind by kind.
     Refusals,
-    /// A few, of which everything is kept that it writes about them.
+    /// A few; everything that the kubelet writes about them is kept.
     Statuses,
     /// Those of a control plane in the same guest.
     Cluster,
 }
 
-/// What one boot came to.
+/// The result of one boot.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) kubelet: String,
     pub(crate) machine: String,
-    pub(crate) about: About,
+    #[serde(rename = "about")]
+    pub(crate) mode: Mode,
     pub(crate) seconds: u64,
     pub(crate) rows: Vec<Row>,
 }
@@ -64,11 +66,13 @@ pub(crate) struct Row {
     pub(crate) pod: String,
     pub(crate) asked: String,
     pub(crate) configuration: String,
-    /// Of refusals.
+    /// The cause, of a refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<String>,
+    /// What topolet predicted.
     #[serde(default)]
     pub(crate) said: Option<String>,
+    /// What the kubelet did.
     #[serde(default)]
     pub(crate) did: Option<String>,
     /// What the kubelet wrote about a pod.
@@ -77,7 +81,7 @@ pub(crate) struct Row {
     pub(crate) differences: Vec<String>,
 }
 
-impl Session {
+impl KubeletBoot {
     /// Builds, boots, and prints a line for each step.
     ///
     /// # Errors
@@ -85,52 +89,52 @@ impl Session {
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn run(&self, kernel: &Path, programs: &Programs) -> anyhow::Result<Outcome> {
         kubelet_programs::build(&self.releases, self.install)?;
-        let control_plane = (self.about == About::Cluster).then(release_of_tests);
+        let control_plane = (self.mode == Mode::Cluster).then(release_of_tests);
         if let Some(release) = &control_plane {
             control_plane::build(release)?;
         }
-        // Runs of other releases do not share it.
+        // Each list of releases has files of its own.
         let of_cluster = if control_plane.is_some() { "cluster-" } else { "" };
         let name = format!("{of_cluster}{}", self.releases.join("-"));
         let root = folder().join(format!("root-{name}.ext4"));
         kubelet_programs::disk(&root, &self.releases, control_plane.as_deref(), programs)?;
         let archive = folder().join(format!("archive-{name}.cpio"));
         programs.archive(&archive, &self.shape, &[])?;
-        let about = match self.about {
-            About::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
-            About::Unaided { count, seed } => {
+        let words = match self.mode {
+            Mode::Pods { count, seed } => format!("guest.pods={count} guest.seed={seed}"),
+            Mode::Unaided { count, seed } => {
                 format!("guest.unaided=all guest.pods={count} guest.seed={seed}")
             }
-            About::Refusals => "guest.refusals=all".to_owned(),
-            About::Statuses => "guest.statuses=all".to_owned(),
-            About::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
+            Mode::Refusals => "guest.refusals=all".to_owned(),
+            Mode::Statuses => "guest.statuses=all".to_owned(),
+            Mode::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
         };
         let releases = self.releases.join(",");
-        let mut line = format!("{} guest.kubelet={releases} {about}", kernel_line(&self.shape));
+        let mut command_line = format!("{} guest.kubelet={releases} {words}", kernel_line(&self.shape));
         if self.wrong_answers {
-            line += " guest.wrong=answers";
+            command_line += " guest.wrong=answers";
         }
-        let log = folder().join(match self.about {
-            About::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
-            About::Unaided { seed, .. } => format!("kubelet-{name}-unaided-{seed}.log"),
-            About::Refusals => format!("kubelet-{name}-refusals.log"),
-            About::Statuses => format!("kubelet-{name}-statuses.log"),
-            About::Cluster => format!("kubelet-{name}.log"),
+        let log = folder().join(match self.mode {
+            Mode::Pods { seed, .. } => format!("kubelet-{name}-{seed}.log"),
+            Mode::Unaided { seed, .. } => format!("kubelet-{name}-unaided-{seed}.log"),
+            Mode::Refusals => format!("kubelet-{name}-refusals.log"),
+            Mode::Statuses => format!("kubelet-{name}-statuses.log"),
+            Mode::Cluster => format!("kubelet-{name}.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
-        let limit = self.limit.unwrap_or_else(|| self.about.limit());
-        let spare = matches!(self.about, About::Unaided { .. }).then_some(SPARE);
-        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, line, limit, log, spare };
+        let limit = self.limit.unwrap_or_else(|| self.mode.limit());
+        let spare = matches!(self.mode, Mode::Unaided { .. }).then_some(SPARE);
+        let boot = Boot { kernel: kernel.to_path_buf(), archive, machine, command_line, limit, log, spare };
         let (mut rows, mut failures) = (Vec::new(), Vec::new());
-        let mut fails = false;
+        let mut is_failure = false;
         let took = boot.run(|line| {
             if let Some(row) =
                 line.strip_prefix("row ").and_then(|text| serde_json::from_str::<Row>(text).ok())
             {
                 println!("{}", row.line());
                 rows.push(row);
-            } else if line.contains("FAILED") || (fails && line.starts_with("    ")) {
-                fails = true;
+            } else if line.contains("FAILED") || (is_failure && line.starts_with("    ")) {
+                is_failure = true;
                 failures.push(line.to_owned());
             }
             if line == "ask memory" { Next::AddMemory } else { Next::Listen }
@@ -144,16 +148,16 @@ impl Session {
         let outcome = Outcome {
             kubelet: self.releases.join(", "),
             machine: self.shape.machine.clone(),
-            about: self.about,
+            mode: self.mode,
             seconds: took.as_secs(),
             rows,
         };
-        let is_whole = match self.about {
-            About::Pods { count, .. } => outcome.steps("add") == count,
-            // Its last steps.
-            About::Refusals => outcome.steps("drift") == 2,
-            About::Unaided { .. } | About::Statuses => outcome.steps("end") == 1,
-            About::Cluster => outcome.steps("count") == 1,
+        let is_whole = match self.mode {
+            Mode::Pods { count, .. } => outcome.steps("add") == count,
+            // The last steps of each mode.
+            Mode::Refusals => outcome.steps("drift") == 2,
+            Mode::Unaided { .. } | Mode::Statuses => outcome.steps("end") == 1,
+            Mode::Cluster => outcome.steps("count") == 1,
         };
         ensure!(
             is_whole,
@@ -165,7 +169,7 @@ impl Session {
     }
 }
 
-impl About {
+impl Mode {
     /// How long a guest may run: a pod takes up to ten seconds, and the start a minute or two.
     const fn limit(self) -> Duration {
         match self {
@@ -178,7 +182,7 @@ impl About {
 }
 
 impl Outcome {
-    /// How many steps are of that kind.
+    /// How many steps are of this kind, as [`Row::step`] names it.
     pub(crate) fn steps(&self, step: &str) -> usize {
         self.rows.iter().filter(|row| row.step == step).count()
     }
@@ -188,10 +192,10 @@ impl Outcome {
         self.rows.iter().filter(|row| !row.differences.is_empty()).count()
     }
 
-    /// Prints the summary.
+    /// Prints the summary of all steps.
     ///
     /// # Errors
-    /// There is a disagreement.
+    /// topolet and the kubelet disagree in some step.
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn judge(&self) -> anyhow::Result<()> {
         let of_pods = ["add", "refusal", "try", "refused", "runs"];

@@ -7,7 +7,7 @@ use std::fs;
 use anyhow::Context as _;
 use workspace_tools::workspace::root;
 
-use crate::kubelet::{About, Outcome, Row};
+use crate::kubelet::{Mode, Outcome, Row};
 
 const HEAD: &str = "# Beside a real kubelet
 
@@ -55,13 +55,13 @@ emulated kubelet did not answer within two seconds is asked about again, five ti
 pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
-    let about = match outcome.about {
-        About::Pods { .. } => "",
-        About::Unaided { .. } => "-unaided",
-        About::Refusals => "-refusals",
-        About::Statuses => return write_statuses(outcome),
+    let about = match outcome.mode {
+        Mode::Pods { .. } => "",
+        Mode::Unaided { .. } => "-unaided",
+        Mode::Refusals => "-refusals",
+        Mode::Statuses => return write_statuses(outcome),
         // It has no figures.
-        About::Cluster => return Ok(()),
+        Mode::Cluster => return Ok(()),
     };
     let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
@@ -94,12 +94,12 @@ pub(crate) fn report() -> anyhow::Result<()> {
 }
 
 fn page(all: &[Outcome]) -> String {
-    let of_pods = |run: &&Outcome| matches!(run.about, About::Pods { .. });
+    let of_pods = |run: &&Outcome| matches!(run.mode, Mode::Pods { .. });
     let mut page = HEAD.to_owned();
     page += "| kubelet | machine | seed | pods | admitted | refused | deletions | restarts | disagreements | seconds |\n";
     page += "|---|---|---|---|---|---|---|---|---|---|\n";
     for run in all {
-        let About::Pods { seed, .. } = run.about else { continue };
+        let Mode::Pods { seed, .. } = run.mode else { continue };
         let runs = |row: &&Row| row.step == "add" && row.did.as_deref() == Some("Running");
         let (added, running) = (run.steps("add"), run.rows.iter().filter(runs).count());
         let _ = writeln!(
@@ -118,14 +118,13 @@ fn page(all: &[Outcome]) -> String {
         page += &of_drawn_pods(run);
         page += &disagreements(run);
     }
-    let unaided: Vec<&Outcome> =
-        all.iter().filter(|run| matches!(run.about, About::Unaided { .. })).collect();
+    let unaided: Vec<&Outcome> = all.iter().filter(|run| matches!(run.mode, Mode::Unaided { .. })).collect();
     if !unaided.is_empty() {
         page += UNAIDED;
         page.extend(unaided.iter().map(|run| of_unaided(run)));
         page.extend(unaided.iter().map(|run| disagreements(run)));
     }
-    let refusals: Vec<&Outcome> = all.iter().filter(|run| run.about == About::Refusals).collect();
+    let refusals: Vec<&Outcome> = all.iter().filter(|run| run.mode == Mode::Refusals).collect();
     if !refusals.is_empty() {
         page += REFUSALS;
     }
@@ -161,7 +160,7 @@ fn of_drawn_pods(run: &Outcome) -> String {
 }
 
 fn of_unaided(run: &Outcome) -> String {
-    let About::Unaided { seed, .. } = run.about else { return String::new() };
+    let Mode::Unaided { seed, .. } = run.mode else { return String::new() };
     let adds = || run.rows.iter().filter(|row| row.step == "add");
     let said =
         |text: &str| adds().filter(|row| row.said.as_ref().is_some_and(|said| said.contains(text))).count();

@@ -1,4 +1,4 @@
-//! What a guest needs of this machine: QEMU, a kernel, and what makes a disk.
+//! What guests need on the host: QEMU, a kernel, and programs that make disks.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ const PACKAGES: &[(&str, &str)] =
 /// The kernels that guests are known to boot with.
 const KERNELS: &str = "linux-image-6.12*-cloud-amd64";
 
-/// Finds the kernel, and checks that the programs are there; installs what is missing where that was asked for.
+/// Checks that the programs are installed, and finds the kernel. With `install` it installs or downloads what is missing.
 ///
 /// # Errors
 /// Something is missing: one sentence that names the package and the flag.

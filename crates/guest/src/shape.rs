@@ -1,4 +1,4 @@
-//! The machine that a guest is given. The command that boots it and the program in it both read this.
+//! The machine that QEMU emulates for a guest. The command that boots it and the program in it both read this.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +15,14 @@ pub(crate) struct Shape {
 /// One NUMA node.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct NodeShape {
-    /// `None` for a node without CPUs.
+    /// The position of its package; `None` for a node without CPUs.
     pub(crate) package: Option<usize>,
     pub(crate) cores: usize,
     /// In MiB, what the kernel keeps for itself included.
     pub(crate) memory: u64,
-    /// To every node.
+    /// To every node by id, in the kernel's unit: 10 is the distance to itself.
     pub(crate) distances: Vec<u32>,
-    /// Pages of 2 MiB.
+    /// Number of pages of 2 MiB.
     pub(crate) huge_pages: u64,
     pub(crate) device: Option<DeviceShape>,
 }

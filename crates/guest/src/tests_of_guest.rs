@@ -1,4 +1,4 @@
-//! The boots of one machine's tests, and their summary.
+//! The tests of one machine that run in a guest: its three boots, and a summary. The tests themselves are in `inside/tests.rs`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,12 +12,12 @@ use crate::needs::folder;
 use crate::shape::Shape;
 use crate::translate::{arguments, kernel_line};
 
-/// How long the guest changes its pods before it loses power.
+/// The guest loses power after so many confirmed changes of its pods.
 const CHANGES: usize = 24;
-/// A node has so much less memory in the last boot, in MiB.
+/// Memory in MiB that a node lacks in the last boot.
 const LESS: u64 = 64;
 
-/// The tests of one machine.
+/// A run of the tests of one machine.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) kernel: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Run {
     pub(crate) wrong_cpusets: bool,
 }
 
-/// The boots of a machine, which share a disk with topolet's state.
+/// The boots of a machine, in their order. They share a disk with topolet's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Ends with a power loss amid changes.
@@ -40,19 +40,19 @@ enum Phase {
     LessMemory,
 }
 
-/// What the tests of all boots came to.
+/// The results of the tests of all boots so far.
 #[derive(Default, Debug)]
 struct Summary {
     passed: usize,
     failed: Vec<String>,
     /// Lines `ack ...` of the guest, which name changes that topolet has confirmed.
     acknowledged: Vec<String>,
-    /// The guest's own last line of the boot.
+    /// Whether the present boot came to its end: its last line was seen, or its power was cut.
     is_done: bool,
 }
 
 impl Run {
-    /// Boots, prints a line for each test, and a summary.
+    /// Boots the guest for each phase, and prints a line for each test and a summary.
     ///
     /// # Errors
     /// A test fails, a guest does not end, or no test ran.
@@ -66,7 +66,7 @@ impl Run {
             self.shape.cpus(),
             self.shape.nodes.iter().map(|node| node.memory).sum::<u64>()
         );
-        // Guests of other machines run beside it.
+        // Each machine has its own files, so that guests of several can run at once.
         let state = self.file("state.ext4");
         make_disk(&state)?;
         let mut summary = Summary::default();
@@ -101,20 +101,27 @@ impl Run {
         }
         let archive = self.file("archive.cpio");
         self.programs.archive(&archive, &shape, &[("acknowledged", summary.acknowledged.join("\n"))])?;
-        let mut line = format!("{} guest.phase={phase:?}", kernel_line(&shape));
+        let mut command_line = format!("{} guest.phase={phase:?}", kernel_line(&shape));
         if let Some(test) = &self.test {
-            line += &format!(" guest.test={test}");
+            command_line += &format!(" guest.test={test}");
         }
         if let Some(kills) = self.kills {
-            line += &format!(" guest.kills={kills}");
+            command_line += &format!(" guest.kills={kills}");
         }
         if self.wrong_cpusets {
-            line += " guest.wrong=cpusets";
+            command_line += " guest.wrong=cpusets";
         }
         let machine = [arguments(&shape), disk(state, "state")].concat();
         let log = self.file(&format!("{phase:?}.log"));
-        let boot =
-            Boot { kernel: self.kernel.clone(), archive, machine, line, limit: self.limit, log, spare: None };
+        let boot = Boot {
+            kernel: self.kernel.clone(),
+            archive,
+            machine,
+            command_line,
+            limit: self.limit,
+            log,
+            spare: None,
+        };
         summary.is_done = false;
         let took = boot.run(|line| summary.read(line))?;
         ensure!(summary.is_done, "the guest ended amid its tests; its console is in {}", boot.log.display());
@@ -123,7 +130,7 @@ impl Run {
 }
 
 impl Summary {
-    /// Takes a line of the console in, and shows it if it is one of a test.
+    /// Reads a line of the console, and prints it if it is about a test.
     #[expect(clippy::print_stdout, reason = "its result")]
     fn read(&mut self, line: &str) -> Next {
         if let Some(test) = line.strip_prefix("test ") {

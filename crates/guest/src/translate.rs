@@ -12,9 +12,9 @@ const STEP: u64 = 32;
 /// Virtual functions of a node that has any.
 const FUNCTIONS: usize = 4;
 
-/// The distance of other nodes where a machine tells none: what kernels assume where the firmware has no table.
+/// The distance between nodes if the machine names none: the kernel's default without a table of the firmware.
 const REMOTE: u32 = 20;
-/// Memory of a node of which it is not known, in bytes: all such nodes get the same share.
+/// Bytes that count for a node whose memory is not known: all such nodes get the same share.
 const UNKNOWN: u64 = 1 << 30;
 
 /// How far a machine is scaled down.
@@ -86,7 +86,7 @@ pub(crate) fn translate(topology: &Value, scale: Scale) -> anyhow::Result<Shape>
     Ok(Shape { machine, threads, nodes })
 }
 
-/// The share of a node in the guest's memory, in MiB; 0 for a node without memory.
+/// MiB of a node in the guest: of `scaled` MiB its share of `own` in `total` bytes, or [`LEAST`]; 0 for a node without memory.
 fn memory(own: u64, total: u64, scaled: u64) -> u64 {
     if own == 0 {
         return 0;
@@ -95,7 +95,7 @@ fn memory(own: u64, total: u64, scaled: u64) -> u64 {
     (u64::try_from(share).unwrap_or(scaled) / STEP * STEP).max(LEAST)
 }
 
-/// Pages of 2 MiB, whatever the captured machine had reserved: neighbours differ, so that none is taken for another.
+/// Huge pages of 2 MiB of a node. Neighbours have different numbers, so that a test notices when two nodes are confused.
 fn huge_pages(memory: u64, position: usize) -> u64 {
     if memory > 0 { 4 + u64::try_from(position % 4).unwrap_or(0) } else { 0 }
 }
@@ -157,7 +157,7 @@ pub(crate) fn arguments(shape: &Shape) -> Vec<String> {
     arguments
 }
 
-/// What the kernel is told of a machine.
+/// Words of the kernel's command line for a machine: its huge pages by node.
 pub(crate) fn kernel_line(shape: &Shape) -> String {
     let pages: Vec<String> = shape
         .nodes

@@ -11,7 +11,7 @@ use crate::tests_of_guest::Run;
 use crate::translate::{Scale, translate};
 use crate::{kubelet, kubelet_report, needs};
 
-/// Two nodes with virtual functions.
+/// The default machine: two NUMA nodes, and devices with virtual functions.
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
 /// A guest of tests that runs longer is ended.
@@ -133,25 +133,25 @@ impl Vm {
         ensure!(!self.cluster || releases.len() == 1, "a cluster has one kubelet");
         // The kubelet and containerd take half a gigabyte, a control plane more than another one.
         let memory = if self.cluster { 4096 } else { 2048 };
-        let session = kubelet::Session {
+        let boot = kubelet::KubeletBoot {
             releases,
-            about: if self.cluster {
-                kubelet::About::Cluster
+            mode: if self.cluster {
+                kubelet::Mode::Cluster
             } else if self.refusals {
-                kubelet::About::Refusals
+                kubelet::Mode::Refusals
             } else if self.statuses {
-                kubelet::About::Statuses
+                kubelet::Mode::Statuses
             } else if self.unaided {
-                kubelet::About::Unaided { count: self.pods, seed: self.seed }
+                kubelet::Mode::Unaided { count: self.pods, seed: self.seed }
             } else {
-                kubelet::About::Pods { count: self.pods, seed: self.seed }
+                kubelet::Mode::Pods { count: self.pods, seed: self.seed }
             },
             shape: translate(&topology, Scale { cores: self.cores, memory })?,
             limit: self.limit.map(Duration::from_secs),
             wrong_answers: self.wrong_answers,
             install: self.install,
         };
-        let result = session.run(&kernel, programs)?;
+        let result = boot.run(&kernel, programs)?;
         if self.write {
             kubelet_report::write(&result)?;
         }

@@ -19,7 +19,7 @@ use workspace_tools::client::Client;
 
 use super::compare::Difference;
 use super::configuration::Configuration;
-use super::did::{self, Did, ROOT};
+use super::facts::{self, KubeletPod, ROOT};
 use super::print_row;
 use super::processes::{self, Running, last_lines};
 use super::wish::{Class, PodWish};
@@ -120,9 +120,11 @@ impl Member {
     fn refuses_and_explains(&mut self) -> anyhow::Result<()> {
         let wish = PodWish::of("wide", Class::Guaranteed, "cpu=5 memory=64Mi");
         self.create(&wish, Some("node1"))?;
-        let did = self.rests(&wish.name)?;
+        let actual = self.rests(&wish.name)?;
         let mut differences: Vec<Difference> =
-            Difference::of("reason", &"TopologyAffinityError".to_owned(), &did.reason).into_iter().collect();
+            Difference::of("reason", &"TopologyAffinityError".to_owned(), &actual.reason)
+                .into_iter()
+                .collect();
         let event = self.event(&wish.name, &["TopologyAffinityError", "topolet", "would fit"])?;
         let observed = self.client.get("/v1/decisions")?.json();
         let decisions = observed["decisions"].as_array().into_iter().flatten();
@@ -133,7 +135,7 @@ impl Member {
             "refused",
             &wish.name,
             &wish.summary(),
-            &json!({"said": event, "did": did.summary()}),
+            &json!({"said": event, "did": actual.summary()}),
             &differences,
         );
         Ok(())
@@ -159,23 +161,27 @@ impl Member {
         let differences: Vec<Difference> = differences.into_iter().collect();
         self.row("waits", &wish.name, &wish.summary(), &json!({"said": event, "did": phase}), &differences);
         self.cluster.kubectl(&["delete", "pod", "first", "--wait=false"])?;
-        let did = self.rests(&wish.name)?;
-        self.ran(&wish, "runs", "first is deleted", &did)
+        let actual = self.rests(&wish.name)?;
+        self.ran(&wish, "runs", "first is deleted", &actual)
     }
 
     /// A pod is evicted as `kubectl drain` does it. Its CPUs are free, and the next pod gets as many.
     fn evicts(&mut self) -> anyhow::Result<()> {
-        let evicted = did::pods()?.named("second").context("pod second is gone")?;
+        let evicted = facts::pods()?.named("second").context("pod second is gone")?;
         let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction",
             "metadata": {"name": "second", "namespace": "default"}});
         fs::write("/run/eviction.json", eviction.to_string())?;
         let url = "/api/v1/namespaces/default/pods/second/eviction";
         self.cluster.kubectl(&["create", "--raw", url, "-f", "/run/eviction.json"])?;
         self.until("the CPUs of the evicted pod are free", Duration::from_millis(300), |_| {
-            ensure!(did::is_gone("second", &evicted.uid)?, "the kubelet's state is {}", did::state()?["cpu"]);
+            ensure!(
+                facts::is_gone("second", &evicted.uid)?,
+                "the kubelet's state is {}",
+                facts::state()?["cpu"]
+            );
             Ok(())
         })?;
-        let free = did::state()?["cpu"]["defaultCpuSet"].to_string();
+        let free = facts::state()?["cpu"]["defaultCpuSet"].to_string();
         self.row("evicted", "second", "", &json!({"said": "its CPUs are free", "did": free}), &[]);
         self.runs(&PodWish::of("third", Class::Guaranteed, "cpu=3 memory=64Mi"))
     }
@@ -198,15 +204,15 @@ impl Member {
     /// A pod is scheduled, and runs.
     fn runs(&mut self, wish: &PodWish) -> anyhow::Result<()> {
         self.create(wish, None)?;
-        let did = self.rests(&wish.name)?;
-        self.ran(wish, "runs", "Running", &did)
+        let actual = self.rests(&wish.name)?;
+        self.ran(wish, "runs", "Running", &actual)
     }
 
-    fn ran(&self, wish: &PodWish, step: &str, said: &str, did: &Did) -> anyhow::Result<()> {
+    fn ran(&self, wish: &PodWish, step: &str, predicted: &str, actual: &KubeletPod) -> anyhow::Result<()> {
         let differences: Vec<Difference> =
-            Difference::of("phase", &"Running".to_owned(), &did.phase).into_iter().collect();
-        let cpus = did::state()?["cpu"]["entries"][&did.uid]["c0"].to_string();
-        let what = json!({"said": said, "did": format!("{} on CPUs {cpus}", did.summary())});
+            Difference::of("phase", &"Running".to_owned(), &actual.phase).into_iter().collect();
+        let cpus = facts::state()?["cpu"]["entries"][&actual.uid]["c0"].to_string();
+        let what = json!({"said": predicted, "did": format!("{} on CPUs {cpus}", actual.summary())});
         self.row(step, &wish.name, &wish.summary(), &what, &differences);
         Ok(())
     }
@@ -224,11 +230,11 @@ impl Member {
     }
 
     /// Waits until the kubelet lists a pod that runs or has failed.
-    fn rests(&mut self, pod: &str) -> anyhow::Result<Did> {
+    fn rests(&mut self, pod: &str) -> anyhow::Result<KubeletPod> {
         self.until(&format!("pod {pod} runs or fails"), Duration::from_millis(300), |_| {
-            let did = did::pods()?.named(pod).context("the kubelet does not list it")?;
-            ensure!(did.phase == "Failed" || did.is_running(), "it is {}", did.summary());
-            Ok(did)
+            let actual = facts::pods()?.named(pod).context("the kubelet does not list it")?;
+            ensure!(actual.phase == "Failed" || actual.is_running(), "it is {}", actual.summary());
+            Ok(actual)
         })
     }
 

@@ -1,4 +1,4 @@
-//! What topolet said beside what the kubelet did.
+//! Compares what topolet predicted with what the kubelet did.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,24 +8,24 @@ use anyhow::Context as _;
 use cpuset::CpuSet;
 use serde_json::{Value, json};
 
-use super::did::{self, Did, ROOT};
+use super::facts::{self, KubeletPod, ROOT};
 use super::pod_resources;
 use super::processes::{DeviceNodes, Processes};
 use super::wish::{DEVICE, PodWish};
 use crate::machine::{json, text};
 
-/// The kubelet's reconciliation, and the observer's next look, take so long at most. Cgroups follow the state within one to
+/// How long cgroups and the observer may take to follow the kubelet's state. Cgroups follow the state within one to
 /// three of its periods of 10 s (kubernetes#138731).
 const SETTLED: Duration = Duration::from_secs(45);
 
-/// One place where they are not the same.
+/// One place where prediction and kubelet differ, as a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Difference(String);
 
 impl Difference {
     /// `None` where both are equal.
-    pub(crate) fn of<T: PartialEq + Display>(what: &str, said: &T, did: &T) -> Option<Self> {
-        (said != did).then(|| Self(format!("{what}: said {said}, did {did}")))
+    pub(crate) fn of<T: PartialEq + Display>(what: &str, predicted: &T, actual: &T) -> Option<Self> {
+        (predicted != actual).then(|| Self(format!("{what}: said {predicted}, did {actual}")))
     }
 
     /// One that is a sentence.
@@ -38,9 +38,9 @@ impl Difference {
     }
 }
 
-/// For people.
-pub(crate) fn summary(said: &Value) -> String {
-    match (said["verdict"].as_str(), said["refusal"]["reason"].as_str()) {
+/// A prediction in a few words.
+pub(crate) fn summary(predicted: &Value) -> String {
+    match (predicted["verdict"].as_str(), predicted["refusal"]["reason"].as_str()) {
         (_, Some(reason)) => format!("refused {reason}"),
         (Some(verdict), None) => verdict.to_owned(),
         (None, None) => "nothing".to_owned(),
@@ -48,66 +48,71 @@ pub(crate) fn summary(said: &Value) -> String {
 }
 
 /// Makes a wrong answer of a right one: with it every comparison has to fail.
-pub(crate) fn falsify(said: &mut Value) {
-    if said["admitted"] == true {
-        for container in said["containers"].as_array_mut().into_iter().flatten() {
+pub(crate) fn falsify(predicted: &mut Value) {
+    if predicted["admitted"] == true {
+        for container in predicted["containers"].as_array_mut().into_iter().flatten() {
             container["exclusiveCpus"] = json!("0");
         }
     } else {
-        said["refusal"]["message"] = json!("wrong");
+        predicted["refusal"]["message"] = json!("wrong");
     }
 }
 
-/// Whether some container has CPUs of its own, by what was said.
-pub(crate) fn has_exclusive_cpus(said: &Value) -> bool {
-    let containers = said["containers"].as_array().into_iter().flatten();
+/// Whether a prediction gives some container exclusive CPUs.
+pub(crate) fn has_exclusive_cpus(predicted: &Value) -> bool {
+    let containers = predicted["containers"].as_array().into_iter().flatten();
     containers.into_iter().any(|container| container["exclusiveCpus"].is_string())
 }
 
-/// Admitted or refused, with which reason and message.
-pub(crate) fn verdict(said: &Value, did: &Did) -> Vec<Difference> {
-    let phase = if said["admitted"] == true { "Running" } else { "Failed" }.to_owned();
-    let text = |name: &str| said["refusal"][name].as_str().unwrap_or_default().to_owned();
-    let message = did.message.trim_start_matches("Pod was rejected: ").to_owned();
+/// Compares the verdict: admitted or refused, with which reason and message.
+pub(crate) fn verdict(predicted: &Value, actual: &KubeletPod) -> Vec<Difference> {
+    let phase = if predicted["admitted"] == true { "Running" } else { "Failed" }.to_owned();
+    let text = |name: &str| predicted["refusal"][name].as_str().unwrap_or_default().to_owned();
+    let message = actual.message.trim_start_matches("Pod was rejected: ").to_owned();
     let all = [
-        Difference::of("phase", &phase, &did.phase),
-        Difference::of("reason", &text("reason"), &did.reason),
+        Difference::of("phase", &phase, &actual.phase),
+        Difference::of("reason", &text("reason"), &actual.reason),
         Difference::of("message", &text("message"), &message),
     ];
     all.into_iter().flatten().collect()
 }
 
-/// Where the containers of an admitted pod are: CPUs, memory and devices in the kubelet's files.
-pub(crate) fn placement(said: &Value, wish: &PodWish, nodes: DeviceNodes) -> anyhow::Result<Vec<Difference>> {
-    let did = did::pods()?.find(&wish.name).context("the pod is gone")?;
-    let state = did::state()?;
+/// Compares the CPUs, memory and devices of an admitted pod's containers with the kubelet's files and its pod resources service.
+pub(crate) fn placement(
+    predicted: &Value,
+    wish: &PodWish,
+    nodes: DeviceNodes,
+) -> anyhow::Result<Vec<Difference>> {
+    let actual = facts::pods()?.find(&wish.name).context("the pod is gone")?;
+    let state = facts::state()?;
     let listed = pod_resources()?;
     let mut differences = Vec::new();
-    let containers = said["containers"].as_array().map_or(&[][..], Vec::as_slice);
+    let containers = predicted["containers"].as_array().map_or(&[][..], Vec::as_slice);
     differences.extend(Difference::of("containers", &containers.len(), &wish.containers()));
     for container in containers {
         let name = container["name"].as_str().unwrap_or_default();
         let what = |part: &str| format!("{part} of {name}");
         let cpus =
             |value: &Value| -> anyhow::Result<CpuSet> { Ok(value.as_str().unwrap_or_default().parse()?) };
-        let said_cpus = cpus(&container["exclusiveCpus"])?;
-        let did_cpus = cpus(&state["cpu"]["entries"][&did.uid][name])?;
-        differences.extend(Difference::of(&what("cpu_manager_state"), &said_cpus, &did_cpus));
-        let said_memory = blocks(&container["memory"], "resource", "bytes", "nodes");
-        let did_memory = blocks(&state["memory"]["entries"][&did.uid][name], "type", "size", "numaAffinity");
-        differences.extend(Difference::of(&what("memory_manager_state"), &said_memory, &did_memory));
+        let predicted_cpus = cpus(&container["exclusiveCpus"])?;
+        let actual_cpus = cpus(&state["cpu"]["entries"][&actual.uid][name])?;
+        differences.extend(Difference::of(&what("cpu_manager_state"), &predicted_cpus, &actual_cpus));
+        let predicted_memory = blocks(&container["memory"], "resource", "bytes", "nodes");
+        let actual_memory =
+            blocks(&state["memory"]["entries"][&actual.uid][name], "type", "size", "numaAffinity");
+        differences.extend(Difference::of(&what("memory_manager_state"), &predicted_memory, &actual_memory));
         let resources = of_container(&listed, &format!("{}-node1", wish.name), name);
         let ids = resources["cpu_ids"].as_array().into_iter().flatten().map(ToString::to_string);
         let ids: CpuSet = ids.collect::<Vec<_>>().join(",").parse()?;
-        differences.extend(Difference::of(&what("podresources' CPUs"), &said_cpus, &ids));
-        let mine = devices(&container["devices"], "resource", "ids", nodes);
-        let theirs = devices(&resources["devices"], "resource_name", "device_ids", nodes);
-        differences.extend(Difference::of(&what("devices by node"), &mine, &theirs));
+        differences.extend(Difference::of(&what("podresources' CPUs"), &predicted_cpus, &ids));
+        let predicted_devices = devices(&container["devices"], "resource", "ids", nodes);
+        let actual_devices = devices(&resources["devices"], "resource_name", "device_ids", nodes);
+        differences.extend(Difference::of(&what("devices by node"), &predicted_devices, &actual_devices));
     }
     Ok(differences)
 }
 
-/// All pods of the node: their cgroups, `state show` and `serve --observe` beside the kubelet's files, once settled.
+/// Compares the cgroups of all pods, `state show` and `serve --observe` with the kubelet's files. Tries for up to [`SETTLED`].
 pub(crate) fn node(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
     let began = Instant::now();
     loop {
@@ -120,9 +125,9 @@ pub(crate) fn node(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
 }
 
 fn node_now(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
-    let state = did::state()?;
+    let state = facts::state()?;
     let mut differences = Vec::new();
-    for pod in did::pods()?.running() {
+    for pod in facts::pods()?.running() {
         for (name, id) in &pod.running {
             differences.extend(cgroup(&state, &pod, name, id)?);
         }
@@ -135,8 +140,8 @@ fn node_now(processes: &Processes) -> anyhow::Result<Vec<Difference>> {
     Ok(differences)
 }
 
-/// The kernel's view of one container.
-fn cgroup(state: &Value, pod: &Did, name: &str, id: &str) -> anyhow::Result<Vec<Difference>> {
+/// Compares the CPUs and NUMA nodes of one container's cgroup with the kubelet's files.
+fn cgroup(state: &Value, pod: &KubeletPod, name: &str, id: &str) -> anyhow::Result<Vec<Difference>> {
     let Some(group) = pod.group(id) else {
         return Ok(vec![Difference(format!("container {name} of {} has no cgroup", pod.uid))]);
     };
@@ -159,7 +164,7 @@ fn cgroup(state: &Value, pod: &Did, name: &str, id: &str) -> anyhow::Result<Vec<
     Ok(differences)
 }
 
-/// Exclusive CPUs by pod and container, of the kubelet's file.
+/// Exclusive CPUs by `UID/CONTAINER` in the kubelet's file.
 pub(crate) fn entries(state: &Value) -> Value {
     let pods = state["cpu"]["entries"].as_object().into_iter().flatten();
     let all = pods.flat_map(|(uid, own)| {

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::compare::Difference;
 use super::wish::{Class, PodWish};
-use super::{Session, did};
+use super::{Session, facts};
 use crate::machine::{put, text};
 
 /// The observer looks every two seconds, and believes what it sees twice.
@@ -19,9 +19,9 @@ const METRIC: &str = "topolet_observe_drifted_containers";
 pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {
     let wish = PodWish::of("pinned", Class::Guaranteed, "cpu=2 memory=64Mi");
     session.start(wish.clone())?;
-    let did = did::pods()?.find(&wish.name).context("the pod is gone")?;
-    let id = did.running.values().next().context("the pod has no container")?;
-    let file = did.group(id).context("the container has no cgroup")?.join("cpuset.cpus");
+    let actual = facts::pods()?.find(&wish.name).context("the pod is gone")?;
+    let id = actual.running.values().next().context("the pod has no container")?;
+    let file = actual.group(id).context("the container has no cgroup")?.join("cpuset.cpus");
     let own = text(&file)?;
     // As wide as its pod may be, which nobody has narrowed.
     fs::write(&file, text("/sys/devices/system/cpu/online")?)?;

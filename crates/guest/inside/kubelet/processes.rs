@@ -12,9 +12,9 @@ use workspace_tools::client::{Client, Reply};
 
 use super::after;
 use super::configuration::Configuration;
-use super::did::{self, Did, ROOT};
+use super::facts::{self, KubeletPod, ROOT};
 use super::http::http;
-use super::upgrade::UpgradeSaid;
+use super::upgrade::UpgradePrediction;
 use super::wish::{DEVICE, PodWish};
 use crate::machine::{Guest, json_of_line};
 
@@ -207,7 +207,7 @@ impl Processes {
         self.devices
     }
 
-    /// What topolet says of a pod: the only decision.
+    /// What topolet predicts for a pod: the decision of `topolet admit`.
     pub(crate) fn ask(&self, wish: &PodWish) -> anyhow::Result<Value> {
         let listed;
         let mut more = Vec::new();
@@ -220,14 +220,14 @@ impl Processes {
         Ok(admit(wish, &more)?["decisions"][0].clone())
     }
 
-    /// What topolet says that another release does with the node's files and pods.
-    pub(crate) fn ask_upgrade(&self, to: &str) -> anyhow::Result<UpgradeSaid> {
+    /// What topolet predicts that another release does with the node's files and pods: `topolet upgrade check`.
+    pub(crate) fn ask_upgrade(&self, to: &str) -> anyhow::Result<UpgradePrediction> {
         let listed = list_of_pods()?;
         let arguments = ["upgrade", "check", "--from", &self.version, "--to", to, "--state", ROOT];
         let more = ["--config", CONFIG, "--devices", DEVICES, "-o", "json"];
         let output = Command::new("/bin/topolet").args(arguments).args(more).args(listed).output()?;
         let error = || String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok(UpgradeSaid(json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?))
+        Ok(UpgradePrediction(json_of_line(&String::from_utf8_lossy(&output.stdout)).with_context(error)?))
     }
 
     /// Gives the kubelet a pod's manifest, as a whole.
@@ -242,18 +242,18 @@ impl Processes {
     /// Takes it away, and waits until the kubelet lists it no more and its CPUs are free.
     #[expect(clippy::unused_self, reason = "from a kubelet that runs")]
     pub(crate) fn take(&self, pod: &str) -> anyhow::Result<()> {
-        let uid = did::pods()?.find(pod).map(|did| did.uid).unwrap_or_default();
+        let uid = facts::pods()?.find(pod).map(|actual| actual.uid).unwrap_or_default();
         fs::remove_file(format!("{MANIFESTS}/{pod}.json"))?;
-        let name = did::of_static_pod(pod);
-        until(&format!("deletion of {pod}"), || did::is_gone(&name, &uid).ok()?.then_some(()))
+        let name = facts::of_static_pod(pod);
+        until(&format!("deletion of {pod}"), || facts::is_gone(&name, &uid).ok()?.then_some(()))
     }
 
     /// Waits until a pod runs or has failed.
-    pub(crate) fn wait_for(&self, pod: &str) -> anyhow::Result<Did> {
+    pub(crate) fn wait_for(&self, pod: &str) -> anyhow::Result<KubeletPod> {
         let at_rest = || {
-            let did = did::pods().ok()?.find(pod)?;
+            let actual = facts::pods().ok()?.find(pod)?;
             // The phase of a pod whose containers have all started.
-            (did.phase == "Failed" || did.is_running()).then_some(did)
+            (actual.phase == "Failed" || actual.is_running()).then_some(actual)
         };
         until(&format!("pod {pod}"), at_rest).with_context(|| self.kubelet.end())
     }
@@ -320,7 +320,7 @@ pub(crate) fn admit(wish: &PodWish, more: &[&str]) -> anyhow::Result<Value> {
 /// Writes what the kubelet lists for topolet, and returns the arguments that name it.
 fn list_of_pods() -> anyhow::Result<[&'static str; 2]> {
     const FILE: &str = "/run/pods.json";
-    fs::write(FILE, did::pods()?.0.to_string())?;
+    fs::write(FILE, facts::pods()?.0.to_string())?;
     Ok(["--pods", FILE])
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Session;
 use super::compare::Difference;
 use super::configuration::{Configuration, Cores};
-use super::did::Did;
+use super::facts::KubeletPod;
 use super::wish::{Class, PodWish};
 
 /// A reason to refuse pods, and pods that are refused for it. Amounts are written as for [`PodWish::of`]. A node has
@@ -19,10 +19,10 @@ struct Kind {
     policy: &'static str,
     scope: &'static str,
     cores: Cores,
-    /// Those that run before.
+    /// Pods that run before.
     residents: &'static [&'static str],
     class: Class,
-    /// Those that are refused, each alone.
+    /// Pods that are refused, one at a time.
     refused: &'static [&'static str],
 }
 
@@ -224,7 +224,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Kinds of changes that have been tried.
+/// Kinds of changes that have been tried, as `change` of an alternative names them.
 type Tried = BTreeSet<String>;
 
 /// Goes through all kinds.
@@ -264,11 +264,13 @@ impl Kind {
         }
         if let Some((wish, explained)) = first {
             let alternatives = explained["refusal"]["wouldFit"].as_array().into_iter().flatten();
-            // The first is what people read; the others as far as their kind has not been seen to hold.
+            // The first is tried always, since people read it; of the others those whose kind of change has not been tried.
             let mut is_first = true;
             for alternative in alternatives {
                 let change = alternative["change"].as_str().unwrap_or_default().to_owned();
-                if (is_first || !tried.contains(&change)) && self.attempt(session, &wish, alternative)? {
+                if (is_first || !tried.contains(&change))
+                    && self.try_alternative(session, &wish, alternative)?
+                {
                     tried.insert(change);
                     is_first = false;
                 }
@@ -281,22 +283,23 @@ impl Kind {
     fn refuse(&self, session: &Session<'_>, wish: &PodWish) -> anyhow::Result<Value> {
         let processes = &session.processes;
         processes.put(wish)?;
-        let did = processes.wait_for(&wish.name)?;
-        ensure!(!did.is_running(), "{} runs, and is to be refused: {}", wish.name, wish.summary());
+        let actual = processes.wait_for(&wish.name)?;
+        ensure!(!actual.is_running(), "{} runs, and is to be refused: {}", wish.name, wish.summary());
         let explained = processes.explained(&wish.name)?;
-        let mut differences = compared(&explained, &did);
+        let mut differences = compared(&explained, &actual);
         if session.plan.wrong_answers {
             differences.extend(Difference::of("answer", &"wrong", &"right"));
         }
         processes.take(&wish.name)?;
         let reason = explained["refusal"]["reason"].as_str().unwrap_or("none");
-        let what = json!({"kind": self.name, "said": reason, "did": did.summary()});
+        let what = json!({"kind": self.name, "said": reason, "did": actual.summary()});
         session.row("refusal", &wish.name, &wish.summary(), &what, &differences);
         Ok(explained)
     }
 
-    /// Tries what is said to fit, and puts everything back; `false`: it cannot be tried here.
-    fn attempt(
+    /// Makes the change that topolet says would fit, checks that the pod runs, and undoes the change; `false`: it cannot be
+    /// made here.
+    fn try_alternative(
         &self,
         session: &mut Session<'_>,
         wish: &PodWish,
@@ -310,11 +313,11 @@ impl Kind {
         }
         session.configure_beside(&configuration)?;
         session.processes.put(&pod)?;
-        let did = session.processes.wait_for(&pod.name)?;
+        let actual = session.processes.wait_for(&pod.name)?;
         let text = |name: &str| alternative[name].as_str().unwrap_or_default().to_owned();
-        let said = format!("{} {}: {}", text("change"), text("detail"), text("result"));
-        let differences = Difference::of("phase", &"Running".to_owned(), &did.phase);
-        let what = json!({"kind": self.name, "said": said, "did": did.summary()});
+        let predicted = format!("{} {}: {}", text("change"), text("detail"), text("result"));
+        let differences = Difference::of("phase", &"Running".to_owned(), &actual.phase);
+        let what = json!({"kind": self.name, "said": predicted, "did": actual.summary()});
         let differences: Vec<Difference> = differences.into_iter().collect();
         session.row("try", &pod.name, &pod.summary(), &what, &differences);
         session.processes.take(&pod.name)?;
@@ -326,20 +329,20 @@ impl Kind {
     }
 }
 
-/// Where what was said of a refusal is not what the kubelet did.
-fn compared(explained: &Value, did: &Did) -> Vec<Difference> {
+/// Compares topolet's explanation of a refusal with the kubelet's status of the pod.
+fn compared(explained: &Value, actual: &KubeletPod) -> Vec<Difference> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let message = did.message.trim_start_matches("Pod was rejected: ").to_owned();
+    let message = actual.message.trim_start_matches("Pod was rejected: ").to_owned();
     let all = [
-        Difference::of("the kubelet's reason", &text(&explained["kubelet"]["reason"]), &did.reason),
+        Difference::of("the kubelet's reason", &text(&explained["kubelet"]["reason"]), &actual.reason),
         Difference::of("the kubelet's message", &text(&explained["kubelet"]["message"]), &message),
-        Difference::of("reason", &text(&explained["refusal"]["reason"]), &did.reason),
+        Difference::of("reason", &text(&explained["refusal"]["reason"]), &actual.reason),
         Difference::of("agreement", &explained["kubelet"]["agrees"].to_string(), &"true".to_owned()),
     ];
     all.into_iter().flatten().collect()
 }
 
-/// What is otherwise under an alternative.
+/// The pod and the node after the change of an alternative.
 struct Changed {
     /// UIDs of the pods that leave.
     leave: BTreeSet<String>,
@@ -372,13 +375,13 @@ impl Changed {
 }
 
 impl Session<'_> {
-    /// The kubelet has that configuration, on an empty node.
+    /// Empties the node, and gives the kubelet this configuration.
     pub(super) fn configure(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
         self.empty()?;
         self.configure_beside(configuration)
     }
 
-    /// The same beside the pods that run.
+    /// Gives the kubelet this configuration while pods run.
     fn configure_beside(&mut self, configuration: &Configuration) -> anyhow::Result<()> {
         if self.processes.configuration() != configuration {
             self.processes.reconfigure(self.guest, configuration.clone())?;
@@ -386,16 +389,16 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// A pod runs.
+    /// Starts a pod, which has to run.
     pub(super) fn start(&mut self, wish: PodWish) -> anyhow::Result<()> {
         self.processes.put(&wish)?;
-        let did = self.processes.wait_for(&wish.name)?;
-        ensure!(did.is_running(), "{} does not run: {} {}", wish.name, did.reason, did.message);
+        let actual = self.processes.wait_for(&wish.name)?;
+        ensure!(actual.is_running(), "{} does not run: {} {}", wish.name, actual.reason, actual.message);
         self.running.push(wish);
         Ok(())
     }
 
-    /// A pod runs no more.
+    /// Ends a pod.
     fn end(&mut self, name: &str) -> anyhow::Result<()> {
         self.running.retain(|wish| wish.name != name);
         self.processes.take(name)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Session;
 use super::configuration::Configuration;
-use super::did;
+use super::facts;
 use super::wish::{Class, PodWish};
 
 /// A policy of the Topology Manager, and the pods that come under it: name, class and amounts as of [`PodWish::of`].
@@ -58,7 +58,7 @@ pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {
 fn at_rest(session: &Session<'_>, name: &str) -> anyhow::Result<(Value, Vec<Value>)> {
     let full = format!("{name}-node1");
     let look = || -> anyhow::Result<(Value, Vec<Value>)> {
-        let pods = did::pods()?;
+        let pods = facts::pods()?;
         let items = pods.0["items"].as_array().into_iter().flatten();
         let pod = items.into_iter().find(|pod| pod["metadata"]["name"] == *full);
         let status = pod.context("the pod is gone")?["status"].clone();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::compare::{self, Difference};
 use super::configuration::{Configuration, Place};
-use super::did::{self, Did, ROOT};
+use super::facts::{self, KubeletPod, ROOT};
 use super::processes::{COUNT, DeviceNodes, admit, until};
 use super::wish::{Class, DEVICE, PodWish};
 use super::{Session, print_line};
@@ -187,23 +187,23 @@ fn total(meminfo: &str) -> Option<u64> {
 /// Asks, gives the kubelet the pod, and compares; whether it runs.
 fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
     let (answer, asked) = decided(wish)?;
-    let mut said = answer["decisions"][0].clone();
+    let mut predicted = answer["decisions"][0].clone();
     let blind = if wish.asks_for(DEVICE) { Some(without_sockets(|| admit(wish, &[]))?) } else { None };
     if session.plan.wrong_answers {
-        compare::falsify(&mut said);
+        compare::falsify(&mut predicted);
     }
     session.processes.put(wish)?;
-    let did = session.processes.wait_for(&wish.name)?;
-    let mut differences = compare::verdict(&said, &did);
+    let actual = session.processes.wait_for(&wish.name)?;
+    let mut differences = compare::verdict(&predicted, &actual);
     let configuration = answer["node"]["configuration"].as_str().unwrap_or_default();
     let is_found = configuration.starts_with("/opt/kubelet/kubelet.yaml")
         && configuration.contains(" of the kubelet with PID ");
     differences.extend(Difference::of("the configuration is found", &is_found, &true));
     if let Some(blind) = &blind {
-        differences.extend(never_wrong(&blind["decisions"][0], &did));
+        differences.extend(never_wrong(&blind["decisions"][0], &actual));
     }
-    if did.is_running() {
-        differences.extend(compare::placement(&said, wish, session.processes.devices())?);
+    if actual.is_running() {
+        differences.extend(compare::placement(&predicted, wish, session.processes.devices())?);
     } else {
         session.processes.take(&wish.name)?;
     }
@@ -211,14 +211,14 @@ fn add(session: &mut Session<'_>, wish: &PodWish) -> anyhow::Result<bool> {
     differences.extend(Difference::of(
         "status",
         &holders(&status()?).to_string(),
-        &compare::entries(&did::state()?).to_string(),
+        &compare::entries(&facts::state()?).to_string(),
     ));
     let blind = blind.map(|blind| format!(", without sockets {}", verdict(&blind["decisions"][0])));
     let again = if asked > 1 { format!(", asked {asked} times") } else { String::new() };
-    let said = compare::summary(&said) + &again + &blind.unwrap_or_default();
-    let what = json!({"said": said, "did": did.summary()});
+    let predicted = compare::summary(&predicted) + &again + &blind.unwrap_or_default();
+    let what = json!({"said": predicted, "did": actual.summary()});
     session.row("add", &wish.name, &wish.summary(), &what, &differences);
-    Ok(did.is_running())
+    Ok(actual.is_running())
 }
 
 /// Asks, and asks again while nothing is decided: on an emulated machine a kubelet may need longer for an answer than the two
@@ -235,20 +235,20 @@ fn decided(wish: &PodWish) -> anyhow::Result<(Value, usize)> {
     }
 }
 
-fn verdict(said: &Value) -> &str {
-    said["verdict"].as_str().unwrap_or("nothing")
+fn verdict(predicted: &Value) -> &str {
+    predicted["verdict"].as_str().unwrap_or("nothing")
 }
 
 /// What is said without the kubelet's sockets may be that it is not decided, and nothing wrong.
-fn never_wrong(said: &Value, did: &Did) -> Option<Difference> {
-    let said = match verdict(said) {
+fn never_wrong(predicted: &Value, actual: &KubeletPod) -> Option<Difference> {
+    let predicted = match verdict(predicted) {
         "admitted" => "Running".to_owned(),
-        "refused" if did.phase == "Failed" => return None,
-        "refused" => format!("Failed: {}", said["refusal"]["message"]),
+        "refused" if actual.phase == "Failed" => return None,
+        "refused" => format!("Failed: {}", predicted["refusal"]["message"]),
         "undecided" => return None,
         other => other.to_owned(),
     };
-    Difference::of("phase, without sockets", &said, &did.phase)
+    Difference::of("phase, without sockets", &predicted, &actual.phase)
 }
 
 /// Does something while the kubelet's sockets are not there.
@@ -295,8 +295,8 @@ fn holders(status: &Value) -> Value {
 /// The kubelet ends and starts again: what `status` says of it has to happen. One that does not start has to start once the
 /// state of the Memory Manager is removed, as the advice is.
 fn restart(session: &mut Session<'_>) -> anyhow::Result<()> {
-    let said = status()?;
-    let is_refused = outcome(&said) == "doesNotStart";
+    let predicted = status()?;
+    let is_refused = outcome(&predicted) == "doesNotStart";
     if is_refused {
         let why = session.processes.fails_to_restart()?;
         let differs = (!why.contains("memory manager"))
@@ -318,17 +318,17 @@ fn restart(session: &mut Session<'_>) -> anyhow::Result<()> {
             refused.push(format!("default/{}-node1", wish.name));
         }
     }
-    let expected = said["restart"]["refused"].as_array().into_iter().flatten();
+    let expected = predicted["restart"]["refused"].as_array().into_iter().flatten();
     let mut expected: Vec<_> = expected.filter_map(|pod| Some(pod["pod"].as_str()?.to_owned())).collect();
     expected.sort();
     refused.sort();
     let mut differences = compare::node(&session.processes)?;
     // Of the start without the file nothing was asked: no process names the configuration of a kubelet that does not run.
-    let is_known = !is_refused && outcome(&said) != "notKnown";
+    let is_known = !is_refused && outcome(&predicted) != "notKnown";
     differences.extend(
         Difference::of("refused again", &expected.join(", "), &refused.join(", ")).filter(|_| is_known),
     );
-    let did = format!("{} pods run, {} refused", session.running.len(), refused.len());
-    session.row("restart", "", "", &json!({"said": outcome(&said), "did": did}), &differences);
+    let actual = format!("{} pods run, {} refused", session.running.len(), refused.len());
+    session.row("restart", "", "", &json!({"said": outcome(&predicted), "did": actual}), &differences);
     Ok(())
 }

@@ -1,19 +1,19 @@
-//! What topolet said of another release beside what that release did.
+//! Compares what topolet predicted of another release with what that release did.
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
 use super::compare::{self, Difference};
-use super::did::ROOT;
+use super::facts::ROOT;
 use super::processes::Processes;
 use super::wish::PodWish;
 use crate::machine::json;
 
 /// What `topolet upgrade check` printed.
-pub(crate) struct UpgradeSaid(pub(crate) Value);
+pub(crate) struct UpgradePrediction(pub(crate) Value);
 
-impl UpgradeSaid {
-    /// For people.
+impl UpgradePrediction {
+    /// The prediction in a few words.
     pub(crate) fn summary(&self) -> String {
         let pods = self.pods();
         let same = pods.iter().filter(|pod| pod["change"] == "same").count();
@@ -25,7 +25,7 @@ impl UpgradeSaid {
         self.0["files"] = json!([{"file": "cpu_manager_state", "to": "V0"}]);
     }
 
-    /// Each pod that ran, once the other release runs.
+    /// Compares each pod that ran before, once the other release runs.
     pub(crate) fn differences(
         &self,
         processes: &Processes,
@@ -33,17 +33,17 @@ impl UpgradeSaid {
     ) -> anyhow::Result<Vec<Difference>> {
         let mut differences = Vec::new();
         for wish in ran {
-            let did = processes.wait_for(&wish.name)?;
-            let said = self.of(&wish.name)?;
-            differences.extend(compare::verdict(&said, &did));
-            if did.is_running() {
-                differences.extend(compare::placement(&said, wish, processes.devices())?);
+            let actual = processes.wait_for(&wish.name)?;
+            let predicted = self.of(&wish.name)?;
+            differences.extend(compare::verdict(&predicted, &actual));
+            if actual.is_running() {
+                differences.extend(compare::placement(&predicted, wish, processes.devices())?);
             }
         }
         Ok(differences)
     }
 
-    /// The forms of the state files, once the other release has written them.
+    /// Compares the formats of the state files, once the other release has written them.
     pub(crate) fn forms(&self) -> anyhow::Result<Vec<Difference>> {
         let mut differences = Vec::new();
         let shown = json(&["state", "show", "--state", ROOT, "-o", "json"])?;
@@ -52,10 +52,10 @@ impl UpgradeSaid {
             let contents = files.filter(|file| file["file"] == change["file"]).map(|file| &file["contents"]);
             let contents = contents.filter_map(Value::as_str).collect::<String>();
             let form = contents.split_once("format ").map_or("", |(_, rest)| rest);
-            let did = form.split(',').next().unwrap_or_default();
-            let said = change["to"].as_str().unwrap_or_default();
+            let actual = form.split(',').next().unwrap_or_default();
+            let predicted = change["to"].as_str().unwrap_or_default();
             let what = format!("form of {}", change["file"].as_str().unwrap_or_default());
-            differences.extend(Difference::of(&what, &said, &did));
+            differences.extend(Difference::of(&what, &predicted, &actual));
         }
         Ok(differences)
     }
@@ -64,7 +64,7 @@ impl UpgradeSaid {
         self.0["pods"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// As `topolet admit` says it of one pod.
+    /// The prediction for one pod, in the shape of a decision of `topolet admit`.
     fn of(&self, pod: &str) -> anyhow::Result<Value> {
         let name = format!("default/{pod}-node1");
         let found = self.pods().iter().find(|own| own["pod"] == *name);

@@ -1,4 +1,4 @@
-//! Pods as they are drawn from a seed, or written down.
+//! Pods that the kubelet gets: drawn from a seed, or written down in a test.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(crate) struct PodWish {
 /// What a container asks for, by resource.
 pub(crate) type Amounts = BTreeMap<String, String>;
 
-/// Whether a pod has limits as large as its requests.
+/// The QoS class: whether a pod's limits are as large as its requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
     Guaranteed,
-    /// Without them.
+    /// No limits for CPU and memory.
     Burstable,
 }
 
@@ -45,7 +45,7 @@ impl PodWish {
         Self { name: name.to_owned(), containers: text.split('+').map(amounts).collect(), class }
     }
 
-    /// Another pod with another amount in a container; in the only one, if none is named.
+    /// The same pod with another amount of a resource in the container of this name, or in the first if `container` is `None`.
     pub(crate) fn with_amount(mut self, container: Option<&str>, resource: &str, amount: &str) -> Self {
         let at = container.and_then(|name| name.strip_prefix('c')?.parse().ok()).unwrap_or(0);
         if let Some(own) = self.containers.get_mut(at) {
@@ -89,7 +89,7 @@ impl PodWish {
                 "terminationGracePeriodSeconds": 0, "containers": containers}})
     }
 
-    /// For people.
+    /// What it requests, for the reader of the output.
     pub(crate) fn summary(&self) -> String {
         let containers: Vec<String> = self.containers.iter().map(|own| json!(own).to_string()).collect();
         let class = match self.class {
@@ -110,7 +110,7 @@ impl PodWish {
     }
 }
 
-/// What a container asks for as it is drawn.
+/// Draws the amounts of one container.
 fn random(rng: &mut Rng, class: Class) -> Amounts {
     // In thousandths; 0 asks for none.
     let cpu = match rng.u8(..20) {

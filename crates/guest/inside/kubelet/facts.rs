@@ -1,4 +1,4 @@
-//! What the kubelet did: its list of pods, its state files, and the cgroups.
+//! What the kubelet did, as it can be read afterwards: its list of pods, its state files, and the cgroups.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ pub(crate) const ROOT: &str = "/var/lib/kubelet";
 /// The kubelet's own list of pods, as its read-only port has it.
 pub(crate) struct Pods(pub(crate) Value);
 
-/// One pod's state.
+/// A pod as the kubelet lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct Did {
+pub(crate) struct KubeletPod {
     pub(crate) phase: String,
     pub(crate) reason: String,
     pub(crate) message: String,
@@ -28,33 +28,33 @@ pub(crate) struct Did {
 }
 
 impl Pods {
-    /// A static pod.
-    pub(crate) fn find(&self, pod: &str) -> Option<Did> {
+    /// The static pod whose manifest has this name.
+    pub(crate) fn find(&self, pod: &str) -> Option<KubeletPod> {
         self.named(&of_static_pod(pod))
     }
 
-    /// The pod that the kubelet calls so.
-    pub(crate) fn named(&self, name: &str) -> Option<Did> {
+    /// The pod that the kubelet lists under this name.
+    pub(crate) fn named(&self, name: &str) -> Option<KubeletPod> {
         let pod = self.0["items"].as_array()?.iter().find(|own| own["metadata"]["name"] == *name)?;
-        Some(Did::of(pod))
+        Some(KubeletPod::of(pod))
     }
 
     /// The ids of all running containers.
     pub(crate) fn containers(&self) -> Value {
-        let all = self.0["items"].as_array().into_iter().flatten().map(Did::of);
+        let all = self.0["items"].as_array().into_iter().flatten().map(KubeletPod::of);
         let mut ids: Vec<String> = all.flat_map(|pod| pod.running.into_values()).collect();
         ids.sort();
         ids.into()
     }
 
     /// The pods with their running containers.
-    pub(crate) fn running(&self) -> Vec<Did> {
-        let all = self.0["items"].as_array().into_iter().flatten().map(Did::of);
-        all.filter(Did::is_running).collect()
+    pub(crate) fn running(&self) -> Vec<KubeletPod> {
+        let all = self.0["items"].as_array().into_iter().flatten().map(KubeletPod::of);
+        all.filter(KubeletPod::is_running).collect()
     }
 }
 
-impl Did {
+impl KubeletPod {
     fn of(pod: &Value) -> Self {
         let field = |name: &str| pod["status"][name].as_str().unwrap_or_default().to_owned();
         let statuses = pod["status"]["containerStatuses"].as_array().into_iter().flatten();
@@ -75,7 +75,7 @@ impl Did {
         self.phase == "Running"
     }
 
-    /// For people.
+    /// Its phase, and the reason of a refusal.
     pub(crate) fn summary(&self) -> String {
         if self.is_running() { "Running".to_owned() } else { format!("{} {}", self.phase, self.reason) }
     }
@@ -90,12 +90,12 @@ impl Did {
     }
 }
 
-/// Static pods are called after the node, too.
+/// The kubelet's name of a static pod: it appends the name of the node.
 pub(crate) fn of_static_pod(pod: &str) -> String {
     format!("{pod}-node1")
 }
 
-/// Whether the kubelet lists a pod no more, and its CPUs are free. Its name is the kubelet's.
+/// Whether the kubelet no longer lists a pod, and its CPUs are free. `name` is the kubelet's name of it.
 ///
 /// # Errors
 /// The kubelet does not answer, or its files cannot be read.
