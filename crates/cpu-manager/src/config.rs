@@ -72,7 +72,7 @@ pub struct Options {
     pub order: Order,
     /// `full-pcpus-only`.
     pub whole_cores: WholeCores,
-    /// `strict-cpu-reservation`.
+    /// `strict-cpu-reservation`: [`ReservedCpus::SystemOnly`].
     pub reserved: ReservedCpus,
     /// `align-by-socket`.
     pub alignment: Alignment,
@@ -106,10 +106,10 @@ pub enum WholeCores {
 /// Who may use reserved CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ReservedCpus {
-    /// The system, and containers of the shared pool.
+    /// The system, and containers without exclusive CPUs: the shared pool has the reserved CPUs.
     #[default]
     InSharedPool,
-    /// The system alone.
+    /// The system alone: the shared pool begins as all CPUs but the reserved ones (`strict-cpu-reservation`).
     SystemOnly,
 }
 

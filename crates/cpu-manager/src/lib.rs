@@ -14,6 +14,8 @@
 //! stage, or (spreading over nodes) a choice of how much each node gives before the stages run in each. Which CPUs of a
 //! node are taken is decided otherwise with [`Fit::Best`], so that caches stay whole.
 //!
+//! [`Options`] says of each policy option what it changes: the order ([`Order`]), whole cores, reserved CPUs, alignment.
+//!
 //! # Around the policy
 //!
 //! What a running kubelet remembers of containers is another value, [`Containers`]: reconciling takes statuses and

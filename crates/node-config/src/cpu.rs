@@ -21,7 +21,7 @@ pub enum CpuPolicyName {
     Static,
 }
 
-/// An option of the static policy.
+/// An option of the static policy; `cpu_manager::Options` says what each changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CpuOption {
     /// `align-by-socket`.

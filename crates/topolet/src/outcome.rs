@@ -1,17 +1,17 @@
-//! What a command came to.
+//! The outcome of a command, and the exit status of the program.
 
-/// What a command came to; the exit status is made of it. Of several the last counts.
+/// The outcome of a command. Of several the last in this order counts. `main` turns it into the exit status.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Outcome {
-    /// Everything that was asked has been done, and every pod admitted.
+    /// Exit status 0: everything was done, and every pod is admitted.
     Done,
-    /// Some pod was refused.
+    /// Exit status 2: some pod is refused.
     SomeRefused,
-    /// What was looked at is not in order.
+    /// Exit status 2: something that was checked is wrong.
     SomethingWrong,
-    /// A part of what was given could not be used, which has been said.
+    /// Exit status 1: a part of the manifests could not be used; a message names it.
     Partial,
-    /// A service ended by a failure, which has been said.
+    /// Exit status 1: a service ended by a failure; a message names it.
     #[cfg(feature = "serve")]
     Failed,
 }
