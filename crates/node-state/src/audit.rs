@@ -13,7 +13,7 @@ use kubelet_checkpoint::pods::PodFile;
 use kubelet_checkpoint::store::StateFile;
 use topology_admission::{Node, RestoreError};
 
-use crate::fault::{Fault, Finding};
+use crate::fault::{Fault, Finding, Weight};
 use crate::folder::StateFolder;
 use crate::repair::PodList;
 use crate::start::StartError;
@@ -24,58 +24,6 @@ pub struct Audit {
     /// The faults.
     pub findings: Vec<Finding>,
     refusals: BTreeMap<&'static str, Arc<StartError>>,
-}
-
-/// Whether a fault is one for a kubelet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Weight {
-    /// The kubelet cannot use the file, so nothing else in it matters.
-    WholeFile,
-    /// Always.
-    Fault,
-    /// Only if the kubelet refuses the file: otherwise it is put right as the kubelet goes on.
-    IfRefused,
-    /// Never.
-    RepairOnly,
-}
-
-const fn weight(fault: &Fault) -> Weight {
-    match fault {
-        Fault::Damaged(_)
-        | Fault::NotCpus(_)
-        | Fault::UnknownFormat(_)
-        | Fault::OtherGate(_)
-        | Fault::NullBooks(_)
-        | Fault::FullNode
-        | Fault::UnevenPages(_)
-        | Fault::Rejected(_) => Weight::WholeFile,
-        Fault::OtherPolicy { .. }
-        | Fault::CpusOwnedTwice { .. }
-        | Fault::DevicesOwnedTwice { .. }
-        | Fault::PodGone { .. }
-        | Fault::Odd(_) => Weight::Fault,
-        Fault::CpusGone { .. }
-        | Fault::SharedCpusGone(_)
-        | Fault::UnownedCpus(_)
-        | Fault::CpusReserved { .. }
-        | Fault::SharedCpusReserved(..)
-        | Fault::ReservedNotShared(..)
-        | Fault::OwnedAndShared { .. }
-        | Fault::MemoryDrifted(_)
-        | Fault::Books(_)
-        | Fault::MemoryGone { .. }
-        | Fault::Overbooked { .. } => Weight::IfRefused,
-        Fault::NotRegular(_)
-        | Fault::UnreadablePod(_)
-        | Fault::UnreadableMoves(_)
-        | Fault::MisnamedPod(_)
-        | Fault::RemovedPod(_)
-        | Fault::Missing
-        | Fault::OtherForm(_)
-        | Fault::WholeCpus { .. }
-        | Fault::Unproven(_)
-        | Fault::Disagreement { .. } => Weight::RepairOnly,
-    }
 }
 
 impl Audit {
@@ -90,7 +38,7 @@ impl Audit {
     fn is_explained(&self, file: &str) -> bool {
         let mut own = self.findings.iter().filter(|finding| finding.file == Path::new(file));
         own.any(|finding| {
-            matches!(weight(&finding.fault), Weight::WholeFile | Weight::IfRefused)
+            matches!(finding.fault.weight(), Weight::WholeFile | Weight::IfRefused)
                 || matches!(finding.fault, Fault::OtherPolicy { .. })
         })
     }
@@ -118,11 +66,11 @@ impl StateFolder {
         let all: Vec<Finding> = unknown.chain(planned).collect();
         let unusable: BTreeSet<PathBuf> = all
             .iter()
-            .filter(|finding| weight(&finding.fault) == Weight::WholeFile)
+            .filter(|finding| finding.fault.weight() == Weight::WholeFile)
             .map(|finding| finding.file.clone())
             .collect();
         for finding in all {
-            let is_kept = match weight(&finding.fault) {
+            let is_kept = match finding.fault.weight() {
                 Weight::WholeFile => true,
                 Weight::Fault => !unusable.contains(&finding.file),
                 Weight::IfRefused => {
