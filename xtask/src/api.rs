@@ -4,13 +4,13 @@
 //! no part of CI.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{cargo, metadata, root, run, target};
 
 use crate::package::{is_published, own_packages};
 
@@ -42,8 +42,7 @@ impl Api {
             }
             run(&mut cargo(&["install", "--locked", "cargo-public-api", "--version", PUBLIC_API]))?;
         }
-        let output = cargo(&["metadata", "--format-version", "1", "--no-deps"]).output()?;
-        let metadata: Value = serde_json::from_slice(&output.stdout)?;
+        let metadata = metadata(&["--no-deps"])?;
         let (mut removed, mut added, mut known) = (0, 0, BTreeSet::new());
         fs::create_dir_all(root().join(LISTS))?;
         for package in own_packages(&metadata).filter(|package| is_published(package) && is_library(package))
@@ -66,7 +65,7 @@ impl Api {
                 added += 1;
             }
             if self.write {
-                fs::write(&file, fresh).with_context(|| format!("failed to write {}", file.display()))?;
+                fs::write(&file, fresh)?;
             }
         }
         for entry in fs::read_dir(root().join(LISTS))? {
@@ -147,9 +146,7 @@ mod tests {
     /// Without a list a crate would be compared with nothing.
     #[test]
     fn every_published_library_has_a_list() {
-        let output =
-            cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline"]).output().unwrap();
-        let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let metadata = metadata(&["--no-deps", "--offline"]).unwrap();
         for package in own_packages(&metadata).filter(|package| is_published(package) && is_library(package))
         {
             let file = root().join(LISTS).join(format!("{}.txt", package["name"].as_str().unwrap()));

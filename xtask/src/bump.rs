@@ -1,9 +1,8 @@
 //! `cargo xtask bump X.Y.Z`: the next version, wherever a version is written.
 
-use std::fs;
-use std::time::SystemTime;
-
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
+use workspace_tools::document::today;
 use workspace_tools::workspace::{cargo, root, run};
 
 /// Gives all crates the next version, and what has changed a heading in CHANGELOG.md.
@@ -29,12 +28,10 @@ impl Bump {
         let old = version_of(&manifest)?;
         let (before, after) = (parsed(&old)?, parsed(&self.version)?);
         ensure!(after > before, "{} does not come after {old}", self.version);
-        let today = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let today = today.split('T').next().unwrap_or_default();
         // All is made before anything is written.
         let mut made = vec![
             ("Cargo.toml", manifest_with(&manifest, &old, &self.version)),
-            (CHANGELOG, changelog_with(&read(CHANGELOG)?, &self.version, today)?),
+            (CHANGELOG, changelog_with(&read(CHANGELOG)?, &self.version, &today())?),
         ];
         for (file, place) in PLACES {
             let text = read(file)?;
@@ -43,7 +40,7 @@ impl Bump {
             made.push((file, text.replace(&from, &to)));
         }
         for (file, text) in made {
-            fs::write(root().join(file), text).with_context(|| format!("failed to write {file}"))?;
+            fs::write(root().join(file), text)?;
         }
         // The lock file has the versions of the workspace's own crates.
         run(&mut cargo(&["update", "--workspace", "--offline", "--quiet"]))?;
@@ -98,7 +95,7 @@ fn changelog_with(changelog: &str, version: &str, today: &str) -> anyhow::Result
 }
 
 fn read(file: &str) -> anyhow::Result<String> {
-    fs::read_to_string(root().join(file)).with_context(|| format!("failed to read {file}"))
+    Ok(fs::read_to_string(root().join(file))?)
 }
 
 #[cfg(test)]

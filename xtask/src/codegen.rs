@@ -25,12 +25,12 @@ impl Codegen {
 #[cfg(feature = "codegen")]
 impl Codegen {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        use std::fs;
-
-        use anyhow::{Context as _, bail};
+        use anyhow::Context as _;
+        use fs_err as fs;
+        use workspace_tools::document::Renewal;
 
         let made = workspace::root().join("target/codegen");
-        fs::create_dir_all(&made).with_context(|| format!("failed to create {}", made.display()))?;
+        fs::create_dir_all(&made)?;
         let mut results = Vec::new();
         for Messages { of, source, package, are_documents } in SOURCES {
             let folder = workspace::root().join("crates").join(of);
@@ -53,8 +53,7 @@ impl Codegen {
                 .compile_fds(compiler.file_descriptor_set())
                 .with_context(|| format!("failed to generate code from {source}"))?;
             let path = made.join(format!("{package}.rs"));
-            let code =
-                fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            let code = fs::read_to_string(&path)?;
             let code = format!("//! From `{source}` by `cargo xtask codegen`; not to be edited.\n\n{code}");
             let name = source.replace('-', "_").replace(".proto", ".rs");
             results.push((folder.join("src/generated").join(name), code.into_bytes()));
@@ -63,22 +62,8 @@ impl Codegen {
                 results.push((target, compiler.encode_file_descriptor_set()));
             }
         }
-        let mut differing = Vec::new();
-        for (target, result) in results {
-            if fs::read(&target).is_ok_and(|committed| committed == result) {
-                continue;
-            }
-            if self.check {
-                differing.push(target.display().to_string());
-            } else {
-                fs::write(&target, result)
-                    .with_context(|| format!("failed to write {}", target.display()))?;
-                eprintln!("wrote {}", target.display());
-            }
-        }
-        if !differing.is_empty() {
-            bail!("not what the protobuf files give (run `cargo xtask codegen`): {}", differing.join(", "));
-        }
+        let renewal = if self.check { Renewal::Compare } else { Renewal::Write };
+        renewal.renew(results, "cargo xtask codegen")?;
         eprintln!("codegen: {} protobuf files as generated", SOURCES.len());
         Ok(())
     }

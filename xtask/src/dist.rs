@@ -6,12 +6,12 @@ mod debian_root;
 mod image_root;
 mod krew;
 
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
+use fs_err as fs;
 use workspace_tools::debian;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, run, target};
@@ -105,10 +105,10 @@ fn make() -> anyhow::Result<Made> {
     let (stage, out) = (target().join("release/dist"), target().join("dist"));
     for folder in [&stage, &out] {
         let _ = fs::remove_dir_all(folder);
-        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(folder)?;
     }
     let program = stage.join("topolet");
-    fs::copy(target().join("static/topolet"), &program).context("failed to copy the static program")?;
+    fs::copy(target().join("static/topolet"), &program)?;
     for link in ["kubectl-topolet", "kubectl_complete-topolet"] {
         symlink("topolet", stage.join(link)).with_context(|| format!("failed to link {link}"))?;
     }
@@ -119,7 +119,7 @@ fn make() -> anyhow::Result<Made> {
         let script = said(Command::new(&program).args(["completions", shell]))?;
         let file = stage.join(file);
         fs::create_dir_all(file.parent().unwrap_or(&stage))?;
-        fs::write(&file, script).with_context(|| format!("failed to write {}", file.display()))?;
+        fs::write(&file, script)?;
     }
     let version = said(Command::new(&program).arg("--version"))?;
     let version =

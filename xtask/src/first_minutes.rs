@@ -9,11 +9,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use workspace_tools::document::write_figures;
@@ -118,7 +118,7 @@ impl FirstMinutes {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let _ = write!(rows, "\nOn {cores} cores. The small build takes this many {RATIO}{ratio:.1}\n");
         print!("{rows}");
-        fs::remove_dir_all(&folder).with_context(|| format!("failed to remove {}", folder.display()))?;
+        fs::remove_dir_all(&folder)?;
         if self.write { write_figures(DOCUMENT, "cargo xtask first-minutes --write", &rows) } else { Ok(()) }
     }
 }
@@ -126,16 +126,9 @@ impl FirstMinutes {
 impl Build {
     /// How many crates are compiled, those of macros and build scripts and their own included.
     fn crates(self) -> anyhow::Result<usize> {
-        let mut tree = cargo(&[
-            "tree",
-            "--locked",
-            "--package",
-            "topolet",
-            "--edges",
-            "normal,build",
-            "--prefix",
-            "none",
-        ]);
+        let tree =
+            ["tree", "--locked", "--package", "topolet", "--edges", "normal,build", "--prefix", "none"];
+        let mut tree = cargo(&tree);
         let output = tree.args(self.features).output().context("failed to start cargo tree")?;
         ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
         let lines = String::from_utf8(output.stdout).context("cargo tree prints no UTF-8")?;
@@ -152,8 +145,7 @@ impl Build {
 
     fn row(self, folder: &Path, crates: usize, cost: &Cost) -> anyhow::Result<String> {
         let program = self.program(folder);
-        let size =
-            fs::metadata(&program).with_context(|| format!("failed to read {}", program.display()))?.len();
+        let size = fs::metadata(&program)?.len();
         let (wall, cpu) = (cost.wall.as_secs_f64(), cost.cpu.as_secs_f64());
         Ok(format!(
             "| {} | `{}` | {crates} | {wall:.0} | {cpu:.0} | {} MiB | {} MiB |\n",
@@ -173,7 +165,7 @@ pub(crate) fn small_program() -> PathBuf {
 /// Builds with a target folder that is empty before.
 fn built(folder: &Path, arguments: &[&str]) -> anyhow::Result<Cost> {
     if folder.exists() {
-        fs::remove_dir_all(folder).with_context(|| format!("failed to remove {}", folder.display()))?;
+        fs::remove_dir_all(folder)?;
     }
     let (before, start) = (children()?, Instant::now());
     run(cargo(&["build", "--locked", "--quiet", "--timings"])
@@ -191,7 +183,7 @@ fn children() -> anyhow::Result<(Duration, i64)> {
 }
 
 fn read(document: &str) -> anyhow::Result<String> {
-    fs::read_to_string(root().join(document)).with_context(|| format!("failed to read {document}"))
+    Ok(fs::read_to_string(root().join(document))?)
 }
 
 /// How many crates there may be, without features and with all: as in the newest line about them.

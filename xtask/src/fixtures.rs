@@ -12,10 +12,10 @@ mod tree;
 mod files;
 mod truth;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use fs_err as fs;
+use workspace_tools::document::Renewal;
 use workspace_tools::workspace::root;
 
 use description::Description;
@@ -32,34 +32,19 @@ pub(crate) struct Fixtures {
 impl Fixtures {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let descriptions = root().join("xtask/machines");
-        let mut differing = Vec::new();
-        let mut made = 0;
+        let (mut files, mut made) = (Vec::new(), 0);
         for path in sorted(&descriptions)? {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let machine = Description::read(&path)?;
             let layout = Layout::of(&machine)?;
             let archive = tree::packed(&files::all(&machine, &layout))?;
             let truth = truth::text(&name, &machine, &layout);
-            for (target, bytes) in [
-                (format!("crates/machine-fixtures/machines/{name}.tar.zst"), archive),
-                (format!("fixtures/machines/{name}.json"), truth.into_bytes()),
-            ] {
-                let path = root().join(&target);
-                if fs::read(&path).is_ok_and(|committed| committed == bytes) {
-                    continue;
-                }
-                if self.check {
-                    differing.push(target);
-                } else {
-                    fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
-                    eprintln!("wrote {target}");
-                }
-            }
+            files.push((format!("crates/machine-fixtures/machines/{name}.tar.zst").into(), archive));
+            files.push((format!("fixtures/machines/{name}.json").into(), truth.into_bytes()));
             made += 1;
         }
-        if !differing.is_empty() {
-            bail!("not what xtask/machines describes (run `cargo xtask fixtures`): {}", differing.join(", "));
-        }
+        let renewal = if self.check { Renewal::Compare } else { Renewal::Write };
+        renewal.renew(files, "cargo xtask fixtures")?;
         eprintln!("fixtures: {made} machines as described");
         Ok(())
     }
@@ -67,7 +52,7 @@ impl Fixtures {
 
 /// The files of a folder by name.
 fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
+    let entries = fs::read_dir(folder)?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)

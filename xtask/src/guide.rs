@@ -7,11 +7,11 @@
 mod chapter;
 mod pages;
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::workspace::{root, run, target};
 
 use crate::tool::Tool;
@@ -39,24 +39,20 @@ impl Guide {
         // Pages of chapters that are gone would be checked too.
         let _ = fs::remove_dir_all(&folder);
         let source = folder.join("src");
-        fs::create_dir_all(&source).with_context(|| format!("failed to create {}", source.display()))?;
-        fs::copy(guide.join("book.toml"), folder.join("book.toml")).context("failed to copy book.toml")?;
+        fs::create_dir_all(&source)?;
+        fs::copy(guide.join("book.toml"), folder.join("book.toml"))?;
         let chapters = guide.join("src");
-        for entry in
-            fs::read_dir(&chapters).with_context(|| format!("failed to read {}", chapters.display()))?
-        {
+        for entry in fs::read_dir(&chapters)? {
             let path = entry?.path();
             let name = path.file_name().context("a chapter has no name")?;
-            let text =
-                fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            let text = fs::read_to_string(&path)?;
             let chapter = chapter::standing_alone(&text, &chapters)
                 .with_context(|| format!("failed to prepare {}", path.display()))?;
             fs::write(source.join(name), chapter.text)?;
             for copied in chapter.copied {
                 let to = source.join(&copied);
                 fs::create_dir_all(to.parent().unwrap_or(&source))?;
-                fs::copy(root().join(&copied), &to)
-                    .with_context(|| format!("failed to copy {}", copied.display()))?;
+                fs::copy(root().join(&copied), &to)?;
             }
         }
         run(Command::new(mdbook).arg("build").arg(&folder))?;

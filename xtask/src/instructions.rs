@@ -5,9 +5,9 @@
 //! the machine does.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use anyhow::{Context as _, bail};
+use fs_err as fs;
 use workspace_tools::debian;
 use workspace_tools::workloads::{self, Counter};
 use workspace_tools::workspace::root;
@@ -62,8 +62,7 @@ impl Instructions {
             counts.insert(name.to_owned(), count);
         }
         if self.write {
-            fs::write(&path, serde_json::to_string_pretty(&counts)? + "\n")
-                .with_context(|| format!("failed to write {BASELINE}"))?;
+            fs::write(&path, serde_json::to_string_pretty(&counts)? + "\n")?;
         } else if !off.is_empty() {
             bail!(
                 "more than {TOLERANCE} % off {BASELINE}: {}. If that is as it should be, `cargo xtask instructions \

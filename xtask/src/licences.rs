@@ -9,11 +9,12 @@ mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
+use fs_err as fs;
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, root};
+use workspace_tools::document::Renewal;
+use workspace_tools::workspace::{metadata, root};
 
 use self::part::Part;
 use self::texts::Texts;
@@ -44,27 +45,13 @@ pub(crate) struct Licences {
 
 impl Licences {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut metadata = cargo(&["metadata", "--format-version", "1", "--locked"]);
-        for target in TARGETS {
-            metadata.args(["--filter-platform", target]);
-        }
-        let output = metadata.output()?;
-        ensure!(
-            output.status.success(),
-            "`cargo metadata` failed: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        let metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+        let [one, other] = TARGETS;
+        let metadata = metadata(&["--locked", "--filter-platform", one, "--filter-platform", other])?;
         let parts = parts(&metadata).context("cargo metadata lacks the tree of crates")?;
-        let deny = fs::read_to_string(root().join("deny.toml")).context("failed to read deny.toml")?;
+        let deny = fs::read_to_string(root().join("deny.toml"))?;
         let text = text(&parts, &choice::allowed(&deny)?)?;
-        let file = root().join(FILE);
-        if self.write {
-            return fs::write(&file, text).with_context(|| format!("failed to write {FILE}"));
-        }
-        let committed = fs::read_to_string(&file).with_context(|| format!("failed to read {FILE}"))?;
-        ensure!(committed == text, "{FILE} is not of these crates: `cargo xtask licences --write`");
+        let renewal = if self.write { Renewal::Write } else { Renewal::Compare };
+        renewal.renew(vec![(FILE.into(), text.into_bytes())], "cargo xtask licences --write")?;
         eprintln!("licences: {} crates in order", parts.len());
         Ok(())
     }
@@ -137,7 +124,7 @@ fn text(parts: &[Part], allowed: &[String]) -> anyhow::Result<String> {
         bail!("{}", faults.join("\n"));
     }
     let mut out = HEAD.to_owned();
-    let own = fs::read_to_string(root().join("LICENSE")).context("failed to read LICENSE")?;
+    let own = fs::read_to_string(root().join("LICENSE"))?;
     texts.write(&mut out, &own, allowed);
     let _ = writeln!(out, "\n{}", "=".repeat(100));
     Ok(out)

@@ -26,8 +26,8 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use workspace_tools::commands::Program;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use workspace_tools::commands::{Program, exit};
 
 /// Commands for working on topolet.
 #[derive(Debug, Parser)]
@@ -42,8 +42,7 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+workspace_tools::commands! {
     Api(api::Api),
     Bump(bump::Bump),
     Ci(ci::Ci),
@@ -67,13 +66,7 @@ enum Command {
 
 fn main() -> std::process::ExitCode {
     let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    match elsewhere(&arguments).and_then(|()| parsed().run()) {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    exit(elsewhere(&arguments).and_then(|()| parsed().run()))
 }
 
 /// Runs a command of another program in the place of this process. Returns if it is none.
@@ -100,30 +93,4 @@ fn parsed() -> Command {
     // In the order of their names.
     let matches = cli.mut_subcommands(|command| command.display_order(0)).get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command
-}
-
-impl Command {
-    fn run(self) -> anyhow::Result<()> {
-        match self {
-            Self::Api(api) => api.run(),
-            Self::Bump(bump) => bump.run(),
-            Self::Ci(ci) => ci.run(),
-            Self::Codegen(codegen) => codegen.run(),
-            Self::Conformance(conformance) => conformance.run(),
-            Self::Dist(dist) => dist.run(),
-            Self::FirstMinutes(minutes) => minutes.run(),
-            Self::Fixtures(fixtures) => fixtures.run(),
-            Self::Guide(guide) => guide.run(),
-            Self::Hwloc(hwloc) => hwloc.run(),
-            Self::Instructions(instructions) => instructions.run(),
-            Self::Licences(licences) => licences.run(),
-            Self::Package(package) => package.run(),
-            Self::Plugins(plugins) => plugins.run(),
-            Self::Recorded(recorded) => recorded.run(),
-            Self::Schemas(schemas) => schemas.run(),
-            Self::Static(build) => build.run(),
-            Self::Test(test) => test.run(),
-            Self::Tidy(tidy) => tidy.run(),
-        }
-    }
 }

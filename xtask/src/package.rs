@@ -14,14 +14,14 @@ mod user;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{cargo, metadata, root, run, target};
 
 use self::user::User;
 
@@ -45,12 +45,8 @@ struct Published {
 
 impl Package {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let output = cargo(&["metadata", "--format-version", "1", "--all-features"]).output()?;
-        ensure!(output.status.success(), "`cargo metadata` failed");
-        let metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
-        let toolchain = fs::read_to_string(root().join("rust-toolchain.toml"))
-            .context("failed to read rust-toolchain.toml")?;
+        let metadata = metadata(&["--all-features"])?;
+        let toolchain = fs::read_to_string(root().join("rust-toolchain.toml"))?;
         let channel = toolchain.split('"').nth(1).context("rust-toolchain.toml names no toolchain")?;
         let faults = manifest::faults(&metadata, channel);
         if !faults.is_empty() {
@@ -70,9 +66,9 @@ impl Package {
 
         let folder = target().join("packages");
         if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("failed to empty {}", folder.display()))?;
+            fs::remove_dir_all(&folder)?;
         }
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         for Published { name, version, .. } in &published {
             let packed = target().join("package").join(format!("{name}-{version}.crate"));
             // `m`: files are as new as their unpacking, by which cargo knows that they have changed.
@@ -81,9 +77,8 @@ impl Package {
             ensure!(status.success(), "failed to unpack {}: {status}", packed.display());
         }
         let users = users(&metadata, &published, &folder)?;
-        write(&folder.join("Cargo.toml"), &workspace(&published, &users))?;
-        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))
-            .context("failed to copy Cargo.lock")?;
+        fs::write(folder.join("Cargo.toml"), workspace(&published, &users))?;
+        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock"))?;
         let check = |arguments: &[&str]| {
             let mut check = cargo(&["check", "--quiet"]);
             run(check.args(arguments).current_dir(&folder).env("CARGO_TARGET_DIR", target()))
@@ -111,8 +106,7 @@ fn users(metadata: &Value, published: &[Published], folder: &Path) -> anyhow::Re
     for published in published {
         let package = folder.join(format!("{}-{}", published.name, published.version));
         let readme = package.join("README.md");
-        let text =
-            fs::read_to_string(&readme).with_context(|| format!("failed to read {}", readme.display()))?;
+        let text = fs::read_to_string(&readme)?;
         if !package.join("src/lib.rs").exists() {
             let install = format!("cargo install {}", published.name);
             ensure!(text.contains(&install), "the README of {} lacks `{install}`", published.name);
@@ -157,10 +151,6 @@ fn workspace(packages: &[Published], users: &[User]) -> String {
         let _ = writeln!(text, "{name} = {{ path = \"{name}-{version}\" }}");
     }
     text
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::Context as _;
 use workspace_tools::workspace::{root, run};
 
 use crate::test::needed::needed_in_ci;
@@ -19,7 +18,7 @@ impl Plugins {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let target = root().join("target/plugins");
-        std::fs::create_dir_all(&target).with_context(|| format!("failed to create {}", target.display()))?;
+        fs_err::create_dir_all(&target)?;
         needed_in_ci("tests with plugins in Go", go(&target))?;
         needed_in_ci("tests with a plugin in Python", python(&target))
     }

@@ -1,11 +1,10 @@
 //! `cargo xtask schemas`: what documents for programs contain, and the HTTP interface, as files in `docs`.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::workspace::{cargo, root, run, target};
 
 /// Writes docs/schemas and docs/openapi.json, as `topolet schema` prints them.
@@ -22,17 +21,17 @@ impl Schemas {
             list.lines().skip(1).filter_map(|row| row.split_whitespace().next()).collect();
         ensure!(!kinds.is_empty(), "topolet schema lists no kinds:\n{list}");
         let folder = docs.join("schemas");
-        for entry in fs::read_dir(&folder).with_context(|| format!("failed to read {}", folder.display()))? {
+        for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
             let kind = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
             if path.extension().is_some_and(|end| end == "json") && !kinds.contains(kind) {
-                fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))?;
+                fs::remove_file(&path)?;
             }
         }
         for kind in kinds {
-            write(&folder.join(format!("{kind}.json")), &topolet(&[kind])?)?;
+            fs::write(folder.join(format!("{kind}.json")), topolet(&[kind])?)?;
         }
-        write(&docs.join("openapi.json"), &topolet(&["--openapi"])?)
+        Ok(fs::write(docs.join("openapi.json"), topolet(&["--openapi"])?)?)
     }
 }
 
@@ -44,8 +43,4 @@ fn topolet(arguments: &[&str]) -> anyhow::Result<String> {
         .context("failed to start topolet")?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
-}
-
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))
 }

@@ -19,17 +19,9 @@ impl Static {
         // The C library that is linked into it is that of this machine.
         let host = host()?;
         let flags = format!("target.{host}.rustflags=['-C','target-feature=+crt-static']");
-        run(&mut cargo(&[
-            "build",
-            "--release",
-            "--quiet",
-            "--package",
-            "topolet",
-            "--target",
-            &host,
-            "--config",
-            &flags,
-        ]))?;
+        let build =
+            ["build", "--release", "--quiet", "--package", "topolet", "--target", &host, "--config", &flags];
+        run(&mut cargo(&build))?;
         let folder = target().join("static");
         // What is there is of the last build.
         let _ = fs::remove_dir_all(&folder);

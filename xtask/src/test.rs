@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use local_cluster::RELEASE;
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, root, run};
+use workspace_tools::workspace::{cargo, metadata, root, run};
 use workspace_tools::{control_plane, kubelet, workspace};
 
 use self::host::Host;
@@ -90,8 +90,7 @@ const SERVERS: [(&str, &str); 4] = [
 /// the features that it has alone.
 fn run_examples() -> anyhow::Result<()> {
     run(&mut cargo(&["build", "--workspace", "--examples", "--quiet"]))?;
-    let metadata = cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
-    let metadata: Value = serde_json::from_slice(&metadata.stdout)?;
+    let metadata = metadata(&["--no-deps"])?;
     let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
     for package in list(&metadata, "packages") {
         for target in list(&package, "targets") {

@@ -2,23 +2,25 @@
 //!
 //! Rows: a crate uses crates of lower rows only. Map: the table of crates in `ARCHITECTURE.md` has these rows, each path
 //! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
-//! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust. Circles: no files of a crate
+//! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust, and no folder of `LIMITS` more than its lines. Circles: no files of a crate
 //! use each other in a circle, but for those listed in `xtask/circles.txt`. The rows are printed, highest first, and the
 //! largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Files
 //! below the root folder are opened in one place.
 
+mod sources;
 mod circles;
 mod links;
 mod opened;
 mod outside;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
-use workspace_tools::workspace::{cargo, root};
+use fs_err as fs;
+use workspace_tools::workspace::{metadata_of, root};
+
+use self::sources::files_of;
 
 /// Checks rows, map, module documentation and `no_std`.
 #[derive(Debug, clap::Args)]
@@ -112,6 +114,37 @@ const LARGEST: usize = 12;
 /// It grows with the answers that are compared, and nobody builds on it.
 const OF_ANY_SIZE: &str = "conformance";
 
+/// The most lines of Rust that a folder may have.
+struct Limit {
+    folder: &'static str,
+    lines: usize,
+    bar: Bar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bar {
+    /// More lines are a fault.
+    Kept,
+    /// Crates are still taken out of it.
+    Goal,
+}
+
+const LIMITS: [Limit; 3] = [
+    Limit { folder: "xtask", lines: 6_000, bar: Bar::Kept },
+    Limit { folder: "crates/topolet/src", lines: 8_000, bar: Bar::Kept },
+    Limit { folder: "crates/node-daemon/src", lines: 4_000, bar: Bar::Goal },
+];
+
+impl Limit {
+    /// How many lines there are, and the fault that there are too many.
+    fn check(&self) -> anyhow::Result<(String, Option<String>)> {
+        let lines = lines(&root().join(self.folder))?;
+        let found = format!("{} has {lines} lines of Rust of at most {}", self.folder, self.lines);
+        let fault = (self.bar == Bar::Kept && lines > self.lines).then(|| found.clone());
+        Ok((found, fault))
+    }
+}
+
 /// What the checks need to know of a crate.
 #[derive(Clone, Debug)]
 struct Crate {
@@ -130,16 +163,14 @@ impl Tidy {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let crates = workspace(&root())?;
         let mut faults = rows(&crates);
-        let map =
-            fs::read_to_string(root().join("ARCHITECTURE.md")).context("failed to read ARCHITECTURE.md")?;
+        let map = fs::read_to_string(root().join("ARCHITECTURE.md"))?;
         faults.extend(mapped(&map));
         faults.extend(paths(&map, &root()));
         let compat = root().join("crates/admission/src/node/compat.rs");
-        let compat =
-            fs::read_to_string(&compat).with_context(|| format!("failed to read {}", compat.display()))?;
+        let compat = fs::read_to_string(&compat)?;
         faults.extend(differences(&compat, &map));
         for folder in ["crates", "xtask"] {
-            modules(&root().join(folder), &mut faults)?;
+            faults.extend(modules(&root().join(folder))?);
         }
         for found in &crates {
             faults.extend(purity(&found.name)?);
@@ -150,6 +181,8 @@ impl Tidy {
             sizes.push((found.name.as_str(), lines(&found.folder)?));
         }
         faults.extend(too_large(&sizes));
+        let limits = LIMITS.iter().map(Limit::check).collect::<anyhow::Result<Vec<_>>>()?;
+        faults.extend(limits.iter().filter_map(|(_, fault)| fault.clone()));
         faults.extend(links::faults(&root())?);
         faults.extend(outside::faults(&root())?);
         faults.extend(opened::faults(&root())?);
@@ -163,6 +196,9 @@ impl Tidy {
         let all = all_lines(&sizes);
         let largest = sizes.iter().take(5).map(|(name, lines)| format!("{name} {}", share(*lines, all)));
         println!("{all} lines of Rust, most of them in {}", largest.collect::<Vec<_>>().join(", "));
+        for (found, _) in limits {
+            println!("{found}");
+        }
         eprintln!("tidy: {} crates in order", crates.len());
         Ok(())
     }
@@ -170,14 +206,7 @@ impl Tidy {
 
 /// The crates of the workspace in a folder, with what they use.
 fn workspace(folder: &Path) -> anyhow::Result<Vec<Crate>> {
-    let mut metadata = cargo(&["metadata", "--format-version", "1", "--no-deps", "--offline"]);
-    let output = metadata.current_dir(folder).output()?;
-    anyhow::ensure!(
-        output.status.success(),
-        "`cargo metadata` failed: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let metadata = metadata_of(folder, &["--no-deps", "--offline"])?;
     let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
     let crates = packages.iter().map(|package| {
         let dependencies = package["dependencies"].as_array().into_iter().flatten();
@@ -196,16 +225,7 @@ fn workspace(folder: &Path) -> anyhow::Result<Vec<Crate>> {
 
 /// The lines of Rust below a folder.
 fn lines(folder: &Path) -> anyhow::Result<usize> {
-    let mut sum = 0;
-    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            sum += if path.file_name().is_some_and(|name| name == "target") { 0 } else { lines(&path)? };
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            sum += fs::read_to_string(&path)?.lines().count();
-        }
-    }
-    Ok(sum)
+    files_of("rs", folder)?.iter().map(|file| Ok(fs::read_to_string(file)?.lines().count())).sum()
 }
 
 fn all_lines(sizes: &[(&str, usize)]) -> usize {
@@ -234,8 +254,7 @@ fn too_large(sizes: &[(&str, usize)]) -> Vec<String> {
 
 /// What is wrong with circles of files, beside the list of those that still stand.
 fn circles(crates: &[Crate]) -> anyhow::Result<Vec<String>> {
-    let listed = fs::read_to_string(root().join(circles::LIST))
-        .with_context(|| format!("failed to read {}", circles::LIST))?;
+    let listed = fs::read_to_string(root().join(circles::LIST))?;
     let sources: Vec<(&str, PathBuf)> =
         crates.iter().map(|found| (found.name.as_str(), found.folder.join("src"))).collect();
     circles::faults(&listed, &sources)
@@ -316,22 +335,16 @@ fn differences(compat: &str, map: &str) -> Vec<String> {
 }
 
 /// Every source file opens with its purpose.
-fn modules(folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            if path.file_name().is_none_or(|name| name != "target") {
-                modules(&path, faults)?;
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path)?;
-            if !text.starts_with("//!") && !text.starts_with("#![doc = include_str!(") {
-                let shown = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
-                faults.push(format!("{shown} does not open with what it is for"));
-            }
+fn modules(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for path in files_of("rs", folder)? {
+        let text = fs::read_to_string(&path)?;
+        if !text.starts_with("//!") && !text.starts_with("#![doc = include_str!(") {
+            let shown = path.strip_prefix(root()).unwrap_or(&path).display();
+            faults.push(format!("{shown} does not open with what it is for"));
         }
     }
-    Ok(())
+    Ok(faults)
 }
 
 /// Crates of the pure rows cannot reach files, clocks or threads.
@@ -343,7 +356,7 @@ fn purity(name: &str) -> anyhow::Result<Vec<String>> {
     let folders = BTreeMap::from([("topology-admission", "admission")]);
     let folder = folders.get(name).copied().unwrap_or(name);
     let path = root().join("crates").join(folder).join("src/lib.rs");
-    let text = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    let text = fs::read_to_string(&path)?;
     Ok(if text.lines().any(|line| line == "#![no_std]") {
         Vec::new()
     } else {

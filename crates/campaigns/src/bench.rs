@@ -9,7 +9,6 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use serde_json::{Map, Value};
 use workspace_tools::workloads::{self, Counter};
 use workspace_tools::workspace::root;
@@ -87,11 +86,9 @@ impl Bench {
         if let Some(file) = &self.chart {
             let path = root().join(file);
             if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("failed to make {}", folder.display()))?;
+                fs_err::create_dir_all(folder)?;
             }
-            std::fs::write(&path, chart::draw(&results))
-                .with_context(|| format!("failed to write {}", path.display()))?;
+            fs_err::write(&path, chart::draw(&results))?;
             eprintln!("drawn: {}", file.display());
         }
         Ok(())

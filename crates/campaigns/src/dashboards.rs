@@ -7,13 +7,13 @@ mod prometheus;
 mod simulated;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{bail, ensure};
+use fs_err as fs;
 use workspace_tools::debian;
 use workspace_tools::workspace::{cargo, root, run, target};
 
@@ -60,9 +60,9 @@ impl Dashboards {
         let dashboard = Dashboard::read(&root().join("deploy/grafana/topolet-nodes.json"))?;
         let folder = target().join("dashboards");
         if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("failed to empty {}", folder.display()))?;
+            fs::remove_dir_all(&folder)?;
         }
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         live(&folder, &dashboard)?;
         let drawn = simulated(&folder, &dashboard)?;
         let picture = if self.write {
@@ -70,7 +70,7 @@ impl Dashboards {
         } else {
             folder.join("dashboard.svg")
         };
-        fs::write(&picture, drawn).with_context(|| format!("failed to write {}", picture.display()))?;
+        fs::write(&picture, drawn)?;
         println!("the dashboard is drawn in {}", picture.display());
         Ok(())
     }
@@ -93,8 +93,7 @@ fn rules() -> anyhow::Result<()> {
 fn is_quiet(query: &str) -> anyhow::Result<bool> {
     for (metric, file) in QUIET {
         if query.contains(metric) {
-            let source =
-                fs::read_to_string(root().join(file)).with_context(|| format!("failed to read {file}"))?;
+            let source = fs::read_to_string(root().join(file))?;
             ensure!(source.contains(&format!("\"{metric}\"")), "{file} does not register {metric}");
             return Ok(true);
         }

@@ -2,12 +2,12 @@
 
 mod seeds;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde_json::{Value, json};
 use workspace_tools::workspace::{root, run, target};
 
@@ -146,7 +146,7 @@ impl Stats {
 /// Builds a target, and runs it.
 fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
     let corpus = root().join("fuzz/corpus").join(name);
-    fs::create_dir_all(&corpus).with_context(|| format!("failed to make {}", corpus.display()))?;
+    fs::create_dir_all(&corpus)?;
     seeds::write(name, &corpus)?;
     run(&mut nightly("build", name))?;
     // What targets write goes to memory: a slow disk is not what they are about.
@@ -183,7 +183,7 @@ fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
             Some(input) if is_fast(name, &input, place.path())? => {
                 eprintln!("{name}: the input is fast when it runs alone: the machine was busy");
                 ran.starved += 1;
-                fs::remove_file(&input).with_context(|| format!("failed to remove {}", input.display()))?;
+                fs::remove_file(&input)?;
             }
             _ => {
                 ran.is_clean = false;

@@ -1,11 +1,11 @@
 //! `cargo xtask hint-costs`: how long the kubelet's own code takes to walk sets of NUMA nodes and to merge hints, for
 //! the constants of `crates/config-advice/src/cost.rs`.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use workspace_tools::kubelet::go_build;
@@ -37,10 +37,10 @@ impl HintCosts {
         let work = all();
         let described: String = work.iter().map(|own| format!("{}\n", own.described)).collect();
         let input = target().join("hint-costs.jsonl");
-        fs::write(&input, described).with_context(|| format!("failed to write {}", input.display()))?;
+        fs::write(&input, described)?;
         let mut child = Command::new(&program)
             .args(["bench", "-limit", "20s", "-each", "200ms"])
-            .stdin(fs::File::open(&input)?)
+            .stdin(fs::File::open(&input)?.into_file())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("failed to start {}", program.display()))?;

@@ -3,10 +3,10 @@
 //! `docs/upstream` has a page for each, and the last table of which release has which.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use workspace_tools::document::write_figures;
 use workspace_tools::kubelet;
 use workspace_tools::workspace::root;
@@ -135,7 +135,7 @@ fn table(releases: &[String], found: &BTreeMap<String, Vec<Found>>) -> anyhow::R
 /// The first heading of a fault's page.
 fn title(name: &str) -> anyhow::Result<String> {
     let page = root().join("docs/upstream").join(format!("{name}.md"));
-    let text = fs::read_to_string(&page).with_context(|| format!("failed to read {}", page.display()))?;
+    let text = fs::read_to_string(&page)?;
     let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
     Ok(title.with_context(|| format!("{} has no heading", page.display()))?.to_owned())
 }

@@ -30,7 +30,8 @@ mod pictures;
 mod dashboards;
 mod openapi_client;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use workspace_tools::commands::exit;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -39,8 +40,7 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+workspace_tools::commands! {
     Bench(bench::Bench),
     Chaos(chaos::Chaos),
     Cluster(cluster::Cluster),
@@ -69,45 +69,7 @@ enum Command {
 }
 
 fn main() -> std::process::ExitCode {
-    match Cli::parse().command.run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
-    }
-}
-
-impl Command {
-    fn run(self) -> anyhow::Result<()> {
-        match self {
-            Self::Bench(bench) => bench.run(),
-            Self::Chaos(chaos) => chaos.run(),
-            Self::Cluster(cluster) => cluster.run(),
-            Self::ClusterChaos(chaos) => chaos.run(),
-            Self::Dashboards(dashboards) => dashboards.run(),
-            Self::Fleet(fleet) => fleet.run(),
-            Self::Fuzz(fuzz) => fuzz.run(),
-            Self::HintCosts(costs) => costs.run(),
-            Self::KubeletFaults(faults) => faults.run(),
-            Self::KubeletNode(node) => node.run(),
-            Self::KubeletVectors(vectors) => vectors.run(),
-            Self::Nfd(nfd) => nfd.run(),
-            Self::ObjectFields(fields) => fields.run(),
-            Self::Observe(observe) => observe.run(),
-            Self::OpenapiClient(client) => client.run(),
-            Self::Others(others) => others.run(),
-            Self::Page(page) => page.run(),
-            Self::PciNames(names) => names.run(),
-            Self::Pictures(pictures) => pictures.run(),
-            Self::Placement(placement) => placement.run(),
-            Self::Proposals(proposals) => proposals.run(),
-            Self::Reliability(reliability) => reliability.run(),
-            Self::SchedulerGrowth(growth) => growth.run(),
-            Self::Schedulers(schedulers) => schedulers.run(),
-            Self::Soak(soak) => soak.run(),
-        }
-    }
+    exit(Cli::parse().command.run())
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde::Deserialize;
 use workspace_tools::kubelet::MODULE;
 use workspace_tools::workspace::root;
@@ -64,12 +64,12 @@ impl ObjectFields {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (version, folder) = kubernetes()?;
         let path = Path::new(&folder).join("api/openapi-spec/swagger.json");
-        let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = fs::read(&path)?;
         let OpenApi { definitions } =
             serde_json::from_slice(&text).with_context(|| format!("failed to read {}", path.display()))?;
         let table = table(&version, &definitions)?;
         let target = root().join(TABLE);
-        fs::write(&target, table).with_context(|| format!("failed to write {}", target.display()))?;
+        fs::write(&target, table)?;
         eprintln!("wrote {}", target.display());
         Ok(())
     }

@@ -9,7 +9,6 @@
 mod trace;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use fs_err::{self as fs, File};
 use parking_lot::Mutex;
 use pods_api::{KubeletPod, PodsServer, SOCKET};
 use serde_json::{Value, json};
@@ -104,7 +104,7 @@ impl Observe {
         // Their logs can be read afterwards.
         let place = target().join(if self.trace { "observe-trace" } else { "observe" });
         if place.exists() {
-            fs::remove_dir_all(&place).context("failed to remove what the last run left")?;
+            fs::remove_dir_all(&place)?;
         }
         let node = Node::start(&place, self.trace)?;
         let report = self.drive(&node);
@@ -248,7 +248,7 @@ impl Node {
             }
             all
         };
-        let log = |name: &str| File::create(own.join(name)).context("failed to make a log");
+        let log = |name: &str| File::create(own.join(name)).map(File::into_file);
         let socket = own.join("topolet.sock");
         let mut kubelet = Command::new(&program);
         kubelet.args(arguments(&[], &place.join("kubelet.sock")));

@@ -1,11 +1,11 @@
 //! `cargo xtask openapi-client`: a client that is generated from `/openapi.json` uses a running node.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::workspace::{cargo, run, target};
 
 /// Has a public validator read what `topolet serve` answers at /openapi.json, generates a client in Python from it, and
@@ -37,7 +37,7 @@ impl OpenapiClient {
         run(tools.command("openapi-spec-validator").arg(&description))?;
         generate(&tools, &folder, &description)?;
         let script = folder.join("client.py");
-        fs::write(&script, CLIENT).with_context(|| format!("failed to write {}", script.display()))?;
+        fs::write(&script, CLIENT)?;
         run(tools.python().arg(&script).args([&node.address, TOKEN]).env("PYTHONPATH", &folder))
     }
 }
@@ -83,12 +83,12 @@ impl Tools {
             install,
             "the generator is not installed; `cargo xtask openapi-client --install` installs it"
         );
-        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(folder)?;
         let wanted = folder.join("requirements.txt");
         fs::write(&wanted, REQUIREMENTS)?;
         run(Command::new("python3").args(["-m", "venv"]).arg(&tools.0))?;
         run(tools.python().args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(&wanted))?;
-        fs::write(&mark, REQUIREMENTS).with_context(|| format!("failed to write {}", mark.display()))?;
+        fs::write(&mark, REQUIREMENTS)?;
         Ok(tools)
     }
 

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
+use fs_err as fs;
 use workspace_tools::workspace::root;
 
 /// Writes the names of devices from a PCI ID list (Debian: package `pci.ids`).
@@ -153,7 +153,7 @@ impl PciNames {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let shown = self.list.display();
         // Old lists have a few names in Latin-1.
-        let bytes = fs::read(&self.list).with_context(|| format!("failed to read {shown}"))?;
+        let bytes = fs::read(&self.list)?;
         let devices = devices(&String::from_utf8_lossy(&bytes));
         ensure!(
             !devices.is_empty(),
@@ -167,7 +167,7 @@ impl PciNames {
             VENDORS.iter().map(|(number, name, ..)| format!("{number:04x} {name}\n")).collect();
         for (file, text) in [("vendors.txt", &vendors), ("devices.txt", &text)] {
             let path = root().join("crates/pci-names").join(file);
-            fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+            fs::write(&path, text)?;
         }
         eprintln!("pci-names: {} devices, {} KiB", devices.len(), text.len() >> 10);
         Ok(())

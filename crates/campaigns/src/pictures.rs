@@ -7,11 +7,11 @@
 mod described;
 mod terminal;
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
+use fs_err as fs;
 use workspace_tools::workspace::{cargo, root, run};
 
 /// Draws the machines and a decision into `docs/pictures`.
@@ -96,7 +96,7 @@ impl Pictures {
                 image(name, &output.stdout, &work, Some(&fonts))?;
             }
         }
-        fs::remove_dir_all(&work).with_context(|| format!("failed to remove {}", work.display()))
+        Ok(fs::remove_dir_all(&work)?)
     }
 }
 
@@ -113,7 +113,7 @@ fn refusal() -> anyhow::Result<String> {
 /// Makes an image of a drawing, with the fonts of a configuration of fontconfig, or else this machine's.
 fn image(name: &str, drawing: &[u8], work: &Path, fonts: Option<&Path>) -> anyhow::Result<()> {
     let folder = root().join("docs/pictures");
-    fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    fs::create_dir_all(&folder)?;
     let (file, image) = (work.join(format!("{name}.svg")), folder.join(format!("{name}.png")));
     write(&file, drawing)?;
     let mut convert = Command::new("rsvg-convert");
@@ -141,10 +141,10 @@ fn only_our_font(work: &Path) -> String {
 
 fn tempdir() -> anyhow::Result<std::path::PathBuf> {
     let path = std::env::temp_dir().join(format!("topolet-pictures-{}", std::process::id()));
-    fs::create_dir_all(&path).with_context(|| format!("failed to make {}", path.display()))?;
+    fs::create_dir_all(&path)?;
     Ok(path)
 }
 
 fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    fs::write(path, bytes).with_context(|| format!("failed to write {}", path.display()))
+    Ok(fs::write(path, bytes)?)
 }

@@ -7,10 +7,10 @@ mod cell;
 mod tables;
 mod workloads;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root};
 
@@ -42,7 +42,7 @@ pub(crate) struct Placement {
 impl Placement {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let folder = root().join("target/placement");
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         let wanted = |own: &&Workload| self.workload.as_ref().is_none_or(|name| own.name == name);
         let workloads: Vec<&'static Workload> = WORKLOADS.iter().filter(wanted).collect();
         ensure!(!workloads.is_empty(), "there is no such workload: {}", workload_names());
@@ -53,10 +53,9 @@ impl Placement {
                 let text = scenario(workload, machine, &nodes, &self.drawn());
                 let name = format!("{}-{machine}", workload.name);
                 let devices = folder.join(format!("{name}-devices.yaml"));
-                fs::write(&devices, scenario::devices(workload, &nodes))
-                    .context("failed to write devices")?;
+                fs::write(&devices, scenario::devices(workload, &nodes))?;
                 let mix = folder.join(format!("{name}-mix.yaml"));
-                fs::write(&mix, scenario::mix(workload, &nodes)).context("failed to write the mix")?;
+                fs::write(&mix, scenario::mix(workload, &nodes))?;
                 let strategies = simulated(&folder.join(format!("{name}.yaml")), &text)?;
                 let cell = Cell { workload, machine, strategies };
                 println!("{}", tables::line(&cell));
@@ -73,8 +72,7 @@ impl Placement {
             ensure!(self.workload.is_none(), "--write is for all workloads");
             write_figures("docs/placement.md", "cargo xtask placement", &text)?;
             let path = root().join("docs/placement.svg");
-            fs::write(&path, tables::picture(&cells))
-                .with_context(|| format!("failed to write {}", path.display()))?;
+            fs::write(&path, tables::picture(&cells))?;
         }
         Ok(())
     }
@@ -90,7 +88,7 @@ fn workload_names() -> String {
 
 /// Runs a scenario.
 fn simulated(path: &Path, text: &str) -> anyhow::Result<Vec<Strategy>> {
-    fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    fs::write(path, text)?;
     let mut command =
         cargo(&["run", "--release", "--quiet", "-p", "topolet", "--", "simulate", "-o", "json", "-f"]);
     let output = command.arg(path).output().context("cargo cannot be started")?;

@@ -8,11 +8,11 @@ mod asked;
 mod table;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
+use fs_err as fs;
 use serde::Deserialize;
 use serde_json::Value;
 use workspace_tools::kubelet::go_build;
@@ -49,14 +49,14 @@ impl Proposals {
         run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
         let topolet = target().join("debug/topolet");
         let described = target().join("proposals");
-        fs::create_dir_all(&described).with_context(|| format!("failed to make {}", described.display()))?;
+        fs::create_dir_all(&described)?;
         let configurations = configurations()?;
         let mut cases = Vec::new();
         let mut unusable = Vec::new();
         for (name, argument) in machines(&self.machines)? {
             let info = output(&topolet, &["topology", "--machine", &argument, "-o", "machineinfo"])?;
             let path = described.join(format!("{name}.json"));
-            fs::write(&path, info).with_context(|| format!("failed to write {}", path.display()))?;
+            fs::write(&path, info)?;
             for (configuration, file) in &configurations {
                 match case(&topolet, (&name, &argument), (configuration, file)) {
                     Ok(case) => cases.push(case),
@@ -70,7 +70,7 @@ impl Proposals {
         print(&text);
         if self.write {
             let path = root().join("docs/proposals.md");
-            fs::write(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
+            fs::write(&path, &text)?;
         }
         let failed = answers.iter().filter(|answer| answer.is_wrong()).count();
         ensure!(failed == 0, "{failed} proposals failed");
@@ -111,7 +111,7 @@ fn configurations() -> anyhow::Result<Vec<(String, String)>> {
 }
 
 fn sorted(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("failed to list {}", folder.display()))?;
+    let entries = fs::read_dir(folder)?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)

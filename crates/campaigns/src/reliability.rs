@@ -5,12 +5,12 @@
 mod evidence;
 mod page;
 
-use std::fs;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde_json::{Value, json};
+use workspace_tools::document::today;
 use workspace_tools::workspace::root;
 
 pub(crate) use evidence::{Evidence, previous};
@@ -37,22 +37,21 @@ impl Reliability {
             ensure!(there == text, "docs/reliability.md is old: run `cargo xtask reliability`");
             return Ok(());
         }
-        fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
+        Ok(fs::write(&path, text)?)
     }
 }
 
 /// Writes the figures of a campaign, and the page anew. `name` is that of the file; `command` is what was run.
 pub(crate) fn write(campaign: &str, name: &str, command: &str, figures: &Value) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut all = json!({ "campaign": campaign, "command": command, "date": now.get(..10), "cores": cores });
+    let mut all = json!({ "campaign": campaign, "command": command, "date": today(), "cores": cores });
     for (field, value) in figures.as_object().into_iter().flatten() {
         all[field] = value.clone();
     }
-    fs::create_dir_all(folder()).context("failed to make docs/reliability")?;
+    fs::create_dir_all(folder())?;
     let path = folder().join(format!("{name}.json"));
     let text = serde_json::to_string_pretty(&all)? + "\n";
-    fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+    fs::write(&path, text)?;
     Reliability { check: false }.run()
 }
 
@@ -64,7 +63,7 @@ fn figures() -> anyhow::Result<Vec<Value>> {
         paths.into_iter().filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     paths.sort();
     let read = paths.iter().map(|path| {
-        let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = fs::read_to_string(path)?;
         serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))
     });
     read.collect()

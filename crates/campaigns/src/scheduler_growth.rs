@@ -1,9 +1,9 @@
 //! `cargo xtask scheduler-growth`: how long a scheduler's questions take on 10 to 10,000 nodes, as a table and a picture.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde::Deserialize;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root};
@@ -41,7 +41,7 @@ impl SchedulerGrowth {
         print!("{table}");
         if self.write {
             let path = root().join("docs/scheduler-growth.svg");
-            fs::write(&path, drawn(&rows)).with_context(|| format!("failed to write {}", path.display()))?;
+            fs::write(&path, drawn(&rows))?;
             write_figures("docs/scheduler.md", "cargo xtask scheduler-growth", &table)?;
         }
         Ok(())

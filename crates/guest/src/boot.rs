@@ -61,8 +61,7 @@ impl Boot {
         let began = Instant::now();
         let mut guest = Guest(self.command().spawn().context("failed to start qemu-system-x86_64")?);
         let console = guest.0.stdout.take().context("QEMU has no console")?;
-        let mut log =
-            File::create(&self.log).with_context(|| format!("failed to make {}", self.log.display()))?;
+        let mut log = File::create(&self.log)?;
         let (send, receive) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(console).split(b'\n').map_while(Result::ok) {

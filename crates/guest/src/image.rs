@@ -69,14 +69,13 @@ impl Programs {
         let own = [("init", self.guest.as_path()), ("bin/topolet", &self.topolet)];
         let all = || own.iter().chain(more);
         for (at, program) in all() {
-            std::fs::copy(stripped(program)?, tree.join(at))
-                .with_context(|| format!("failed to copy {at}"))?;
+            std::fs::copy(stripped(program)?, tree.join(at))?;
         }
         let programs: Vec<&Path> = all().map(|(_, program)| *program).collect();
         for library in libraries(&programs)? {
             let to = tree.join(library.trim_start_matches('/'));
-            std::fs::create_dir_all(to.parent().unwrap_or(tree))?;
-            std::fs::copy(&library, to).with_context(|| format!("failed to copy {library}"))?;
+            fs_err::create_dir_all(to.parent().unwrap_or(tree))?;
+            std::fs::copy(&library, to)?;
         }
         Ok(())
     }
@@ -95,7 +94,7 @@ fn libraries(programs: &[&Path]) -> anyhow::Result<BTreeSet<String>> {
 fn stripped(program: &Path) -> anyhow::Result<PathBuf> {
     let name = program.file_name().context("a program has a name")?;
     let to = folder().join("bin").join(name);
-    std::fs::create_dir_all(folder().join("bin"))?;
+    fs_err::create_dir_all(folder().join("bin"))?;
     let age = |file: &Path| file.metadata().and_then(|about| about.modified()).ok();
     if age(&to) <= age(program) {
         let status = Command::new("strip").arg("--strip-all").arg("-o").arg(&to).arg(program).status();

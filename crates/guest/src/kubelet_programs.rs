@@ -1,10 +1,10 @@
 //! The programs of a node with a kubelet, built from their Go modules, and the disk that they are on.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use local_cluster::Program;
 use workspace_tools::debian;
 use workspace_tools::kubernetes::Release;
@@ -127,7 +127,7 @@ pub(crate) fn disk(
     let others = ["containerd", "containerd-shim-runc-v2", "ctr", "runc"];
     let others = others.map(|name| (programs().join(name), name.to_owned()));
     for (from, name) in kubelets.chain(probe).chain(others) {
-        fs::copy(&from, tree.join("bin").join(&name)).with_context(|| format!("failed to copy {name}"))?;
+        fs::copy(&from, tree.join("bin").join(&name))?;
     }
     fs::copy("/bin/busybox", tree.join("bin/busybox"))?;
     let plugin = target().join("debug/examples/plugin");
@@ -137,8 +137,7 @@ pub(crate) fn disk(
         let folder = tree.join("kubernetes").join(release).join("bin");
         fs::create_dir_all(&folder)?;
         for name in Program::ALL.map(Program::name) {
-            fs::copy(Release(release).program(name), folder.join(name))
-                .with_context(|| format!("failed to copy {name}"))?;
+            fs::copy(Release(release).program(name), folder.join(name))?;
         }
     }
     fs::copy(inside().join("kubelet.yaml"), tree.join("etc/kubelet.template.yaml"))?;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::workspace::root;
 
 use crate::kubelet::{Mode, Outcome, Row};
@@ -64,8 +64,7 @@ pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
         Mode::Cluster => return Ok(()),
     };
     let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
-    fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")
-        .with_context(|| format!("failed to write {}", file.display()))?;
+    fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")?;
     report()
 }
 
@@ -76,8 +75,7 @@ fn write_statuses(outcome: &Outcome) -> anyhow::Result<()> {
     let seen: BTreeMap<&str, &serde_json::Value> =
         outcome.rows.iter().filter_map(|row| Some((row.pod.as_str(), row.seen.as_ref()?))).collect();
     let file = folder.join(format!("{}.json", outcome.kubelet));
-    fs::write(&file, serde_json::to_string_pretty(&seen)? + "\n")
-        .with_context(|| format!("failed to write {}", file.display()))
+    Ok(fs::write(&file, serde_json::to_string_pretty(&seen)? + "\n")?)
 }
 
 /// Writes `docs/guest.md` of the figures in `docs/guest`.

@@ -13,7 +13,8 @@ mod kubelet_programs;
 mod needs;
 mod boot;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
+use workspace_tools::commands::exit;
 
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
@@ -22,20 +23,12 @@ struct Cli {
     command: Command,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
+workspace_tools::commands! {
     Vm(vm::Vm),
 }
 
 fn main() -> std::process::ExitCode {
-    let Command::Vm(vm) = Cli::parse().command;
-    match vm.run() {
-        Ok(()) => std::process::ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            std::process::ExitCode::FAILURE
-        }
-    }
+    exit(Cli::parse().command.run())
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn download() -> anyhow::Result<()> {
         bail!("apt knows no package {KERNELS}: `--kernel FILE` takes another kernel");
     };
     let folder = folder().join("kernel");
-    std::fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
+    fs_err::create_dir_all(&folder)?;
     run(Command::new("apt-get").args(["download", &package]).current_dir(&folder))?;
     let files = folder.read_dir()?.filter_map(|entry| Some(entry.ok()?.path()));
     let file = files.filter(|file| file.extension().is_some_and(|end| end == "deb")).max();

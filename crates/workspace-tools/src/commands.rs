@@ -1,6 +1,6 @@
 //! Commands of `cargo xtask` that are not xtask's: it lists them, and starts the programs that have them.
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use crate::workspace::{cargo, root, target};
 
@@ -40,6 +40,36 @@ impl Program {
             .arg("--");
         run
     }
+}
+
+/// What a program with commands ends with.
+pub fn exit(result: anyhow::Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes the enum `Command` of a program's commands, each a type with `run`.
+#[macro_export]
+macro_rules! commands {
+    ($($name:ident($command:ty),)*) => {
+        #[derive(Debug, clap::Subcommand)]
+        enum Command {
+            $($name($command),)*
+        }
+
+        impl Command {
+            fn run(self) -> anyhow::Result<()> {
+                match self {
+                    $(Self::$name(command) => command.run(),)*
+                }
+            }
+        }
+    };
 }
 
 const CAMPAIGNS: &[(&str, &str)] = &[

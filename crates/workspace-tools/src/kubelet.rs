@@ -16,8 +16,7 @@ pub const RELEASE: &str = "1.36.3";
 /// The releases of its folder `releases`, oldest first.
 pub fn other_releases() -> anyhow::Result<Vec<String>> {
     let folder = root().join(MODULE).join("releases");
-    let listed =
-        std::fs::read_dir(&folder).with_context(|| format!("failed to list {}", folder.display()))?;
+    let listed = fs_err::read_dir(&folder)?;
     let mut releases = Vec::new();
     for entry in listed {
         releases.push(entry?.file_name().to_string_lossy().into_owned());

@@ -1,10 +1,10 @@
 //! Programs of Kubernetes and its neighbours, built from their Go modules.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 
 use crate::workspace::{run, target};
 
@@ -123,8 +123,7 @@ impl GoModule<'_> {
         }
         fs::create_dir_all(folder)?;
         let from = source(&format!("{path}@v{version}"))?;
-        let own = fs::read_to_string(from.join("go.mod"))
-            .with_context(|| format!("failed to read go.mod of {path}"))?;
+        let own = fs::read_to_string(from.join("go.mod"))?;
         let mut text = "module programs\n".to_owned();
         for one in own.lines().filter(|line| !line.starts_with("module ")) {
             text += &line(one);
@@ -132,7 +131,7 @@ impl GoModule<'_> {
         }
         text += &format!("require {path} v{version}\n");
         fs::write(folder.join("go.mod"), text)?;
-        fs::write(folder.join("go.sum"), fs::read(from.join("go.sum"))?).context("failed to write go.sum")
+        Ok(fs::write(folder.join("go.sum"), fs::read(from.join("go.sum"))?)?)
     }
 }
 

@@ -4,7 +4,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
 
 /// The root of the workspace, wherever the command is started.
 pub fn root() -> PathBuf {
@@ -22,6 +23,26 @@ pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     outside_package(&mut command).args(arguments);
     command
+}
+
+/// What `cargo metadata` with these arguments prints of the workspace.
+///
+/// # Errors
+/// cargo fails, or prints no JSON.
+pub fn metadata(arguments: &[&str]) -> anyhow::Result<Value> {
+    metadata_of(&root(), arguments)
+}
+
+/// The same of the workspace in a folder.
+///
+/// # Errors
+/// As of [`metadata`].
+pub fn metadata_of(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
+    let mut metadata = cargo(&["metadata", "--format-version", "1"]);
+    let output = metadata.args(arguments).current_dir(folder).output().context("failed to start cargo")?;
+    let fault = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "`cargo metadata` failed: {fault}");
+    serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
 }
 
 /// Starts a command in the root of the workspace, without what cargo says of this package to its program. Build scripts look

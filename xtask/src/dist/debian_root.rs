@@ -1,18 +1,16 @@
 //! The Debian package in a root file system that has nothing but Debian: installed, used, upgraded and removed.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::workspace::{run, target};
 
-use super::made::{Made, inside, said};
+use super::made::{Made, POD, inside, said};
 
 pub(super) const HOW: &str = "`dpkg -i` in a new root of Debian with systemd: a refused pod, a page of the manual for each command, \
      completions of three shells, `systemd-analyze verify` of the units, conffiles over an upgrade, `dpkg -r` and `-P`";
-const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: big}\nspec: {containers: [{name: app, image: none, \
-                   resources: {limits: {cpu: 90, memory: 1Gi}}}]}\n";
 const CONFFILES: [&str; 2] = ["etc/default/topolet", "etc/default/topolet-observe"];
 const UNITS: [&str; 2] = ["topolet.service", "topolet-observe.service"];
 
@@ -51,7 +49,7 @@ pub(super) fn test(made: &Made) -> anyhow::Result<()> {
 
 /// A root with nothing but what each Debian has, systemd, and what shows manuals and completes words.
 fn new_root() -> anyhow::Result<PathBuf> {
-    let release = fs::read_to_string("/etc/os-release").context("failed to read /etc/os-release")?;
+    let release = fs::read_to_string("/etc/os-release")?;
     let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
     let suite = suite.context("/etc/os-release names no release of Debian")?;
     let (folder, kept) = (target().join("dist/debian"), target().join(format!("debian-{suite}.tar")));

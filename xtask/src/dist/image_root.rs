@@ -1,24 +1,21 @@
 //! The image as a root file system: what the Containerfile copies, and what it starts.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use workspace_tools::workspace::target;
 
-use super::made::{Made, repository, said};
+use super::made::{Made, POD, repository, said};
 
 pub(super) const HOW: &str =
     "the Containerfile's root file system with nothing else in it: version, a machine, a pod that is refused";
 const CONTAINERFILE: &str = "deploy/Containerfile";
-const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: big}\nspec: {containers: [{name: app, image: none, \
-                   resources: {limits: {cpu: 90, memory: 1Gi}}}]}\n";
 
 /// Runs what the image starts, in its root.
 pub(super) fn test(made: &Made) -> anyhow::Result<()> {
-    let text = fs::read_to_string(repository(CONTAINERFILE))
-        .with_context(|| format!("failed to read {CONTAINERFILE}"))?;
+    let text = fs::read_to_string(repository(CONTAINERFILE))?;
     let folder = target().join("dist/image");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
@@ -49,7 +46,7 @@ fn unpacked(containerfile: &str, context: &Path, folder: &Path) -> anyhow::Resul
             [comment, ..] if comment.starts_with('#') => {}
             ["COPY", from, to] => {
                 let to = folder.join(to.trim_start_matches('/'));
-                fs::copy(context.join(from), &to).with_context(|| format!("failed to copy {from}"))?;
+                fs::copy(context.join(from), &to)?;
             }
             ["ENTRYPOINT", program] => {
                 let program = program.strip_prefix("[\"").and_then(|program| program.strip_suffix("\"]"));

@@ -1,10 +1,10 @@
 //! The plugin of kubectl as krew installs it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::workspace::{run, target};
 
 use super::made::{Made, repository, said};
@@ -28,24 +28,12 @@ pub(super) fn make(
     let archive = out.join(&name);
     // The same program gives the same archive.
     let mut tar = Command::new("tar");
-    tar.args([
-        "--sort=name",
-        "--owner=0",
-        "--group=0",
-        "--numeric-owner",
-        "--mtime=@0",
-        "--use-compress-program",
-    ]);
-    run(tar
-        .args(["gzip -n", "-cf"])
-        .arg(&archive)
-        .arg("-C")
-        .arg(&folder)
-        .args(["kubectl-topolet", "LICENSE"]))?;
+    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"]);
+    tar.args(["--use-compress-program", "gzip -n", "-cf"]).arg(&archive).arg("-C").arg(&folder);
+    run(tar.args(["kubectl-topolet", "LICENSE"]))?;
     let sum = said(Command::new("sha256sum").arg(&archive))?;
     let sum = sum.split_whitespace().next().context("sha256sum prints no sum")?;
-    let text =
-        fs::read_to_string(repository(MANIFEST)).with_context(|| format!("failed to read {MANIFEST}"))?;
+    let text = fs::read_to_string(repository(MANIFEST))?;
     let manifest = out.join("topolet.yaml");
     fs::write(&manifest, filled(&text, version, architecture, &name, sum))?;
     Ok((archive, manifest))

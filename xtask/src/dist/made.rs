@@ -6,6 +6,10 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, ensure};
 use workspace_tools::workspace::{root, shown};
 
+/// A pod that no machine has room for.
+pub(super) const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: big}\nspec: {containers: [{name: app, image: none, \
+                   resources: {limits: {cpu: 90, memory: 1Gi}}}]}\n";
+
 /// What was made, and its version.
 pub(super) struct Made {
     pub(super) version: String,

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 
 /// What was looked at.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,11 +28,10 @@ impl fmt::Display for Checked {
 /// A link leads nowhere (all of them are named), or a page cannot be read.
 pub(super) fn check(book: &Path) -> anyhow::Result<Checked> {
     let mut pages = BTreeMap::new();
-    for entry in fs::read_dir(book).with_context(|| format!("failed to read {}", book.display()))? {
+    for entry in fs::read_dir(book)? {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "html") {
-            let text =
-                fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            let text = fs::read_to_string(&path)?;
             let name = path.file_name().context("a page has no name")?.to_owned();
             pages.insert(PathBuf::from(name), text);
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context as _;
+use spdx::{Expression, Licensee, ParseMode};
 
 /// The licences that `deny.toml` allows, the preferred ones first.
 pub(super) fn allowed(deny: &str) -> anyhow::Result<Vec<String>> {
@@ -11,60 +12,15 @@ pub(super) fn allowed(deny: &str) -> anyhow::Result<Vec<String>> {
     Ok(list.split('"').skip(1).step_by(2).map(str::to_owned).collect())
 }
 
-/// The licences under which a crate with an expression of SPDX is used: the allowed ones of the first rank. `None` if no
-/// choice is allowed.
+/// The licences under which a crate with an expression of SPDX is used: the fewest allowed ones, of these the preferred.
+/// `None` if no choice is allowed.
 pub(super) fn chosen(expression: &str, allowed: &[String]) -> Option<BTreeSet<String>> {
-    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let (choices, rest) = any_of(&words)?;
-    let rank = |licences: &BTreeSet<String>| {
-        let ranks = licences.iter().map(|licence| allowed.iter().position(|one| one == licence));
-        ranks.sum::<Option<usize>>()
-    };
-    let ranked = choices.into_iter().filter_map(|licences| Some((rank(&licences)?, licences)));
-    let best = ranked.min_by_key(|(rank, licences)| (*rank, licences.len()));
-    if rest.is_empty() { best.map(|(_, licences)| licences) } else { None }
-}
-
-/// Sets of licences; each of them will do.
-type Choices = Vec<BTreeSet<String>>;
-
-/// `A OR B`, where `AND` binds closer.
-fn any_of<'a>(words: &'a [&'a str]) -> Option<(Choices, &'a [&'a str])> {
-    let (mut choices, mut rest) = all_of(words)?;
-    while let ["OR", more @ ..] = rest {
-        let (others, left) = all_of(more)?;
-        choices.extend(others);
-        rest = left;
-    }
-    Some((choices, rest))
-}
-
-fn all_of<'a>(words: &'a [&'a str]) -> Option<(Choices, &'a [&'a str])> {
-    let (mut choices, mut rest) = one(words)?;
-    while let ["AND", more @ ..] = rest {
-        let (others, left) = one(more)?;
-        let both = |a: &BTreeSet<String>| others.iter().map(|b| a | b).collect::<Vec<_>>();
-        choices = choices.iter().flat_map(both).collect();
-        rest = left;
-    }
-    Some((choices, rest))
-}
-
-fn one<'a>(words: &'a [&'a str]) -> Option<(Choices, &'a [&'a str])> {
-    match words {
-        ["(", more @ ..] => match any_of(more)? {
-            (choices, [")", rest @ ..]) => Some((choices, rest)),
-            _ => None,
-        },
-        [licence, "WITH", exception, rest @ ..] => {
-            Some((vec![BTreeSet::from([format!("{licence} WITH {exception}")])], rest))
-        }
-        [licence, rest @ ..] if !matches!(*licence, ")" | "OR" | "AND" | "WITH") => {
-            Some((vec![BTreeSet::from([(*licence).to_owned()])], rest))
-        }
-        _ => None,
-    }
+    let mode = ParseMode { allow_deprecated: true, allow_slash_as_or_operator: true, ..ParseMode::STRICT };
+    let expression = Expression::parse_mode(expression, mode).ok()?;
+    let accepted: Vec<Licensee> =
+        allowed.iter().map(|name| Licensee::parse(name)).collect::<Result<_, _>>().ok()?;
+    let chosen = expression.minimized_requirements(&accepted).ok()?;
+    Some(chosen.iter().map(ToString::to_string).collect())
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+use fs_err as fs;
 
 use super::part::Part;
 
@@ -111,11 +111,11 @@ fn text_of(folder: &Path, licence: &str) -> anyhow::Result<Option<String>> {
 /// Files whose names begin with a word, by name.
 fn files(folder: &Path, words: &[&str]) -> anyhow::Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
+    for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_file() && words.iter().any(|word| name.to_uppercase().starts_with(word)) {
-            let bytes = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+            let bytes = fs::read(&path)?;
             found.push((name, String::from_utf8_lossy(&bytes).into_owned()));
         }
     }

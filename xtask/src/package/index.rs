@@ -4,10 +4,10 @@
 //! crates there are, with which features.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use serde_json::{Value, json};
 
 /// Writes the index of all packages.
@@ -24,7 +24,7 @@ pub(super) fn write(metadata: &Value, folder: &Path) -> anyhow::Result<()> {
             let _ = writeln!(text, "{}", entry(package));
         }
         fs::create_dir_all(file.parent().unwrap_or(&index))?;
-        fs::write(&file, text).with_context(|| format!("failed to write {}", file.display()))?;
+        fs::write(&file, text)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! The user of a crate: a package that does what the crate's README says.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
+use fs_err as fs;
 use workspace_tools::workspace::{cargo, run};
 
 /// What a README shows.
@@ -77,8 +77,7 @@ impl User {
         }
         // It becomes a member of the workspace of all packages.
         let path = package.join("Cargo.toml");
-        let manifest =
-            fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        let manifest = fs::read_to_string(&path)?;
         fs::write(&path, manifest.replace("[workspace]\n", ""))?;
         // What cargo has resolved there is not what is locked.
         let _ = fs::remove_file(package.join("Cargo.lock"));

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
+use fs_err::{self as fs, File};
 use workspace_tools::workspace::{root, target};
 
 /// What the tests find around them.
@@ -112,7 +112,7 @@ fn alone() -> anyhow::Result<String> {
 fn beside(own: &Path, needed: &[PathBuf]) -> anyhow::Result<BTreeSet<PathBuf>> {
     let above = own.parent().context("the repository is the root of a file system")?;
     let mut all = BTreeSet::new();
-    for entry in fs::read_dir(above).with_context(|| format!("failed to read {}", above.display()))? {
+    for entry in fs::read_dir(above)? {
         // What a link leads to is hidden with it.
         let Ok(folder) = entry?.path().canonicalize() else { continue };
         let holds = |path: &Path| path.starts_with(&folder);
@@ -141,10 +141,9 @@ fn needed() -> Vec<PathBuf> {
 /// in use by hierarchies of version 1.
 fn cgroup2() -> anyhow::Result<String> {
     let folder = own_folder(Host::Cgroup2);
-    fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    fs::create_dir_all(&folder)?;
     let controllers = folder.join("cgroup.controllers");
-    fs::write(&controllers, "cpuset cpu io memory hugetlb pids rdma misc\n")
-        .with_context(|| format!("failed to write {}", controllers.display()))?;
+    fs::write(&controllers, "cpuset cpu io memory hugetlb pids rdma misc\n")?;
     Ok(format!(
         "mount -t cgroup2 none /sys/fs/cgroup\nmount --bind {} /sys/fs/cgroup/cgroup.controllers\n\
          mount -o remount,bind,ro /sys/fs/cgroup\n",
@@ -156,7 +155,7 @@ fn cgroup2() -> anyhow::Result<String> {
 fn machine() -> anyhow::Result<String> {
     let folder = own_folder(Host::Machine);
     let archive = root().join(format!("crates/machine-fixtures/machines/{MACHINE}.tar.zst"));
-    let packed = File::open(&archive).with_context(|| format!("failed to read {}", archive.display()))?;
+    let packed = File::open(&archive)?;
     let _ = fs::remove_dir_all(&folder);
     tar::Archive::new(ruzstd::decoding::StreamingDecoder::new(packed)?)
         .unpack(&folder)
@@ -183,10 +182,10 @@ fn user() -> anyhow::Result<String> {
     let mut script = String::new();
     for (name, over) in [("tmp", Some("tmp")), ("nextest", Some("nextest")), ("home", None)] {
         let folder = own.join(name);
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         script += &format!("chown -R {USER}:{USER} {}\n", word(&folder));
         if let Some(over) = over.map(|over| target().join(over)) {
-            fs::create_dir_all(&over).with_context(|| format!("failed to create {}", over.display()))?;
+            fs::create_dir_all(&over)?;
             script += &format!("mount --bind {} {}\n", word(&folder), word(&over));
         }
     }

@@ -1,10 +1,10 @@
 //! The test programs and what runs them.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err::{self as fs, File};
 use workspace_tools::workspace::{cargo, outside_package, run, shown, target};
 
 use super::host::Host;
@@ -31,7 +31,7 @@ impl Tests {
     /// Builds them.
     pub(crate) fn build() -> anyhow::Result<Self> {
         let folder = target().join("tests");
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         let nextest = NEXTEST.find_or_install()?;
         let (programs, workspace) = (folder.join("programs.json"), folder.join("workspace.json"));
         let mut list = Command::new(&nextest);
@@ -50,8 +50,7 @@ impl Tests {
         }
         run(&mut host.run_on(command)?)?;
         let report = host.report();
-        let text =
-            fs::read_to_string(&report).with_context(|| format!("failed to read {}", report.display()))?;
+        let text = fs::read_to_string(&report)?;
         let (passed, skipped) = outcome(&text);
         for (test, why) in &skipped {
             eprintln!("could not run: {test}: {why}");
@@ -82,9 +81,11 @@ impl Tests {
 /// Writes what a command prints to a file.
 fn write(command: &mut Command, path: &Path) -> anyhow::Result<()> {
     eprintln!("\n$ {}", shown(command));
-    let file = File::create(path).with_context(|| format!("failed to write {}", path.display()))?;
-    let status =
-        command.stdout(file).status().with_context(|| format!("failed to start `{}`", shown(command)))?;
+    let file = File::create(path)?;
+    let status = command
+        .stdout(file.into_parts().0)
+        .status()
+        .with_context(|| format!("failed to start `{}`", shown(command)))?;
     ensure!(status.success(), "`{}` failed: {status}", shown(command));
     Ok(())
 }

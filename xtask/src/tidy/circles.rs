@@ -8,11 +8,15 @@
 
 mod source;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use fs_err as fs;
+use petgraph::algo::{astar, kosaraju_scc};
+use petgraph::graphmap::DiGraphMap;
+
+use super::sources::files_of;
 
 use source::{Module, Source};
 
@@ -28,8 +32,7 @@ pub(super) fn faults(listed: &str, crates: &[(&str, PathBuf)]) -> anyhow::Result
     let mut faults = Vec::new();
     let mut found = BTreeSet::new();
     for (name, source) in crates {
-        let mut files = BTreeMap::new();
-        read(source, &mut Vec::new(), &mut files)?;
+        let files = read(source)?;
         let graph = Graph::new(&files);
         for circle in graph.circles() {
             let line = Line { name: (*name).to_owned(), files: graph.named(&circle) };
@@ -89,51 +92,47 @@ impl Listed {
 }
 
 /// The files below a folder, by module: their path, and what the compiler sees of them.
-fn read(folder: &Path, module: &mut Module, files: &mut BTreeMap<Module, Source>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
-        let path = entry?.path();
-        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) else { continue };
-        if path.is_dir() {
-            module.push(stem);
-            read(&path, module, files)?;
-            module.pop();
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let mut own = module.clone();
-            let is_root = match stem.as_str() {
-                // Beside a library the program is a crate of its own.
-                "main" => !path.with_file_name("lib.rs").exists(),
-                stem => matches!(stem, "lib" | "mod"),
-            };
-            if !is_root {
-                own.push(stem.clone());
-            }
-            let shown = [module.as_slice(), &[format!("{stem}.rs")]].concat().join("/");
-            let text =
-                fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
-            files.insert(own.clone(), Source::new(shown, &own, &text));
+fn read(folder: &Path) -> anyhow::Result<BTreeMap<Module, Source>> {
+    let mut files = BTreeMap::new();
+    for path in files_of("rs", folder)? {
+        let below = path.strip_prefix(folder).unwrap_or(&path);
+        let mut module: Module = below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let stem = below.file_stem().unwrap_or_default().to_string_lossy();
+        module.pop();
+        let is_root = match &*stem {
+            // Beside a library the program is a crate of its own.
+            "main" => !path.with_file_name("lib.rs").exists(),
+            stem => matches!(stem, "lib" | "mod"),
+        };
+        if !is_root {
+            module.push(stem.into_owned());
         }
+        let source = Source::new(below.display().to_string(), &module, &fs::read_to_string(&path)?)?;
+        files.insert(module, source);
     }
-    Ok(())
+    Ok(files)
 }
 
 /// Which file uses which.
 struct Graph<'a> {
     files: &'a BTreeMap<Module, Source>,
     /// By file the files that it uses, each with a path that leads there.
-    uses: BTreeMap<&'a Module, BTreeMap<&'a Module, &'a Module>>,
+    uses: DiGraphMap<&'a Module, &'a Module>,
 }
 
 impl<'a> Graph<'a> {
     fn new(files: &'a BTreeMap<Module, Source>) -> Self {
-        let mut graph = Self { files, uses: BTreeMap::new() };
+        let mut graph = Self { files, uses: DiGraphMap::new() };
         let of_tests: Vec<&Module> = files.values().flat_map(|source| &source.of_tests).collect();
         for (module, source) in files {
             if of_tests.iter().any(|tests| module.starts_with(tests)) {
                 continue;
             }
             let targets = source.paths.iter().filter_map(|path| Some((graph.home(path, 0)?, path)));
-            let targets = targets.filter(|(target, _)| *target != module).collect();
-            graph.uses.insert(module, targets);
+            let targets: Vec<_> = targets.filter(|(target, _)| *target != module).collect();
+            for (target, path) in targets {
+                graph.uses.add_edge(module, target, path);
+            }
         }
         graph
     }
@@ -175,35 +174,10 @@ impl<'a> Graph<'a> {
 
     /// Files of which each leads to each other, as many as belong together.
     fn circles(&self) -> Vec<BTreeSet<&'a Module>> {
-        let mut seen = BTreeSet::new();
-        let mut circles = Vec::new();
-        for module in self.uses.keys().copied() {
-            if seen.contains(module) {
-                continue;
-            }
-            let reached = self.reached(module);
-            let circle: BTreeSet<&Module> =
-                reached.iter().copied().filter(|other| self.reached(other).contains(module)).collect();
-            seen.extend(circle.iter().copied());
-            if circle.contains(module) {
-                circles.push(circle);
-            }
-        }
+        let together = kosaraju_scc(&self.uses).into_iter().filter(|files| files.len() > 1);
+        let mut circles: Vec<BTreeSet<_>> = together.map(BTreeSet::from_iter).collect();
+        circles.sort();
         circles
-    }
-
-    /// What a file uses, and what that uses. The file itself only if it is in a circle.
-    fn reached(&self, start: &Module) -> BTreeSet<&'a Module> {
-        let mut reached = BTreeSet::new();
-        let mut waiting = vec![start];
-        while let Some(module) = waiting.pop() {
-            for next in self.uses.get(module).into_iter().flat_map(BTreeMap::keys).copied() {
-                if reached.insert(next) {
-                    waiting.push(next);
-                }
-            }
-        }
-        reached
     }
 
     fn named(&self, circle: &BTreeSet<&'a Module>) -> BTreeSet<String> {
@@ -213,10 +187,10 @@ impl<'a> Graph<'a> {
     /// The shortest way round from the first file, with the path by which each file uses the next.
     fn shown(&self, circle: &BTreeSet<&'a Module>) -> String {
         let Some(first) = circle.first() else { return String::new() };
-        let way = self.shortest(first).unwrap_or_default();
+        let way = self.shortest(first);
         let steps = way.iter().zip(way.iter().cycle().skip(1)).map(|(module, next)| {
             let file = self.files.get(*module).map_or("", |source| source.file.as_str());
-            let path = self.uses.get(*module).and_then(|uses| uses.get(*next));
+            let path = self.uses.edge_weight(module, next);
             format!("{file} uses {}", path.map(|path| path.join("::")).unwrap_or_default())
         });
         let steps: Vec<String> = steps.collect();
@@ -225,26 +199,13 @@ impl<'a> Graph<'a> {
         format!("{}{more}", steps.join(", "))
     }
 
-    fn shortest(&self, start: &'a Module) -> Option<Vec<&'a Module>> {
-        let mut came_from: BTreeMap<&Module, &Module> = BTreeMap::new();
-        let mut waiting = VecDeque::from([start]);
-        while let Some(module) = waiting.pop_front() {
-            for next in self.uses.get(module).into_iter().flat_map(BTreeMap::keys).copied() {
-                if next == start {
-                    let mut circle = vec![module];
-                    while let Some(before) = circle.last().and_then(|last| came_from.get(last)) {
-                        circle.push(before);
-                    }
-                    circle.reverse();
-                    return Some(circle);
-                }
-                if !came_from.contains_key(next) {
-                    came_from.insert(next, module);
-                    waiting.push_back(next);
-                }
-            }
-        }
-        None
+    /// The files of the shortest way from one back to it, that one first.
+    fn shortest(&self, start: &'a Module) -> Vec<&'a Module> {
+        let back = |next| astar(&self.uses, next, |file| file == start, |_| 1, |_| 0);
+        let ways = self.uses.neighbors(start).filter_map(back);
+        let (_, mut way) = ways.min_by_key(|(length, _)| *length).unwrap_or_default();
+        way.rotate_right(1);
+        way
     }
 }
 
@@ -259,7 +220,7 @@ mod tests {
             if module.last().is_some_and(|last| ["lib", "mod"].contains(&last.as_str())) {
                 module.pop();
             }
-            let source = Source::new((*file).to_owned(), &module, text);
+            let source = Source::new((*file).to_owned(), &module, text).unwrap();
             (module, source)
         });
         let files = files.collect();

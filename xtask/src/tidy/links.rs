@@ -2,21 +2,17 @@
 //! chapter of the guide includes.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context as _;
+use fs_err as fs;
 
-/// Folders without documents of the workspace.
-const SKIPPED: &[&str] = &["target", ".git", "node_modules"];
+use super::sources::files_of;
 
 /// What is wrong with the links of all Markdown files below a folder.
 pub(super) fn faults(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let mut documents = Vec::new();
-    find(folder, &mut documents)?;
     let mut faults = Vec::new();
-    for document in &documents {
-        let text = read(document)?;
+    for document in &files_of("md", folder)? {
+        let text = fs::read_to_string(document)?;
         let name = document.strip_prefix(folder).unwrap_or(document).display();
         for (line, link) in links(&text) {
             if let Err(fault) = check(document, link) {
@@ -25,25 +21,6 @@ pub(super) fn faults(folder: &Path) -> anyhow::Result<Vec<String>> {
         }
     }
     Ok(faults)
-}
-
-fn read(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
-}
-
-fn find(folder: &Path, documents: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))? {
-        let entry = entry?;
-        let path = entry.path();
-        let kind = entry.file_type()?;
-        if kind.is_dir() && !SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
-            find(&path, documents)?;
-        } else if kind.is_file() && path.extension().is_some_and(|extension| extension == "md") {
-            documents.push(path);
-        }
-    }
-    documents.sort();
-    Ok(())
 }
 
 /// The lines outside code blocks with their numbers, and those inside that include a file.

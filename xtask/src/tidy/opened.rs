@@ -2,10 +2,11 @@
 //! no device, and reads no more than 64 MiB. The crates that work in that folder open no file in another way, but for the files
 //! in [`ELSEWHERE`]. Tests may.
 
-use std::fs;
 use std::path::Path;
 
-use anyhow::Context as _;
+use fs_err as fs;
+
+use super::sources::files_of;
 
 /// The crates that work in the root folder.
 const CRATES: &[&str] = &["kubelet-checkpoint", "node-agent", "node-daemon", "node-state", "node-view"];
@@ -29,10 +30,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
 pub(super) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     for name in CRATES {
-        find(root, &root.join("crates").join(name).join("src"), &mut faults)?;
+        faults.extend(find(root, &root.join("crates").join(name).join("src"))?);
     }
     for (file, _) in ELSEWHERE {
-        let text = fs::read_to_string(root.join(file)).with_context(|| format!("failed to read {file}"))?;
+        let text = fs::read_to_string(root.join(file))?;
         if calls(&text).next().is_none() {
             faults.push(format!(
                 "{file} opens no file, and tidy allows it to: remove it from xtask/src/tidy/opened.rs"
@@ -42,29 +43,22 @@ pub(super) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     Ok(faults)
 }
 
-fn find(root: &Path, folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
-    let failed = || format!("failed to read {}", folder.display());
-    let mut entries = fs::read_dir(folder).with_context(failed)?.collect::<Result<Vec<_>, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        if path.is_dir() {
-            find(root, &path, faults)?;
-            continue;
-        }
+/// The faults of a folder.
+fn find(root: &Path, folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut faults = Vec::new();
+    for path in files_of("rs", folder)? {
         let own = path.strip_prefix(root).unwrap_or(&path);
         if is_of_tests(&path) || ELSEWHERE.iter().any(|(file, _)| own == Path::new(file)) {
             continue;
         }
-        let text = fs::read_to_string(&path).with_context(failed)?;
-        faults.extend(calls(&text).map(|(line, call)| {
+        faults.extend(calls(&fs::read_to_string(&path)?).map(|(line, call)| {
             format!(
                 "{}:{line}: {call}) waits for pipes and reads devices: use kubelet_checkpoint::store",
                 own.display()
             )
         }));
     }
-    Ok(())
+    Ok(faults)
 }
 
 /// Whether a file of `src` is compiled for tests only.

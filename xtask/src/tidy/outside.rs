@@ -11,13 +11,11 @@
 //! `node/`, and those of the files in [`ABOUT_PATHS`], which are about hostile or wrong paths. `.ci/run` may name a folder
 //! beside the project: it gives it to `cargo xtask ci`.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Context as _;
+use fs_err as fs;
 
-/// Folders without sources of the workspace.
-const SKIPPED: &[&str] = &["target", ".git", ".ci", "node_modules"];
+use super::sources::files;
 
 /// What is read besides files without an extension.
 const EXTENSIONS: &[&str] = &["rs", "toml", "md", "trycmd", "yaml", "yml", "py", "go", "mod", "sh"];
@@ -40,26 +38,12 @@ const SYSFS: &[&str] = &["devices/", "cpu/", "node/"];
 /// A message for each path below `root` that leaves it.
 pub(super) fn faults(root: &Path) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
-    find(root, root, &mut faults)?;
-    Ok(faults)
-}
-
-fn find(root: &Path, folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
-    let listed = fs::read_dir(folder).with_context(|| format!("failed to read {}", folder.display()))?;
-    let mut entries = listed.collect::<Result<Vec<_>, _>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        if kind.is_dir() {
-            if !SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
-                find(root, &path, faults)?;
-            }
-            continue;
-        }
-        let extension = path.extension().map(|extension| extension.to_string_lossy().into_owned());
+    for path in files(root)? {
+        let extension = path.extension().map(|extension| extension.to_string_lossy());
         let is_text = extension.is_none_or(|extension| EXTENSIONS.contains(&&*extension));
         let own = path.strip_prefix(root).unwrap_or(&path);
-        if !kind.is_file() || !is_text || ABOUT_PATHS.iter().any(|about| own == Path::new(about)) {
+        let is_about_paths = || ABOUT_PATHS.iter().any(|about| own == Path::new(about));
+        if !is_text || own.starts_with(".ci") || is_about_paths() {
             continue;
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };
@@ -75,7 +59,7 @@ fn find(root: &Path, folder: &Path, faults: &mut Vec<String>) -> anyhow::Result<
             );
         }
     }
-    Ok(())
+    Ok(faults)
 }
 
 /// The folder of the package that a file is part of, below `root`.

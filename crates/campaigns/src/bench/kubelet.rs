@@ -1,12 +1,12 @@
 //! The kubelet's side: a Go program of `crates/workspace-tools/kubelet`, given the same work as lines of JSON.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde::Deserialize;
 use workspace_tools::kubelet::go_build;
 use workspace_tools::workspace::target;
@@ -40,11 +40,11 @@ pub(super) fn build() -> anyhow::Result<PathBuf> {
 /// Does all of `work`, and says on the way how far it is: some is slow.
 pub(super) fn measure(program: &Path, work: &str, quick: bool) -> anyhow::Result<BTreeMap<String, Answer>> {
     let described = target().join("workloads.jsonl");
-    fs::write(&described, work).with_context(|| format!("failed to write {}", described.display()))?;
+    fs::write(&described, work)?;
     let (limit, each) = if quick { ("5s", "200ms") } else { ("20s", "1s") };
     let mut child = Command::new(program)
         .args(["bench", "-limit", limit, "-each", each])
-        .stdin(fs::File::open(&described)?)
+        .stdin(fs::File::open(&described)?.into_file())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("failed to start {}", program.display()))?;

@@ -1,10 +1,9 @@
 //! State files that are torn or changed while no daemon runs.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use fs_err as fs;
 
 use crate::node::invariants::{self, PODS, STATE};
 
@@ -36,13 +35,13 @@ pub(super) fn spoil(root: &Path, random: &mut fastrand::Rng) -> anyhow::Result<O
         return Ok(None);
     }
     let path = files.swap_remove(random.usize(0..files.len()));
-    let mut bytes = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+    let mut bytes = fs::read(&path)?;
     let named = match path.file_stem().filter(|_| path.starts_with(root.join(PODS))) {
         Some(uid) => BTreeSet::from([uid.to_string_lossy().into_owned()]),
         None => invariants::named(&bytes),
     };
     let what = damage(&mut bytes, random);
-    fs::write(&path, bytes).with_context(|| format!("failed to write {}", path.display()))?;
+    fs::write(&path, bytes)?;
     let what = format!("{what} {}", path.strip_prefix(root).unwrap_or(&path).display());
     Ok(Some(Damage { what, named }))
 }

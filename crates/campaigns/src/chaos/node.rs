@@ -14,7 +14,6 @@ use crate::node::load::{self, CLIENTS, Figures, Folder, Load, Pace};
 use crate::node::{Clock, Daemon, Programs};
 use crate::reliability::Evidence;
 
-
 /// A node that is killed again and again, and all that is known of it.
 pub(super) struct Node<'a> {
     programs: &'a Programs,

@@ -1,9 +1,9 @@
 //! A dashboard of Grafana: its panels, and what they ask.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use fs_err as fs;
 use serde_json::Value;
 
 /// A panel of a dashboard.
@@ -26,7 +26,7 @@ pub(super) struct Dashboard {
 impl Dashboard {
     /// With all nodes chosen.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = fs::read_to_string(path)?;
         let whole: Value =
             serde_json::from_str(&text).with_context(|| format!("{} is no JSON", path.display()))?;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -22,7 +22,7 @@ pub(super) struct Process(Child);
 impl Process {
     /// What it says goes to `log`.
     pub(super) fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
-        let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
+        let log = File::create(log)?;
         let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         Ok(Self(child.with_context(|| format!("failed to start {}", command.get_program().display()))?))
     }
@@ -73,7 +73,7 @@ impl Topolet {
         ]);
         command.args(more).arg("--root").arg(root).arg("--socket").arg(socket);
         let log = socket.with_extension("log");
-        std::fs::create_dir_all(root).with_context(|| format!("failed to create {}", root.display()))?;
+        fs_err::create_dir_all(root)?;
         let process = Process::start(&mut command, &log)?;
         let client = Client::at(socket);
         let began = Instant::now();

@@ -1,13 +1,13 @@
 //! A Prometheus with the rules of `deploy`, and what it answers.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use serde_json::Value;
 use workspace_tools::client::Request;
 use workspace_tools::workspace::root;
@@ -40,7 +40,7 @@ impl Series {
 impl Prometheus {
     /// With its data in `folder`, scraping these nodes each second.
     pub(super) fn start(folder: &Path, nodes: &[(&str, &str)]) -> anyhow::Result<Self> {
-        fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(folder)?;
         let rules = root().join("deploy/prometheus/topolet.rules.yaml");
         let mut config = "global: {scrape_interval: 1s, evaluation_interval: 1s}\n".to_owned();
         // What was before is asked for, and not evaluated again now.
@@ -55,7 +55,7 @@ impl Prometheus {
             let _ = writeln!(config, "  - {{targets: ['{address}'], labels: {{node: {name}}}}}");
         }
         let file = folder.join("prometheus.yml");
-        fs::write(&file, config).with_context(|| format!("failed to write {}", file.display()))?;
+        fs::write(&file, config)?;
         let address = address()?;
         let mut command = Command::new("prometheus");
         command.arg(format!("--config.file={}", file.display()));

@@ -2,12 +2,12 @@
 //! time at which it would have been scraped.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::workspace::run;
 
 use super::programs::{Plugin, RESOURCE, Topolet};
@@ -69,7 +69,7 @@ pub(super) fn write(folder: &Path, history: &Path) -> anyhow::Result<(u64, u64)>
     drop(plugin);
     text.push_str("# EOF\n");
     let file = folder.join("history.txt");
-    fs::write(&file, text).with_context(|| format!("failed to write {}", file.display()))?;
+    fs::write(&file, text)?;
     let data = history.join("data");
     run(Command::new("promtool")
         .args(["tsdb", "create-blocks-from", "openmetrics"])

@@ -1,9 +1,9 @@
 //! What a fuzz target begins with: the fixtures, as each target reads them.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::workspace::root;
 
 /// Files that are larger are no good seeds.
@@ -18,7 +18,7 @@ const RECORD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","
 pub(super) fn write(target: &str, folder: &Path) -> anyhow::Result<()> {
     for (at, seed) in of(target)?.into_iter().enumerate() {
         let path = folder.join(format!("seed-{at}"));
-        fs::write(&path, seed).with_context(|| format!("failed to write {}", path.display()))?;
+        fs::write(&path, seed)?;
     }
     Ok(())
 }
@@ -92,7 +92,7 @@ fn files(folders: &[&str]) -> anyhow::Result<Vec<Vec<u8>>> {
             .with_context(|| format!("failed to read {}", path.display()))?;
         entries.sort_by_key(fs::DirEntry::path);
         for entry in entries.iter().map(fs::DirEntry::path).filter(|path| path.is_file()) {
-            let content = fs::read(&entry).with_context(|| format!("failed to read {}", entry.display()))?;
+            let content = fs::read(&entry)?;
             if content.len() <= LARGEST {
                 found.push(content);
             }

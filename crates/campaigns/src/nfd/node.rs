@@ -1,6 +1,5 @@
 //! A daemon that publishes a machine, with pods that the API server knows too.
 
-use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err::{self as fs, File};
 use local_cluster::Cluster;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -59,7 +59,7 @@ impl<'a> Node<'a> {
             .arg("--kubeconfig")
             .arg(cluster.kubeconfig())
             .stdin(Stdio::null())
-            .stderr(log);
+            .stderr(log.into_file());
         let daemon = daemon.spawn().context("failed to start topolet")?;
         let folders = folder.path().join("root/device-plugins");
         // A plugin ends if it finds no folder for its socket.
@@ -185,7 +185,7 @@ fn lay_out_bus(sysfs: &Path) -> anyhow::Result<()> {
     let nodes = sysfs.join("devices/system/node");
     let bus = sysfs.join("bus/node/devices");
     fs::create_dir_all(&bus)?;
-    for entry in fs::read_dir(&nodes).with_context(|| format!("failed to list {}", nodes.display()))? {
+    for entry in fs::read_dir(&nodes)? {
         let name = entry?.file_name();
         let is_node = name
             .to_str()

@@ -2,11 +2,11 @@
 //! its answers, and of its answers and what it acknowledged before.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use cpuset::CpuSet;
+use fs_err as fs;
 use serde_json::Value;
 use workspace_tools::client::Client;
 
@@ -188,11 +188,11 @@ impl Files {
     fn read(root: &Path) -> anyhow::Result<Self> {
         let [cpu, memory, devices] = STATE.map(|file| -> anyhow::Result<Value> {
             let path = root.join(file);
-            let text = fs::read_to_string(&path).with_context(|| format!("failed to read {file}"))?;
+            let text = fs::read_to_string(&path)?;
             serde_json::from_str(&text).with_context(|| format!("{file} is no JSON"))
         });
         let mut pods = BTreeSet::new();
-        for entry in fs::read_dir(root.join(PODS)).context("failed to list the files of pods")? {
+        for entry in fs::read_dir(root.join(PODS))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             pods.extend(name.strip_suffix(".json").filter(|uid| !uid.starts_with('.')).map(str::to_owned));
         }

@@ -1,11 +1,11 @@
 //! The processes of a campaign. Each ends with the value that stands for it.
 
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err::{self as fs, File};
 use workspace_tools::client::Client;
 use workspace_tools::workspace::{cargo, run, target};
 
@@ -144,17 +144,16 @@ impl Daemon {
             }
             _ => {}
         }
-        let log = File::create(log).with_context(|| format!("failed to make {}", log.display()))?;
+        let log = File::create(log)?;
         command.args(["serve", "--machine", MACHINE, "--config", "pinned", "--cgroup-root", "off", "--root"]);
         command.arg(root).arg("--manifests").arg(manifests(root));
         command.arg("--topolet-config").arg(options(root));
         if programs.access == Access::Everybody {
             command.arg("--socket-for-all");
         }
-        fs::create_dir_all(manifests(root)).context("failed to make a folder for manifests")?;
-        let written = fs::write(options(root), OPTIONS);
-        written.with_context(|| format!("failed to write {}", options(root).display()))?;
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn();
+        fs::create_dir_all(manifests(root))?;
+        fs::write(options(root), OPTIONS)?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.into_file()).spawn();
         Ok(Self { child: child.context("failed to start the daemon")?, start: Duration::ZERO })
     }
 
@@ -200,7 +199,7 @@ impl Daemon {
             let line = status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
             line.and_then(|number| number.parse().ok()).with_context(|| format!("{name} is missing"))
         };
-        let descriptors = fs::read_dir(folder.join("fd")).context("failed to list descriptors")?.count();
+        let descriptors = fs::read_dir(folder.join("fd"))?.count();
         Ok(Usage {
             resident: number("VmRSS:")?,
             threads: number("Threads:")?,

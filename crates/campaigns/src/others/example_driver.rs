@@ -61,7 +61,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
     cluster.apply(RIGHTS)?;
     let folder = tempfile::Builder::new().prefix("dra").tempdir()?;
     let path = |name: &str| folder.path().join(name).display().to_string();
-    std::fs::create_dir(path("registry")).context("failed to create the folder of registrations")?;
+    fs_err::create_dir(path("registry"))?;
     let mut command = Command::new(file);
     command
         .arg("--kubeconfig")

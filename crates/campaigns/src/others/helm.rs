@@ -1,10 +1,10 @@
 //! helm renders a chart, installs it in a cluster, and lists the release.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use local_cluster::{Cluster, Parts};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Resu
     let chart = folder.path().join("tiny");
     fs::create_dir_all(chart.join("templates"))?;
     for (name, text) in [("Chart.yaml", CHART), ("values.yaml", VALUES), ("templates/words.yaml", TEMPLATE)] {
-        fs::write(chart.join(name), text).with_context(|| format!("failed to write {name}"))?;
+        fs::write(chart.join(name), text)?;
     }
     let cluster = trial.cluster(Parts::Scheduler)?;
     let helm = |arguments: &[&str]| said(file, &cluster, folder.path(), arguments);

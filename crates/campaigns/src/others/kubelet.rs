@@ -3,11 +3,11 @@
 //! It sees an empty `/var/lib` and `/run` and cgroups that it cannot change. It has no kubeconfig, so that it knows no API
 //! server, and a socket of a runtime that is not there.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use local_cluster::{Process, free_port};
 
 use super::apart::{NODE, apart};
@@ -40,7 +40,7 @@ fn start(file: &Path, fails: &str) -> anyhow::Result<String> {
         path("absent.sock"),
         path("pods"),
     );
-    fs::write(path("kubelet.yaml"), text).context("failed to write its configuration")?;
+    fs::write(path("kubelet.yaml"), text)?;
     let mut command = apart(file, NODE);
     command
         .args(["--config", &path("kubelet.yaml"), "--root-dir", &path("root"), "--cert-dir", &path("pki")])

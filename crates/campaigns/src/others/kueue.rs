@@ -3,11 +3,11 @@
 //! Its webhooks serve on loopback, and the API server has no configuration for them. The job is created suspended, as the
 //! webhook would make it. Kueue reads the certificate of its metrics below `/etc`, so it gets another `/etc` than the machine's.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use local_cluster::{Cluster, Process, User, free_port};
 
 use super::apart::{Folders, apart};
@@ -135,7 +135,7 @@ fn prepare(cluster: &Cluster, source: &Path) -> anyhow::Result<()> {
     cluster.kubectl(&["create", "namespace", NAMESPACE])?;
     for role in ["role.yaml", "manager_secrets_role.yaml"] {
         let path = components.join("rbac").join(role);
-        let text = fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = fs::read_to_string(&path)?;
         cluster.apply(&text.replace("namespace: system", &format!("namespace: {NAMESPACE}")))?;
     }
     cluster.apply(BINDINGS)?;

@@ -1,11 +1,11 @@
 //! What is known of a program: what its build cost, and what came of its trial. It is kept below `target`, so that programs
 //! can be built and tried one after the other.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use serde::{Deserialize, Serialize};
@@ -57,15 +57,14 @@ impl Record {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let text = fs::read(&path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = fs::read(&path)?;
         serde_json::from_slice(&text).with_context(|| format!("{} is corrupt: remove it", path.display()))
     }
 
     fn write(&self, program: Program) -> anyhow::Result<()> {
         let path = path(program);
         fs::create_dir_all(path.parent().unwrap_or(&path))?;
-        fs::write(&path, serde_json::to_vec_pretty(self)?)
-            .with_context(|| format!("failed to write {}", path.display()))
+        Ok(fs::write(&path, serde_json::to_vec_pretty(self)?)?)
     }
 
     /// A row of the table.

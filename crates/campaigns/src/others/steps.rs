@@ -1,8 +1,6 @@
 //! What is done with a program: its build, of which is kept what it cost, and its trial.
 
-use std::fs;
-
-use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::kubernetes::{Cache, GoModule, Release};
 
 use super::programs::{Builds, Program};
@@ -18,7 +16,7 @@ impl Program {
             match builds {
                 Builds::Missing => return self.check(&file),
                 Builds::Anew => {
-                    fs::remove_file(&file).with_context(|| format!("failed to remove {}", file.display()))?;
+                    fs::remove_file(&file)?;
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! axe-core (<https://github.com/dequelabs/axe-core>) in the browser: what keeps people from using a view; and whether the
 //! keyboard reaches everything.
 
-use std::fs;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
+use fs_err as fs;
 use serde_json::{Value, json};
 use workspace_tools::workspace::{run, target};
 
@@ -27,7 +27,7 @@ impl Axe {
             run(install.arg(&folder).arg(format!("axe-core@{VERSION}")))
                 .context("npm fetches axe-core, which looks at each view: apt-get install npm")?;
         }
-        Ok(Self(fs::read_to_string(&file).with_context(|| format!("failed to read {}", file.display()))?))
+        Ok(Self(fs::read_to_string(&file)?))
     }
 
     /// Fails if anything of the view cannot be used or read, in either scheme.

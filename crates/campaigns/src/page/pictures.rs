@@ -1,9 +1,9 @@
 //! Pictures of the page, to be looked at.
 
-use std::fs;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use fs_err as fs;
 use workspace_tools::workspace::target;
 
 use super::browser::{Browser, Scheme};
@@ -17,7 +17,7 @@ pub(super) struct Pictures {
 impl Pictures {
     pub(super) fn new() -> anyhow::Result<Self> {
         let folder = target().join("page");
-        fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
+        fs::create_dir_all(&folder)?;
         Ok(Self { folder })
     }
 

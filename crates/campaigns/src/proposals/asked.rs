@@ -1,11 +1,11 @@
 //! The kubelet's side: validation and start, then one admission with its time.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -182,11 +182,11 @@ fn answers(
 ) -> anyhow::Result<String> {
     let text: String = lines.map(|line| format!("{line}\n")).collect();
     let input = machines.join("asked.jsonl");
-    fs::write(&input, text).with_context(|| format!("failed to write {}", input.display()))?;
+    fs::write(&input, text)?;
     let output = Command::new(program)
         .args(arguments)
         .env("ADMISSION_MACHINES", machines)
-        .stdin(fs::File::open(&input)?)
+        .stdin(fs::File::open(&input)?.into_file())
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("failed to start {}", program.display()))?;

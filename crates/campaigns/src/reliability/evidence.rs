@@ -1,12 +1,12 @@
 //! What is kept of a violation so that somebody can see it again: the command with its seed, the step, the node's folder
 //! and the ends of its daemon's logs.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context as _;
+use fs_err as fs;
 use serde_json::json;
 use workspace_tools::workspace::target;
 
@@ -51,14 +51,8 @@ impl Evidence<'_> {
     }
 
     fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        let make = |folder: &Path| {
-            fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))
-        };
-        make(folder)?;
-        let write = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))
-        };
+        fs::create_dir_all(folder)?;
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text);
         let Self { command, step, violations, root, log } = *self;
         let report = json!({ "command": command, "step": step, "violations": violations });
         write("violation.json", &serde_json::to_string_pretty(&report)?)?;
@@ -79,7 +73,7 @@ fn end(log: &Path) -> String {
 
 /// Copies folders and regular files. What goes away meanwhile is left out, as are sockets.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
-    fs::create_dir_all(to).with_context(|| format!("failed to make {}", to.display()))?;
+    fs::create_dir_all(to)?;
     let entries = match fs::read_dir(from) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries.with_context(|| format!("failed to list {}", from.display()))?,

@@ -1,10 +1,10 @@
 //! The pods of a scenario, with the times at which they come.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use node_simulation::{Arrival, Distribution, DistributionError, Lifetime, Template, Weight, arrivals};
 use pod_spec::{Container, ResourceList, Role};
 use serde_json::{Map, Value, json};
@@ -38,7 +38,7 @@ impl Workload {
     /// The first `count` pods of a scenario for so many nodes; an hour takes so many seconds.
     pub(super) fn read(path: &Path, nodes: usize, count: usize, hour: f64) -> anyhow::Result<Self> {
         let shown = path.display().to_string();
-        let bytes = fs::read(path).with_context(|| format!("failed to read {shown}"))?;
+        let bytes = fs::read(path)?;
         let source = Source::from_bytes(&shown, &bytes)?;
         let scenario = read_scenario(&source)?;
         let machine = scenario.machines.first().context("the scenario has no machine")?;

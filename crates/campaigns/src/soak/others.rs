@@ -1,6 +1,6 @@
 //! Readers that are other users, which have places of their own: processes, since the kernel says who connects.
 
-use std::fs;
+use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum as _;
+use fs_err as fs;
 use workspace_tools::client::Client;
 
 use super::readers::Reader;
@@ -25,11 +26,10 @@ pub(super) fn can_start() -> bool {
 /// may not enter the folder of the build perhaps.
 pub(super) fn open(place: &Path, root: &Path) -> anyhow::Result<PathBuf> {
     let program = place.join("campaigns");
-    fs::create_dir_all(root).with_context(|| format!("failed to make {}", root.display()))?;
-    fs::copy(std::env::current_exe()?, &program).context("failed to copy this program")?;
+    fs::create_dir_all(root)?;
+    fs::copy(std::env::current_exe()?, &program)?;
     for (path, mode) in [(place, 0o711), (root, 0o711), (&program, 0o755)] {
-        let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
-        set.with_context(|| format!("failed to open {} to all users", path.display()))?;
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
     }
     Ok(program)
 }

@@ -5,6 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::anyhow;
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+
 /// A module by its path below the crate; empty: the crate's root.
 pub(super) type Module = Vec<String>;
 
@@ -27,7 +30,8 @@ const DECLARE: &[&str] =
     &["struct", "enum", "union", "fn", "trait", "type", "const", "static", "mod", "macro_rules"];
 
 impl Source {
-    pub(super) fn new(file: String, module: &[String], text: &str) -> Self {
+    pub(super) fn new(file: String, module: &[String], text: &str) -> anyhow::Result<Self> {
+        let text: TokenStream = text.parse().map_err(|error| anyhow!("{file} is no Rust: {error}"))?;
         let mut source = Self {
             file,
             paths: BTreeSet::new(),
@@ -36,7 +40,9 @@ impl Source {
             declared: BTreeSet::new(),
             of_tests: Vec::new(),
         };
-        let tokens = source.without_tests(module, &tokens(text));
+        let all = tokens(text);
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let tokens = source.without_tests(module, &all);
         let mut rest = Vec::new();
         let mut exported = Vec::new();
         let mut scopes = Scopes::new(module);
@@ -73,7 +79,7 @@ impl Source {
             let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
             source.paths.insert(absolute(&scope, &path));
         }
-        source
+        Ok(source)
     }
 
     fn import(&mut self, path: Module, name: String, is_public: bool, exported: &mut Vec<(String, Module)>) {
@@ -288,68 +294,33 @@ fn is_name(token: &str) -> bool {
 }
 
 /// Names, `::` and single other characters; comments and literals are left out.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            'r' | 'b' if raw_text(rest).is_some() => raw_text(rest).unwrap_or(rest.len()),
-            '"' => quoted(rest),
-            // A character or a lifetime.
-            '\'' => character(rest),
-            ':' if rest.starts_with("::") => {
-                tokens.push("::");
-                2
+fn tokens(text: TokenStream) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut is_joint = false;
+    for token in text {
+        let joins = std::mem::take(&mut is_joint);
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::None => ("", ""),
+                };
+                tokens.push(open.to_owned());
+                tokens.extend(self::tokens(group.stream()));
+                tokens.push(close.to_owned());
             }
-            name if name.is_alphanumeric() || name == '_' => {
-                let is_part = |part: char| part.is_alphanumeric() || part == '_';
-                let length = rest.find(|part| !is_part(part)).unwrap_or(rest.len());
-                tokens.push(rest.get(..length).unwrap_or_default());
-                length
+            TokenTree::Ident(name) => tokens.push(name.to_string()),
+            TokenTree::Punct(sign) if joins && sign.as_char() == ':' => {
+                tokens.last_mut().into_iter().for_each(|last| last.push(':'));
             }
-            white if white.is_whitespace() => white.len_utf8(),
-            other => {
-                tokens.push(rest.get(..other.len_utf8()).unwrap_or_default());
-                other.len_utf8()
+            TokenTree::Punct(sign) => {
+                is_joint = sign.as_char() == ':' && sign.spacing() == Spacing::Joint;
+                tokens.push(sign.to_string());
             }
-        };
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    tokens
-}
-
-/// The length of a text in quotes, with them.
-fn quoted(text: &str) -> usize {
-    let mut is_escaped = false;
-    for (at, part) in text.char_indices().skip(1) {
-        match part {
-            _ if is_escaped => is_escaped = false,
-            '\\' => is_escaped = true,
-            '"' => return at + 1,
-            _ => {}
+            TokenTree::Literal(_) => {}
         }
     }
-    text.len()
-}
-
-/// The length of a raw text: `r"…"`, `r#"…"#`, `br"…"`.
-fn raw_text(text: &str) -> Option<usize> {
-    let start = text.strip_prefix('b').unwrap_or(text).strip_prefix('r')?;
-    let hashes = start.len() - start.trim_start_matches('#').len();
-    let inside = start.get(hashes..)?.strip_prefix('"')?;
-    let end = format!("\"{}", "#".repeat(hashes));
-    let length = inside.find(&end)? + end.len();
-    Some(text.len() - inside.len() + length)
-}
-
-/// The length of a character with its quotes, or of the quote of a lifetime.
-fn character(text: &str) -> usize {
-    let mut inside = text.char_indices().skip(1);
-    match inside.next() {
-        Some((_, '\\')) => text.get(3..).and_then(|rest| rest.find('\'')).map_or(text.len(), |end| end + 4),
-        Some(_) => inside.next().filter(|(_, end)| *end == '\'').map_or(1, |(end, _)| end + 1),
-        None => 1,
-    }
+    tokens
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::{Context as _, ensure};
 use conformance::{Figures, Report};
@@ -125,8 +124,7 @@ impl Progress {
             "cargo xtask conformance --live SRC --domain {domain}{only} --count {count} --piece {piece} --seed {seed}"
         );
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let today: String =
-            humantime::format_rfc3339_seconds(SystemTime::now()).to_string().chars().take(10).collect();
+        let today = jiff::Timestamp::now().strftime("%F").to_string();
         let figures = json!({
             "campaign": "conformance", "command": command, "date": today, "cores": cores,
             "domain": domain, "cases": self.asked(), "kinds": kinds,
