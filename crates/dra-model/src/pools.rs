@@ -4,6 +4,7 @@
 //! each says how many there are. The rule is that of kube-scheduler's allocator:
 //!
 //! 1. Slices that are not for the node are passed over, and of a pool's others all but those of the highest generation.
+//!    Those that name the node come before those for several nodes.
 //! 2. A pool is complete if it has as many of these as the first of them says. If not, all slices of the cluster are looked
 //!    at: one of a newer generation, on whichever node, means that the pool is being replaced, and it is ignored. Else the
 //!    pool is complete if all slices of its generation are as many; those for other nodes are kept apart.
@@ -136,7 +137,7 @@ impl<'a> View<'_, 'a> {
     /// The slices for a node, of each pool those of the highest generation.
     fn of_node(&self, node: &Node) -> Result<SlicesByPool<'a>, BadSelection> {
         let mut pools = SlicesByPool::new();
-        for slice in self.slices.iter().copied() {
+        for slice in self.in_order(node) {
             if !self.passes_over(slice) && self.is_for(slice, node)? {
                 let pool = pools.entry((&slice.driver, &slice.pool.name)).or_default();
                 let generation = pool.first().map_or(slice.pool.generation, |first| first.pool.generation);
@@ -149,6 +150,17 @@ impl<'a> View<'_, 'a> {
             }
         }
         Ok(pools)
+    }
+
+    /// The slices that may be for a node. All copies but `stable` look at those that name the node first.
+    fn in_order(&self, node: &Node) -> Vec<&'a ResourceSlice> {
+        if self.implementation == Implementation::Stable {
+            return self.slices.to_vec();
+        }
+        let name = |slice: &&&'a ResourceSlice| slice.nodes.node_name.as_deref().unwrap_or_default();
+        let named = self.slices.iter().filter(|slice| !name(slice).is_empty() && name(slice) == node.name);
+        let shared = self.slices.iter().filter(|slice| name(slice).is_empty());
+        named.chain(shared).copied().collect()
     }
 
     /// Slices with what is not enabled do not exist.

@@ -25,7 +25,7 @@ pub use amount::Amount;
 pub use hugepages::hugepage_resource_name;
 pub use number::Sign;
 pub use parse::ParseError;
-pub use print::Canonical;
+pub use print::{Canonical, GoStruct};
 pub use quantity::{Format, Quantity};
 
 #[cfg(doctest)]

@@ -5,6 +5,7 @@ use core::fmt;
 use num_bigint::BigInt;
 
 use crate::decimal::{Decimal, power_of_ten};
+use crate::number::Number;
 use crate::{Format, Quantity};
 
 impl Quantity {
@@ -12,6 +13,30 @@ impl Quantity {
     #[must_use]
     pub const fn canonical(&self) -> Canonical<'_> {
         Canonical(self)
+    }
+}
+
+impl Quantity {
+    /// The quantity as Go prints the struct: `{{10 0} {<nil>} 10 DecimalSI}`. Of the big inner form Go prints an address,
+    /// which differs each time; here it is `...`.
+    #[must_use]
+    pub const fn go_struct(&self) -> GoStruct<'_> {
+        GoStruct(self)
+    }
+}
+
+/// A quantity that displays itself as Go's struct; made by [`Quantity::go_struct`].
+#[derive(Clone, Copy, Debug)]
+pub struct GoStruct<'a>(&'a Quantity);
+
+impl fmt::Display for GoStruct<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Quantity { amount, format, text } = self.0;
+        let text = text.as_deref().unwrap_or_default();
+        match amount {
+            Number::Small { value, scale } => write!(f, "{{{{{value} {scale}}} {{<nil>}} {text} {format}}}"),
+            Number::Big(_) => write!(f, "{{{{0 0}} {{...}} {text} {format}}}"),
+        }
     }
 }
 

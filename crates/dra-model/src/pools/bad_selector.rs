@@ -1,11 +1,12 @@
 //! A slice or device whose node selector cannot be parsed.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
 use crate::node_match::GoSelector;
-use crate::{BadNodeSelector, Device, ResourceSlice};
+use crate::{BadNodeSelector, CounterConsumption, Device, ResourceSlice};
 
 /// Of what the nodes cannot be told. Displays as the allocator's error.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,13 +42,14 @@ impl fmt::Display for BadSelection {
 
 impl core::error::Error for BadSelection {}
 
-/// A device as Go prints one. Go prints attributes, capacities and the like as addresses in memory, which differ each
-/// time: here they are left out.
+/// A device as Go prints one. Go prints attributes and capacities with addresses in memory, which differ each time: here they
+/// are left out, as are taints.
 struct GoDevice<'a>(&'a Device);
 
 impl fmt::Display for GoDevice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Device { name, nodes, .. } = self.0;
+        let consumes: String = self.0.consumes.iter().map(go_consumption).collect();
         let selector = nodes.node_selector.as_ref();
         let selector = selector.map_or_else(
             || "nil".to_string(),
@@ -56,11 +58,21 @@ impl fmt::Display for GoDevice<'_> {
         write!(
             f,
             "&Device{{Name:{name},Attributes:map[QualifiedName]DeviceAttribute{{}},Capacity:map[QualifiedName]DeviceCapacity{{}},\
-             ConsumesCounters:[]DeviceCounterConsumption{{}},NodeName:nil,NodeSelector:{selector},AllNodes:nil,\
+             ConsumesCounters:[]DeviceCounterConsumption{{{consumes}}},NodeName:nil,NodeSelector:{selector},AllNodes:nil,\
              Taints:[]DeviceTaint{{}},BindsToNode:nil,BindingConditions:[{}],BindingFailureConditions:[{}],\
              AllowMultipleAllocations:nil,NodeAllocatableResources:map[k8s_io_api_core_v1.ResourceName]NodeAllocatableResource{{}},}}",
             self.0.binding_conditions.join(" "),
             self.0.binding_failure_conditions.join(" "),
         )
     }
+}
+
+fn go_consumption(consumption: &CounterConsumption) -> String {
+    let CounterConsumption { set, counters, compatibility_groups } = consumption;
+    let counters = counters.iter().map(|(name, amount)| format!("{name}: {{{}}},", amount.go_struct()));
+    format!(
+        "DeviceCounterConsumption{{CounterSet:{set},Counters:map[string]Counter{{{}}},CompatibilityGroups:[{}],}},",
+        counters.collect::<String>(),
+        compatibility_groups.join(" "),
+    )
 }

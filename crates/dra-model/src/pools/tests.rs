@@ -65,7 +65,10 @@ fn each_rule_decides_what_a_node_sees_of_a_pool() {
     binding.devices = Some(vec![Device { binding_conditions: vec!["ready".into()], ..Device::new("slow") }]);
     let same = ResourceSlice { devices: Some(vec![Device::new("of-x")]), ..slice("y", "a", 1, 2) };
     let nowhere = ResourceSlice { nodes: NodeSelection::default(), ..slice("x", "a", 1, 1) };
-    let rows: [(&str, Vec<ResourceSlice>, &[&str]); 12] = [
+    let everywhere = NodeSelection { all_nodes: Some(true), ..NodeSelection::default() };
+    let shared = ResourceSlice { nodes: everywhere, ..slice("x", "a", 1, 2) };
+    let rows: [(&str, Vec<ResourceSlice>, &[&str]); 13] = [
+        ("slices that name the node count first", vec![shared, slice("y", "a", 1, 1)], &["p incomplete"]),
         (
             "slices in the order of names",
             vec![slice("y", "a", 1, 2), slice("x", "a", 1, 2)],

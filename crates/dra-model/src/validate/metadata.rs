@@ -61,13 +61,9 @@ fn masked(prefix: &str) -> String {
 
 fn common(metadata: &Metadata, scope: Scope, at: &Path, faults: &mut Faults) {
     let (namespace, place) = (&metadata.namespace, at.child("namespace"));
-    match scope {
-        Scope::Cluster if !namespace.is_empty() => faults.forbidden(&place, "not allowed on this type"),
-        // The request's namespace is filled in.
-        Scope::Namespace if !namespace.is_empty() => {
-            faults.invalid_for(&place, namespace, dns_label(namespace, Length::Characters));
-        }
-        Scope::Cluster | Scope::Namespace => {}
+    // The request's namespace is filled in, and dropped from an object of the cluster.
+    if scope == Scope::Namespace && !namespace.is_empty() {
+        faults.invalid_for(&place, namespace, dns_label(namespace, Length::Characters));
     }
     labels(&metadata.labels, &at.child("labels"), faults);
     annotations(&metadata.annotations, &at.child("annotations"), faults);
