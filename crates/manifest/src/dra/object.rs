@@ -173,8 +173,10 @@ impl<'a> Object<'a> {
         self.get(key).map_or_else(String::new, |field| field.node.to_json())
     }
 
+    /// A field that the struct does not have is not read.
     fn get(&self, key: &str) -> Option<Field<'a>> {
-        self.field.get(key).ok().flatten()
+        let is_known = self.shape.fields.is_none_or(|known| known.contains(&key));
+        if is_known { self.field.get(key).ok().flatten() } else { None }
     }
 
     fn as_object(&self, key: &str, field: Field<'a>, shape: Shape) -> Option<Object<'a>> {
