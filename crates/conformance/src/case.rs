@@ -103,6 +103,8 @@ impl Case {
             Expected::Crash(panic.to_owned())
         } else if answer.get("result").is_some() {
             Expected::Result(answer["result"].take())
+        } else if answer.get("any_of").is_some() {
+            Expected::Result(json!({ "anyOf": answer["any_of"].take() }))
         } else {
             return Err(NotACase::NoResult);
         };

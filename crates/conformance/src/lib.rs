@@ -18,6 +18,7 @@ mod cpu;
 mod memory;
 mod device;
 mod admission;
+mod dra;
 pub mod promises;
 
 pub use case::{Case, Expected, Listed, NotACase, Outcome};
@@ -42,6 +43,7 @@ fn runner(domain: &str, kind: &str) -> Option<Runner> {
         "memory" => memory::runner(kind),
         "device" => device::runner(kind),
         "admission" => admission::runner(kind),
+        folder if dra::FOLDERS.contains(&folder) => dra::runner(kind),
         _ => None,
     }
 }

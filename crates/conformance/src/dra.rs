@@ -1,0 +1,22 @@
+//! Dynamic resource allocation: what kube-scheduler's allocator and the API server answered.
+//!
+//! Objects of cases have no `apiVersion` and `kind` where their place says what they are.
+
+mod objects;
+mod pools;
+mod extended;
+mod validate;
+
+use crate::runner::Runner;
+
+/// Folders of case files that belong here, besides `dra`.
+pub(crate) const FOLDERS: [&str; 4] = ["dra", "pools", "extended", "validate"];
+
+pub(crate) fn runner(kind: &str) -> Option<Runner> {
+    match kind {
+        "pools" => Some(pools::pools),
+        "extended" => Some(extended::extended),
+        "validate" => Some(validate::validate),
+        _ => None,
+    }
+}
