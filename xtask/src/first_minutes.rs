@@ -115,8 +115,7 @@ impl FirstMinutes {
         );
         let cost = WHOLE.measure(&folder)?;
         rows += &WHOLE.row(&folder, whole, &cost)?;
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let _ = write!(rows, "\nOn {cores} cores. The small build takes this many {RATIO}{ratio:.1}\n");
+        let _ = write!(rows, "\nThe small build takes this many {RATIO}{ratio:.1}\n");
         print!("{rows}");
         fs::remove_dir_all(&folder)?;
         if self.write { write_figures(DOCUMENT, "cargo xtask first-minutes --write", &rows) } else { Ok(()) }

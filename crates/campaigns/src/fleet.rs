@@ -117,8 +117,8 @@ impl Fleet {
         let milliseconds = u64::try_from(all.as_millis())?.max(1);
         let a_second = |count: u64| count * 1000 / milliseconds;
         let text = format!(
-            "`cargo xtask fleet --nodes {nodes} --machine {machine} --pods-a-second {pace} --minutes {} --write`, with etcd and \
-             the API server on the same two cores: {percent:.0} % of a core and {} MiB in all, {} decisions and {} \
+            "{nodes} nodes {machine} with {pace} pods a second for {} minutes, etcd and the API server on the same cores: \
+             {percent:.0} % of a core and {} MiB in all, {} decisions and {} \
              objects a second, {} ms from a change until the API server has it (the mean; it and etcd have the rest of the \
              cores), {bytes} bytes an object, {} failed calls.\n",
             self.minutes,

@@ -62,10 +62,8 @@ impl Placement {
                 cells.push(cell);
             }
         }
-        let command = format!(
-            "Made by `cargo xtask placement --write`: {} runs of {} pods for each line, from seed {}.\n\n",
-            self.runs, self.pods, self.seed
-        );
+        let command =
+            format!("{} runs of {} pods for each line, from seed {}.\n\n", self.runs, self.pods, self.seed);
         let text = command + &tables::text(&cells);
         println!("\n{text}");
         if self.write {

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, ensure};
 use fs_err as fs;
 use serde_json::{Value, json};
-use workspace_tools::document::today;
+use workspace_tools::document::Run;
 use workspace_tools::workspace::root;
 
 pub(crate) use evidence::{Evidence, previous};
@@ -43,8 +43,8 @@ impl Reliability {
 
 /// Writes the figures of a campaign, and the page anew. `name` is that of the file; `command` is what was run.
 pub(crate) fn write(campaign: &str, name: &str, command: &str, figures: &Value) -> anyhow::Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let mut all = json!({ "campaign": campaign, "command": command, "date": today(), "cores": cores });
+    let Run { command, date, cores } = Run::of(command);
+    let mut all = json!({ "campaign": campaign, "command": command, "date": date, "cores": cores });
     for (field, value) in figures.as_object().into_iter().flatten() {
         all[field] = value.clone();
     }

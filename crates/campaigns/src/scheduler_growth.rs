@@ -49,7 +49,7 @@ impl SchedulerGrowth {
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut text = "Made by `cargo xtask scheduler-growth --write`, in milliseconds.\n\n\
+    let mut text = "In milliseconds.\n\n\
          | nodes | new shape, one thread | two threads | known shape, ten nodes changed | new shape beside one in flight, two threads | memory |\n\
          |---|---|---|---|---|---|\n"
         .to_owned();

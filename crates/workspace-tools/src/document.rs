@@ -1,5 +1,6 @@
 //! Files of the repository that commands make, and figures in documents: what a command writes there, between two lines.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail, ensure};
@@ -10,7 +11,42 @@ use crate::workspace::root;
 /// The last of both lines.
 const END: &str = "<!-- end -->\n";
 
-/// Writes what `command` has found out to a document of the workspace, between `<!-- command -->` and `<!-- end -->`.
+/// A run by which figures were found: what was typed, the day in UTC, and on how many cores.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// As people type it.
+    pub command: String,
+    /// As of [`today`].
+    pub date: String,
+    /// Of this machine.
+    pub cores: usize,
+}
+
+impl Run {
+    /// The run of a command today on this machine.
+    pub fn of(command: &str) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { command: command.to_owned(), date: today(), cores }
+    }
+
+    /// The run of this process, which `cargo xtask` has started.
+    pub fn this() -> Self {
+        let arguments = std::env::args().skip(1);
+        Self::of(
+            &["cargo", "xtask"].map(str::to_owned).into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
+        )
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let noun = if self.cores == 1 { "core" } else { "cores" };
+        write!(f, "`{}`, {}, {} {noun}", self.command, self.date, self.cores)
+    }
+}
+
+/// Writes figures to a document of the workspace, between `<!-- command -->` and `<!-- end -->`, with the run of this process
+/// in front of them.
 ///
 /// # Errors
 /// The document lacks those lines, or cannot be written.
@@ -21,8 +57,9 @@ pub fn write_figures(document: &str, command: &str, text: &str) -> anyhow::Resul
     let parts = old.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
     let (before, after) =
         parts.with_context(|| format!("{document} lacks the lines between which the figures are"))?;
+    let run = Run::this();
     ensure!(!text.contains(END), "the figures contain the line that ends them");
-    Ok(fs::write(&path, format!("{before}{begin}{text}{END}{after}"))?)
+    Ok(fs::write(&path, format!("{before}{begin}Made by {run}.\n\n{text}{END}{after}"))?)
 }
 
 /// What to do with files that a command makes.
@@ -59,4 +96,18 @@ impl Renewal {
 /// Today in UTC, as `2026-01-31`.
 pub fn today() -> String {
     jiff::Timestamp::now().strftime("%F").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Run;
+
+    #[test]
+    fn a_run_is_its_command_day_and_cores() {
+        let run = |cores| Run { command: "cargo xtask x".into(), date: "2026-01-31".into(), cores };
+        assert_eq!(run(2).to_string(), "`cargo xtask x`, 2026-01-31, 2 cores");
+        assert_eq!(run(1).to_string(), "`cargo xtask x`, 2026-01-31, 1 core");
+        let today = Run::of("cargo xtask x");
+        assert!(today.cores > 0 && today.date.len() == 10 && today.date.starts_with("20"), "{today}");
+    }
 }

@@ -95,7 +95,7 @@ const KINDS: &[Kind] = &[
 pub(super) fn text(outcomes: &[Outcome], latency: &Latency) -> anyhow::Result<String> {
     let mut text = format!(
         "nfd-topology-updater v{RELEASE}, built from its Go module and unmodified, read the pod resources of the same \
-         nodes. Made by\n`cargo xtask nfd --write`.\n\n| machine | policies | equal fields | differences |\n|---|---|---|---|\n"
+         nodes.\n\n| machine | policies | equal fields | differences |\n|---|---|---|---|\n"
     );
     let mut kinds: BTreeMap<usize, Vec<(&Outcome, &Difference)>> = BTreeMap::new();
     let mut unknown = Vec::new();
