@@ -5,6 +5,7 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
+use crate::decimal::Decimal;
 use crate::number::{Number, Sign};
 
 /// An amount of a resource.
@@ -115,6 +116,18 @@ impl Quantity {
     #[must_use]
     pub fn ceil_units(&self) -> Option<i128> {
         i128::try_from(self.amount.to_decimal().ceil()).ok()
+    }
+
+    /// Billionths, of which a quantity that was read has a whole number: 100,000,000 for `100m`. `None` beyond 128 bits, or
+    /// for a finer fraction, which only arithmetic gives.
+    #[must_use]
+    pub fn nano_units(&self) -> Option<i128> {
+        if let Number::Small { value, scale } = self.amount {
+            let power = u32::try_from(scale.checked_add(9)?).ok();
+            return power.and_then(|power| i128::from(value).checked_mul(10_i128.checked_pow(power)?));
+        }
+        let decimal = self.amount.to_decimal();
+        i128::try_from(Decimal { places: decimal.places.checked_sub(9)?, ..decimal }.whole()?).ok()
     }
 
     /// Rounded away from zero to whole thousandths, as a pod's requests are when it is stored: `1u` gives `1m`.

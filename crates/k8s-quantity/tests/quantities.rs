@@ -231,6 +231,8 @@ proptest! {
         let read = quantity(&format!("{nanos}n"));
         prop_assert_eq!(read.value(), (nanos + 999_999_999) / 1_000_000_000);
         prop_assert_eq!(read.milli_value(), (nanos + 999_999) / 1_000_000);
+        prop_assert_eq!(read.nano_units(), Some(i128::from(nanos)));
+        prop_assert_eq!(read.into_big().nano_units(), Some(i128::from(nanos)));
     }
 
     #[test]
