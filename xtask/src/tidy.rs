@@ -74,7 +74,7 @@ const ROWS: &[Row] = &[
     row("managers", Pure, &["cpu-manager", "memory-manager", "device-manager"]),
     row("pictures", Pure, &["machine-picture"]),
     row("state files", Pure, &["kubelet-checkpoint"]),
-    row("whole pod", Pure, &["topology-admission"]),
+    row("whole pod", Pure, &["claim-allocator", "topology-admission"]),
     row("fates", Pure, &["kubelet-fates"]),
     row("reports", Pure, &["admission-report"]),
     row("node as a value", Pure, &["config-advice", "node-resource-topology", "kubelet-status"]),

@@ -1,0 +1,253 @@
+//! What the search asks about a device, worked out when it is first asked for.
+
+use alloc::string::ToString as _;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use dra_model::{Feature, Implementation, Selector};
+
+use super::{Placed, Prepared};
+use crate::capacity::{Fit, billionths, fit};
+use crate::error::{AllocateError, ClaimFault, SelectorFault, reference};
+use crate::search::{Answer, Facts, Value, Want};
+use crate::selectors::{SelectorError, Selectors, with_advice};
+
+impl<S: Selectors> Facts for Prepared<'_, S> {
+    type Error = AllocateError;
+
+    fn answer(&self, alternative: usize, device: usize) -> Answer<AllocateError> {
+        if let Some(answer) = &self.cache.borrow().answers[alternative][device] {
+            return answer.clone();
+        }
+        let answer = match self.problem.alternatives[alternative].want {
+            Want::Count(_) => self.answer_of_count(alternative, device),
+            Want::All(_) => self.answer_of_member(alternative, device),
+        };
+        self.cache.borrow_mut().answers[alternative][device] = Some(answer.clone());
+        answer
+    }
+
+    fn value(&self, constraint: usize, alternative: usize, device: usize) -> Value<AllocateError> {
+        let attribute = self.attribute_of[self.asked[alternative].claim][constraint];
+        let name = self.attributes[attribute];
+        if self.has(Feature::DerivedAttributes) {
+            let derived = &self.asked[alternative].devices.derived_attributes;
+            if let Some(derived) = derived.iter().rev().find(|derived| derived.name == *name) {
+                return self.derived(&derived.expression, name, device);
+            }
+        }
+        if let Some(value) = &self.cache.borrow().values[attribute][device] {
+            return value.clone();
+        }
+        let Placed { slice, device: object } = self.devices[device];
+        let value: Value<AllocateError> =
+            self.numbers.value(object.attribute(&slice.driver, name), self.lists);
+        self.cache.borrow_mut().values[attribute][device] = Some(value.clone());
+        value
+    }
+
+    fn unsatisfied(&self, alternative: usize, device: usize) -> AllocateError {
+        let request = self.asked[alternative].own_name();
+        self.fault(alternative, ClaimFault::Unsatisfied(request, self.devices[device].id()))
+    }
+
+    fn share(&self, alternative: usize, device: usize) -> Vec<i128> {
+        if let Some(share) = self.cache.borrow().shares.get(&(alternative, device)) {
+            return share.clone();
+        }
+        let capacities = &self.devices[device].device.capacity;
+        let share = match fit(self.amounts(alternative), capacities, self.fractions) {
+            Ok(Fit::Takes(amounts)) => amounts.values().map(billionths).collect(),
+            Ok(Fit::Refused) | Err(_) => vec![i128::MAX / 4; capacities.len()],
+        };
+        self.cache.borrow_mut().shares.insert((alternative, device), share.clone());
+        share
+    }
+}
+
+impl<'a, S: Selectors> Prepared<'a, S> {
+    pub(crate) fn fault(&self, alternative: usize, place: ClaimFault) -> AllocateError {
+        AllocateError::Claim { claim: reference(&self.claim(alternative).metadata), place }
+    }
+
+    fn answer_of_count(&self, alternative: usize, device: usize) -> Answer<AllocateError> {
+        match self.is_selectable(alternative, device) {
+            Ok(true) => {}
+            Ok(false) => return Answer::No,
+            Err(error) => return Answer::Error(error),
+        }
+        match self.capacity_fit(alternative, device, &self.devices[device].id()) {
+            Ok(true) if !self.is_blocked(alternative, device) => Answer::Yes,
+            Ok(_) => Answer::No,
+            Err(error) => Answer::Error(error),
+        }
+    }
+
+    /// For one of all the devices that are wanted, which have been selected before.
+    fn answer_of_member(&self, alternative: usize, device: usize) -> Answer<AllocateError> {
+        if self.is_blocked(alternative, device) {
+            return Answer::No;
+        }
+        match self.capacity_fit(alternative, device, &self.devices[device].id()) {
+            Ok(false) => Answer::NoRoom,
+            Ok(true) | Err(_) => Answer::Yes,
+        }
+    }
+
+    /// Whether the device has the capacity, apart from what the pod's claims take.
+    fn capacity_fit(
+        &self,
+        alternative: usize,
+        device: usize,
+        name: &dyn core::fmt::Display,
+    ) -> Result<bool, AllocateError> {
+        let Some(amounts) = self.takes(alternative, device, name)? else { return Ok(!self.shares_devices()) };
+        let room = self.room(&self.devices[device]);
+        Ok(room.iter().zip(amounts).all(|(room, amount)| amount <= *room))
+    }
+
+    /// Whether the device, with nothing in use, has the capacity.
+    pub(crate) fn empty_fit(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        let object = self.devices[device].device;
+        let Some(amounts) = self.takes(alternative, device, &object.name)? else {
+            return Ok(!self.shares_devices());
+        };
+        let values = object.capacity.values().map(|capacity| billionths(&capacity.value));
+        Ok(values.zip(amounts).all(|(value, amount)| amount <= value))
+    }
+
+    /// What an alternative takes of each capacity; `None` if the policy refuses it, or capacity is not looked at.
+    fn takes(
+        &self,
+        alternative: usize,
+        device: usize,
+        name: &dyn core::fmt::Display,
+    ) -> Result<Option<Vec<i128>>, AllocateError> {
+        if !self.shares_devices() {
+            return Ok(None);
+        }
+        match fit(self.amounts(alternative), &self.devices[device].device.capacity, self.fractions) {
+            Ok(Fit::Takes(amounts)) => Ok(Some(amounts.values().map(billionths).collect())),
+            Ok(Fit::Refused) => Ok(None),
+            Err((capacity, error)) => {
+                let request = self.asked[alternative].own_name();
+                let name = alloc::format!("{name}");
+                Err(self.fault(alternative, ClaimFault::DeviceCapacity(request, name, capacity, error)))
+            }
+        }
+    }
+
+    /// What keeps the device from the alternative, whatever is chosen: taints, and features that are off.
+    fn is_blocked(&self, alternative: usize, device: usize) -> bool {
+        let Placed { slice, device } = self.devices[device];
+        let needs_operations = self.implementation == Implementation::Experimental
+            && !slice.skip_node_operations.is_empty()
+            && !(self.has(Feature::OptionalNodeOperations) && self.question.skips_operations());
+        let is_partition = !self.has(Feature::PartitionableDevices) && !device.consumes.is_empty();
+        let tolerations = &self.asked[alternative].devices.tolerations;
+        let is_tainted = self.has(Feature::DeviceTaints)
+            && device.taints.iter().any(|taint| {
+                taint.effect.prevents_allocation()
+                    && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
+            });
+        needs_operations || is_partition || is_tainted
+    }
+
+    /// Binding conditions, the selectors of class and request, and the device's own nodes.
+    pub(crate) fn is_selectable(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        if let Some(known) = &self.cache.borrow().selectable[alternative][device] {
+            return known.clone();
+        }
+        let answer = self.selects(alternative, device);
+        self.cache.borrow_mut().selectable[alternative][device] = Some(answer.clone());
+        answer
+    }
+
+    fn selects(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        let Placed { slice, device: object } = self.devices[device];
+        if !self.has(Feature::DeviceBindingConditions) && object.has_binding_conditions() {
+            return Ok(false);
+        }
+        let asked = &self.asked[alternative];
+        let of_class = |selector, fault| AllocateError::ClassSelector {
+            class: asked.class.metadata.name.clone(),
+            selector,
+            fault,
+        };
+        if !self.all_match(&asked.class.selectors, device, of_class)? {
+            return Ok(false);
+        }
+        let claim = reference(&self.claim(alternative).metadata);
+        let of_claim =
+            |selector, fault| AllocateError::ClaimSelector { claim: claim.clone(), selector, fault };
+        if !self.all_match(&asked.devices.selectors, device, of_claim)? {
+            return Ok(false);
+        }
+        if !slice.selects_nodes_per_device() {
+            return Ok(true);
+        }
+        object
+            .nodes
+            .matches(self.question.node)
+            .map_err(|error| AllocateError::NodeSelector(error.to_string()))
+    }
+
+    fn all_match(
+        &self,
+        selectors: &'a [Selector],
+        device: usize,
+        error: impl Fn(usize, SelectorFault) -> AllocateError,
+    ) -> Result<bool, AllocateError> {
+        for (number, selector) in selectors.iter().enumerate() {
+            let Some(expression) = &selector.expression else { continue };
+            match self.matches(expression, device) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(SelectorError::Compile(text)) => return Err(error(number, SelectorFault::Compile(text))),
+                Err(SelectorError::Runtime(text)) => {
+                    let fault = SelectorFault::Runtime {
+                        device: self.devices[device].id(),
+                        error: with_advice(text),
+                    };
+                    return Err(error(number, fault));
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn matches(&self, expression: &'a str, device: usize) -> Result<bool, SelectorError> {
+        let mut cache = self.cache.borrow_mut();
+        let known = cache.expressions.entry(expression).or_insert_with(|| vec![None; self.devices.len()]);
+        let Placed { slice, device: object } = self.devices[device];
+        known[device].get_or_insert_with(|| self.selectors.matches(expression, &slice.driver, object)).clone()
+    }
+
+    fn derived(&self, expression: &'a str, name: &str, device: usize) -> Value<AllocateError> {
+        if let Some(value) = self.cache.borrow().derived.get(&(expression, device)) {
+            return value.clone();
+        }
+        let Placed { slice, device: object } = self.devices[device];
+        let name = || name.into();
+        match self.selectors.derive(expression, &slice.driver, object) {
+            Ok(attribute) => {
+                let value: Value<AllocateError> = self.numbers.value(Some(&attribute), self.lists);
+                self.cache.borrow_mut().derived.insert((expression, device), value.clone());
+                value
+            }
+            Err(SelectorError::Compile(error)) => {
+                Value::Error(AllocateError::DerivedCompile { name: name(), error })
+            }
+            Err(SelectorError::Runtime(error)) => Value::Error(AllocateError::DerivedRuntime {
+                name: name(),
+                device: self.devices[device].id(),
+                error,
+            }),
+        }
+    }
+
+    /// Whether devices of the search are shared.
+    pub(crate) fn is_shared(&self, device: usize) -> bool {
+        self.problem.devices[device].is_shared()
+    }
+}

@@ -1,0 +1,52 @@
+//! The search beside the plainest one there is, on small made-up problems.
+
+mod brute;
+mod made;
+
+use node_cover::Steps;
+use proptest::prelude::*;
+
+use self::brute::Brute;
+use self::made::{Made, made};
+use super::Outcome;
+
+const ENOUGH: u64 = 10_000_000;
+
+/// The answer by classes, without the plain walk that answers small questions otherwise.
+fn by_classes(made: &Made) -> Option<Outcome<&'static str>> {
+    let budget = Steps::new(ENOUGH);
+    let mut search = super::Search::by_classes(&made.problem, made, super::Purpose::Decide, budget)?;
+    let end = search.walk();
+    Some(search.outcome(end))
+}
+
+fn calls_by_classes(made: &Made) -> Option<u128> {
+    let budget = Steps::new(ENOUGH);
+    let mut search = super::Search::by_classes(&made.problem, made, super::Purpose::CountSteps, budget)?;
+    search.walk();
+    Some(search.steps)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_first_solution_or_error_is_that_of_the_plainest_search(made in made()) {
+        let Some((expected, calls)) = Brute::search(&made) else { return Ok(()) };
+        prop_assert_eq!(super::first(&made.problem, &made, &mut Steps::new(ENOUGH)), expected.clone());
+        if let Some(got) = by_classes(&made) {
+            prop_assert_eq!(got, expected);
+        }
+        prop_assert_eq!(super::calls(&made.problem, &made, &mut Steps::new(ENOUGH)), Some(calls));
+        if let Some(got) = calls_by_classes(&made) {
+            prop_assert_eq!(got, calls);
+        }
+    }
+
+    #[test]
+    fn a_cut_is_never_another_answer(made in made(), budget in 0_u64..60) {
+        let Some((expected, _)) = Brute::search(&made) else { return Ok(()) };
+        let got = super::first(&made.problem, &made, &mut Steps::new(budget));
+        prop_assert!(got == Outcome::Cut || got == expected, "{got:?} instead of {expected:?}");
+    }
+}
