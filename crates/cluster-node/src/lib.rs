@@ -8,7 +8,7 @@
 //! [`TopologyWriter`] writes what schedulers read of the node.
 //!
 //! Who owns a node has [`BoundPods`], which it has to run, [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for
-//! what becomes of them, [`Cluster::create_node`] and [`Cluster::patch_node_status`] for the node's object, and
+//! what becomes of them, [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and
 //! [`Cluster::renew_lease`], by which the cluster knows that it lives. Who simulates many nodes has [`Cluster::bound_pods`] and
 //! [`Cluster::overwrite_topology`].
 //!
@@ -24,6 +24,7 @@ mod pods;
 mod bound;
 mod node;
 mod lease;
+mod registration;
 mod kubelet;
 mod events;
 mod pace;
@@ -42,8 +43,10 @@ pub use lease::{NodeLease, OtherHolder, now_in_seconds};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;
+pub use registration::{RegisteredNode, RegistrationError};
 pub use state::{Found, NodeObjects, StateError, StatePart, WatchedObject};
 pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Written};
 
-// The crate whose types are in the signatures here.
+// The crates whose types are in the signatures here.
+pub use kubelet_status;
 pub use pods_api;

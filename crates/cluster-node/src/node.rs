@@ -26,7 +26,7 @@ impl Cluster {
     /// # Errors
     /// There is one of that name ([`ClusterError::Refused`] with 409), the API server finds fault with it, or the right
     /// to create nodes is missing.
-    pub fn create_node(&self, node: &Value) -> Result<Value, ClusterError> {
+    pub(crate) fn create_node(&self, node: &Value) -> Result<Value, ClusterError> {
         let node: DynamicObject = parsed(node)?;
         let parameters = PostParams { field_manager: Some(WRITER.to_owned()), ..PostParams::default() };
         value(&self.wait(self.nodes().create(&parameters, &node))?)
@@ -36,7 +36,7 @@ impl Cluster {
     ///
     /// # Errors
     /// There is no such node, or the right to patch nodes is missing.
-    pub fn patch_node(&self, name: &str, patch: &Value) -> Result<(), ClusterError> {
+    pub(crate) fn patch_node(&self, name: &str, patch: &Value) -> Result<(), ClusterError> {
         self.wait(self.nodes().patch(name, &PatchParams::default(), &Patch::Merge(patch))).map(drop)
     }
 

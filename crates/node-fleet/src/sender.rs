@@ -6,14 +6,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster_node::{
-    ApplyError, Cluster, ClusterError, Found, NodeLease, PodReference, StateError, StatePart, now_in_seconds,
+    ApplyError, Cluster, ClusterError, Found, NodeLease, OtherHolder, PodReference, RegisteredNode,
+    RegistrationError, StateError, StatePart, now_in_seconds,
 };
 use crossbeam::channel::Receiver;
-use kubelet_status::{NodeFacts, PodObject, Readiness, Step, node_status, registered, relabelled};
+use kubelet_status::{NodeFacts, PodObject, Readiness, Step, node_status};
 use node_input::NodeHoldings;
 use node_resource_topology::NodeResourceTopology;
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
+use topology_admission::Ledger;
 
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::fleet_pod::Sending;
@@ -99,33 +101,25 @@ impl Sender {
 
     fn register(&self, at: NodeNumber) -> Result<(), SendError> {
         let Some(node) = self.shared.nodes.get(at) else { return Ok(()) };
-        let name = node.lock().name.clone();
-        // A node of that name may be somebody else's, whose object is not touched.
-        if let Some(other) = self.cluster.other_holder(&name, &holder(&name))? {
-            return Err(SendError::Taken { node: name, holder: other.holder });
-        }
-        let found = self.cluster.node_object(&name)?;
-        let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
-        let status = self.status_after(&node.lock(), &before.unwrap_or_default());
-        let object = if let Some(object) = found {
-            let labels = self.with_facts(&node.lock(), |facts| relabelled(facts, &object));
-            if let Some(labels) = labels {
-                self.cluster.patch_node(&name, &labels)?;
-            }
-            self.cluster.patch_node_status(&name, &status)?;
-            object
-        } else {
-            let made = self.with_facts(&node.lock(), |facts| registered(facts, &status));
-            self.cluster.create_node(&made)?
+        let (name, ledger) = {
+            let node = node.lock();
+            (node.name.clone(), node.ledger.clone())
         };
+        let RegisteredNode { uid, status } = self
+            .with_facts(&name, &ledger, |facts| {
+                self.cluster.register_node(facts, &Readiness::Ready, &holder(&name))
+            })
+            .map_err(|error| match error {
+                RegistrationError::Taken(other) => taken(&name, other),
+                RegistrationError::Cluster(error) => error.into(),
+            })?;
         if self.shared.published.state {
             self.cluster.write_state(&name, StatePart::Node, &self.shared.kind.description)?;
         }
         let config = &self.shared.kind.node.config().reporting;
         let now = Instant::now();
         let mut node = node.lock();
-        node.status = status;
-        object["metadata"]["uid"].as_str().unwrap_or_default().clone_into(&mut node.uid);
+        (node.uid, node.status) = (uid, status);
         self.shared.jobs.add(Job::Lease(at));
         self.shared.jobs.add_at(now + config.status_report_period(), Job::Status(at));
         self.shared.changed(at, &mut node);
@@ -145,7 +139,7 @@ impl Sender {
             }
         };
         if let Some(other) = self.cluster.renew_lease(&lease)? {
-            return Err(SendError::Taken { node: lease.node, holder: other.holder });
+            return Err(taken(&lease.node, other));
         }
         self.shared.jobs.add_at(Instant::now() + config.lease_renewal_period(), Job::Lease(at));
         Ok(())
@@ -256,19 +250,20 @@ impl Sender {
     }
 
     fn status_after(&self, node: &FleetNode, before: &Value) -> Value {
-        self.with_facts(node, |facts| node_status(facts, &Readiness::Ready, before, &now_in_seconds()))
+        self.with_facts(&node.name, &node.ledger, |facts| {
+            node_status(facts, &Readiness::Ready, before, &now_in_seconds())
+        })
     }
 
-    fn with_facts<T>(&self, node: &FleetNode, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
+    fn with_facts<T>(&self, name: &str, ledger: &Ledger, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
         let kind = &self.shared.kind.node;
         // Devices of no plugin are there from the start.
-        let (capacity, allocatable) =
-            kind.reported_amounts(&node.ledger, device_manager::Moment(Duration::ZERO));
+        let (capacity, allocatable) = kind.reported_amounts(ledger, device_manager::Moment(Duration::ZERO));
         make(&NodeFacts {
-            name: &node.name,
+            name,
             labels: &std::collections::BTreeMap::new(),
             taints: &kind.config().reporting.register_with_taints,
-            host: &self.shared.host(&node.name),
+            host: &self.shared.host(name),
             kubelet_version: &kind.line.rules_of,
             runtime: RUNTIME,
             capacity,
@@ -280,6 +275,11 @@ impl Sender {
 /// Who renews the Lease of a node. After a restart it is the same, so that the fleet goes on at once.
 fn holder(node: &str) -> String {
     format!("topolet-fleet_{node}")
+}
+
+/// A node of that name is somebody else's, whose object is not touched.
+fn taken(node: &str, other: OtherHolder) -> SendError {
+    SendError::Taken { node: node.to_owned(), holder: other.holder }
 }
 
 /// What the API server is to be told of a pod: a patch of its status, or without one that its object can go.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, NodeLease, now_in_seconds};
+use cluster_node::{Cluster, ClusterError, NodeLease, RegisteredNode, RegistrationError, now_in_seconds};
 use crossbeam::channel::{self, Receiver, Sender};
 use device_manager::Moment;
 use kubelet_status::{
-    ContainerReports, HostFacts, NodeFacts, Readiness, Reported, has_conditions, node_status, registered,
-    relabelled, without_heartbeat,
+    ContainerReports, HostFacts, NodeFacts, Readiness, Reported, has_conditions, node_status,
+    without_heartbeat,
 };
 use node_view::{Message, News, NodeCondition, NodeView};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::backoff::Backoff;
 use super::bound::{self, Heard};
@@ -59,19 +59,6 @@ pub(super) struct Keeping {
     uid: String,
 }
 
-/// Why the node is not registered.
-enum NotRegistered {
-    /// Another agent is.
-    Taken(String),
-    Failed(ClusterError),
-}
-
-impl From<ClusterError> for NotRegistered {
-    fn from(error: ClusterError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Keeping {
     pub(super) fn new(
         node: NodeInCluster,
@@ -109,10 +96,11 @@ impl Keeping {
         let mut backoff = Backoff::up_to(PAUSE);
         while let Err(why) = self.register() {
             match why {
-                NotRegistered::Taken(why) => {
+                RegistrationError::Taken(other) => {
+                    let why = holder::taken(&self.node.node, &other);
                     self.view.conditions.member_fails(NodeCondition::Registered, &why);
                 }
-                NotRegistered::Failed(error) => self.fails(NodeCondition::Registered, &error),
+                RegistrationError::Cluster(error) => self.fails(NodeCondition::Registered, &error),
             }
             thread::sleep(backoff.pause());
         }
@@ -157,26 +145,11 @@ impl Keeping {
         .start()
     }
 
-    fn register(&mut self) -> Result<(), NotRegistered> {
-        let name = &self.node.node;
-        if let Some(other) = self.cluster.other_holder(name, &self.holder)? {
-            return Err(NotRegistered::Taken(holder::taken(name, &other)));
-        }
-        let found = self.cluster.node_object(name)?;
-        let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
-        let status = self.status_after(&before.unwrap_or_default());
-        let object = if let Some(object) = found {
-            if let Some(labels) = self.with_facts(|facts| relabelled(facts, &object)) {
-                self.cluster.patch_node(name, &labels)?;
-            }
-            self.cluster.patch_node_status(name, &status)?;
-            object
-        } else {
-            self.cluster.create_node(&self.with_facts(|facts| registered(facts, &status)))?
-        };
-        self.sent = status;
-        self.sent_at = Instant::now();
-        object["metadata"]["uid"].as_str().unwrap_or_default().clone_into(&mut self.uid);
+    fn register(&mut self) -> Result<(), RegistrationError> {
+        let readiness = self.readiness();
+        let RegisteredNode { uid, status } =
+            self.with_facts(|facts| self.cluster.register_node(facts, &readiness, &self.holder))?;
+        (self.uid, self.sent, self.sent_at) = (uid, status, Instant::now());
         Ok(())
     }
 
