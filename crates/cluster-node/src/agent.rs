@@ -83,8 +83,8 @@ impl Cluster {
         path: &str,
         body: Option<String>,
     ) -> Result<AgentAnswer, ClusterError> {
-        let asked = self.runtime.block_on(async { timeout(ANSWER, self.forwarded(agent, path, body)).await });
-        asked.unwrap_or_else(|_| {
+        let asked = self.within(ANSWER, self.forwarded(agent, path, body));
+        asked.unwrap_or_else(|| {
             let server = format!("the agent in pod {}/{}", agent.namespace, agent.name);
             Err(ClusterError::Late { server, within: ANSWER })
         })

@@ -2,16 +2,21 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::body::{Body, Bytes};
+use hyper::{Request, Response};
+pub use kube::client::Body as RequestBody;
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use tokio::time::timeout;
+use tower::{BoxError, Layer as _, Service};
 
 use crate::bounded::BoundedAnswers;
+use crate::clock::{Clock, SystemClock};
 use crate::error::ClusterError;
 
 /// How long a connection may take to be made.
@@ -56,6 +61,7 @@ pub struct Cluster {
     pub(crate) client: Client,
     /// Its address.
     pub(crate) server: String,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl fmt::Debug for Cluster {
@@ -89,13 +95,33 @@ impl Cluster {
             let client = ClientBuilder::try_from(config).map_err(|error| ClusterError::of(&server, error))?;
             client.with_layer(&BoundedAnswers).build()
         };
-        Ok(Self { runtime, client, server })
+        Ok(Self { runtime, client, server, clock: Arc::new(SystemClock) })
+    }
+
+    /// A connection of which a service answers the requests. Calls wait in `runtime`, and time passes as `clock` has it.
+    pub fn over<S, B>(service: S, runtime: Runtime, clock: Arc<dyn Clock>) -> Self
+    where
+        S: Service<Request<RequestBody>, Response = Response<B>, Error: Into<BoxError>> + Send + 'static,
+        S::Future: Send + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let client = {
+            let _inside = runtime.enter();
+            Client::new(BoundedAnswers.layer(service), "default")
+        };
+        Self { runtime, client, server: "the service".to_owned(), clock }
     }
 
     /// The address of the API server.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The clock of what uses the connection.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
     }
 
     /// Whether somebody listens at the address of the API server. Nothing is asked.
@@ -107,14 +133,23 @@ impl Cluster {
             Some((address.host()?.trim_matches(['[', ']']).to_owned(), port))
         });
         let Some((host, port)) = address else { return false };
-        let connect = async { timeout(CONNECT, TcpStream::connect((host, port))).await };
-        matches!(self.runtime.block_on(connect), Ok(Ok(_)))
+        matches!(self.within(CONNECT, TcpStream::connect((host, port))), Some(Ok(_)))
     }
 
-    /// Waits until `woken` is there, or the time is over.
-    pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Woken {
-        let waited = self.runtime.block_on(async { timeout(within, woken).await });
-        if waited.is_ok() { Woken::ByUs } else { Woken::ByTime }
+    /// Waits until `woken` is there; `None`: the time is over.
+    pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Option<Woken> {
+        self.within(within, woken).map(|()| Woken::ByUs)
+    }
+
+    /// Waits for something; `None`: it has not come within that time.
+    pub(crate) fn within<T>(&self, within: Duration, awaited: impl Future<Output = T>) -> Option<T> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                come = awaited => Some(come),
+                () = self.clock.pause(within) => None,
+            }
+        })
     }
 
     /// Waits for an answer.
@@ -130,8 +165,8 @@ impl Cluster {
         &self,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<Result<T, kube::Error>, ClusterError> {
-        let late = |_| ClusterError::Late { server: self.server.clone(), within: ANSWER };
-        self.runtime.block_on(async { timeout(ANSWER, call).await }).map_err(late)
+        let late = || ClusterError::Late { server: self.server.clone(), within: ANSWER };
+        self.within(ANSWER, call).ok_or_else(late)
     }
 }
 

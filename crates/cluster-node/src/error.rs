@@ -115,6 +115,12 @@ pub enum ClusterError {
 }
 
 impl ClusterError {
+    /// Whether another connection may help: there is none, or credentials have to be renewed.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Unauthorized { .. } | Self::Unreachable { .. } | Self::Late { .. })
+    }
+
     /// What is wrong with a kubeconfig.
     pub(crate) fn of_kubeconfig(path: PathBuf, error: &KubeconfigError) -> Self {
         Self::Kubeconfig { path, reason: innermost(error) }

@@ -1,7 +1,6 @@
 //! Events on pods, which `kubectl describe pod` shows.
 
 use std::fmt;
-use std::time::Instant;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 pub use kube::runtime::events::EventType;
@@ -63,7 +62,8 @@ impl Cluster {
         let controller =
             Controller { controller: reporter.name().to_owned(), instance: Some(node.to_owned()) };
         let recorder = Recorder::new(self.client.clone(), controller);
-        EventRecorder { cluster: self, recorder, pace: EventPace::new(Instant::now()) }
+        let pace = EventPace::new(self.clock.now());
+        EventRecorder { cluster: self, recorder, pace }
     }
 }
 
@@ -79,7 +79,7 @@ impl EventRecorder {
         reason: &str,
         message: &str,
     ) -> Result<bool, ClusterError> {
-        if !self.pace.lets_through(&pod.uid, Instant::now()) {
+        if !self.pace.lets_through(&pod.uid, self.cluster.clock.now()) {
             return Ok(false);
         }
         let event = Event {

@@ -4,7 +4,7 @@
 //! A kubelet's Lease names the node as its holder. Here the holder is an agent, so that two of them on one node are told
 //! apart; who watches Leases of nodes looks at the time alone.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
@@ -48,7 +48,7 @@ impl Cluster {
     /// The API server cannot be reached, or the right to get leases is missing.
     pub fn other_holder(&self, node: &str, own: &str) -> Result<Option<OtherHolder>, ClusterError> {
         let lease = self.wait(self.leases().get_opt(node))?;
-        Ok(lease.as_ref().and_then(|lease| living_other(lease, own, SystemTime::now())))
+        Ok(lease.as_ref().and_then(|lease| living_other(lease, own, self.clock.since_1970())))
     }
 
     /// Renews the Lease, which is made if it is missing. Gives who else holds it: then nothing is written.
@@ -57,7 +57,7 @@ impl Cluster {
     /// The API server cannot be reached, somebody has written in between ([`ClusterError::Refused`] with 409), or the
     /// right to get, create or update leases is missing.
     pub fn renew_lease(&self, wanted: &NodeLease) -> Result<Option<OtherHolder>, ClusterError> {
-        let now = SystemTime::now();
+        let now = self.clock.since_1970();
         let parameters = PostParams { field_manager: Some(WRITER.to_owned()), ..PostParams::default() };
         let Some(mut lease) = self.wait(self.leases().get_opt(&wanted.node))? else {
             let lease = written(wanted, Lease::default(), now);
@@ -75,7 +75,7 @@ impl Cluster {
     }
 }
 
-fn written(wanted: &NodeLease, lease: Lease, now: SystemTime) -> Lease {
+fn written(wanted: &NodeLease, lease: Lease, now: Duration) -> Lease {
     let owner = OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Node".to_owned(),
@@ -98,27 +98,25 @@ fn written(wanted: &NodeLease, lease: Lease, now: SystemTime) -> Lease {
     Lease { metadata, spec: Some(spec) }
 }
 
-/// Now, in whole seconds, as API servers keep times: `2026-03-01T12:00:00Z`.
+/// A time since 1970, in whole seconds, as API servers keep times: `2026-03-01T12:00:00Z`.
 #[must_use]
-pub fn now_in_seconds() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let at = i64::try_from(since.as_secs()).ok().and_then(|at| Timestamp::from_second(at).ok());
+pub fn in_seconds(since_1970: Duration) -> String {
+    let at = i64::try_from(since_1970.as_secs()).ok().and_then(|at| Timestamp::from_second(at).ok());
     at.map(|at| at.to_string()).unwrap_or_default()
 }
 
 /// In whole microseconds.
-fn timestamp(at: SystemTime) -> Option<Timestamp> {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_microsecond(i64::try_from(since.as_micros()).ok()?).ok()
+fn timestamp(since_1970: Duration) -> Option<Timestamp> {
+    Timestamp::from_microsecond(i64::try_from(since_1970.as_micros()).ok()?).ok()
 }
 
 /// The holder of a Lease that is valid `now`, unless it is `own`.
-fn living_other(lease: &Lease, own: &str, now: SystemTime) -> Option<OtherHolder> {
+fn living_other(lease: &Lease, own: &str, now: Duration) -> Option<OtherHolder> {
     let spec = lease.spec.as_ref()?;
     let holder = spec.holder_identity.as_ref().filter(|holder| !holder.is_empty() && *holder != own)?;
     let valid = u64::try_from(spec.lease_duration_seconds?).ok()?;
     let renewed = u64::try_from(spec.renew_time.as_ref()?.0.as_microsecond()).ok()?;
-    let since = now.duration_since(UNIX_EPOCH).ok()?.saturating_sub(Duration::from_micros(renewed));
+    let since = now.saturating_sub(Duration::from_micros(renewed));
     (since < Duration::from_secs(valid)).then(|| OtherHolder { holder: holder.clone(), renewed: since })
 }
 
@@ -128,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_holder_lives_as_long_as_its_lease_is_valid() {
-        let now = UNIX_EPOCH + Duration::from_hours(500_000);
+        let renewed = Duration::from_hours(500_000);
         let wanted = |holder: &str| NodeLease {
             node: "worker-1".to_owned(),
             node_uid: "9f1c".to_owned(),
@@ -138,10 +136,11 @@ mod tests {
         for (holder, age, expected) in
             [("ours", 5, None), ("worker-1", 5, Some(5)), ("worker-1", 39, Some(39)), ("worker-1", 40, None)]
         {
-            let lease = written(&wanted(holder), Lease::default(), now - Duration::from_secs(age));
-            let other = living_other(&lease, "ours", now).map(|other| other.renewed.as_secs());
+            let lease = written(&wanted(holder), Lease::default(), renewed);
+            let other = living_other(&lease, "ours", renewed + Duration::from_secs(age))
+                .map(|other| other.renewed.as_secs());
             assert_eq!(other, expected, "{holder} {age}");
         }
-        assert_eq!(living_other(&Lease::default(), "ours", now), None);
+        assert_eq!(living_other(&Lease::default(), "ours", renewed), None);
     }
 }

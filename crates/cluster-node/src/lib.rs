@@ -16,7 +16,10 @@
 //! they have [`Cluster::node_states`], [`Cluster::node_topologies`] [`Cluster::pending_pods`] and
 //! [`Cluster::pod_ends`].
 
+mod clock;
+mod backoff;
 mod connection;
+mod connector;
 mod bounded;
 mod error;
 mod watch;
@@ -32,17 +35,22 @@ mod agent;
 mod look;
 mod topology;
 mod state;
+mod publisher;
 
 pub use agent::{AgentAnswer, AgentPod};
+pub use backoff::Backoff;
 pub use bound::{BoundPodEvent, BoundPods, EndingPod, FailedPod, PodEnd, PodEnds, PodFailures};
-pub use connection::{Access, Cluster, KubectlAccess, Woken};
+pub use clock::{Clock, Pause, SystemClock};
+pub use connection::{Access, Cluster, KubectlAccess, RequestBody, Woken};
+pub use connector::Connector;
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};
-pub use lease::{NodeLease, OtherHolder, now_in_seconds};
+pub use lease::{NodeLease, OtherHolder, in_seconds};
 pub use look::{BoundPod, PodName};
 pub use pace::EventPace;
 pub use pods::PodWatch;
+pub use publisher::{Pace, Publication, Published, Publisher};
 pub use registration::{RegisteredNode, RegistrationError};
 pub use state::{Found, NodeObjects, StateError, StatePart, WatchedObject};
 pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Written};

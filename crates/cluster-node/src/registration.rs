@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::connection::Cluster;
 use crate::error::ClusterError;
-use crate::lease::{OtherHolder, now_in_seconds};
+use crate::lease::{OtherHolder, in_seconds};
 
 /// A node that is registered.
 #[derive(Clone, PartialEq, Debug)]
@@ -46,7 +46,8 @@ impl Cluster {
         }
         let found = self.node_object(facts.name)?;
         let before = found.as_ref().map(|object| json!({ "conditions": object["status"]["conditions"] }));
-        let status = node_status(facts, readiness, &before.unwrap_or_default(), &now_in_seconds());
+        let now = in_seconds(self.clock.since_1970());
+        let status = node_status(facts, readiness, &before.unwrap_or_default(), &now);
         let object = if let Some(object) = found {
             if let Some(labels) = relabelled(facts, &object) {
                 self.patch_node(facts.name, &labels)?;

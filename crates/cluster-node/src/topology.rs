@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Api;
@@ -13,9 +14,9 @@ use kube::core::Status;
 use serde::Serialize;
 use serde_json::Value;
 use thiserror::Error;
-use tokio::time::sleep;
 use tokio_stream::{Stream, StreamExt as _};
 
+use crate::clock::Clock;
 use crate::connection::{Cluster, Woken};
 use crate::error::ClusterError;
 
@@ -153,10 +154,10 @@ impl Cluster {
 }
 
 impl TopologyWriter {
-    /// The address of the API server.
+    /// The clock of its connection.
     #[must_use]
-    pub fn server(&self) -> &str {
-        self.cluster.server()
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        self.cluster.clock()
     }
 
     /// Writes the object as a whole: `object` has `apiVersion`, `kind` and the node's name. Writing the same again
@@ -180,17 +181,22 @@ impl TopologyWriter {
         Ok(if is_same { Written::Same } else { Written::Changed })
     }
 
-    /// Waits until `woken` is there, or the time is over.
-    pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Woken {
+    /// Waits until `woken` is there; `None`: the time is over.
+    pub fn rest(&self, woken: impl Future<Output = ()>, within: Duration) -> Option<Woken> {
         self.cluster.rest(woken, within)
     }
 
-    /// Waits until `woken` is there, somebody else has changed or deleted the object, or the time is over.
+    /// Waits until `woken` is there, or somebody else has changed or deleted the object; `None`: the time is over.
     ///
     /// # Errors
     /// The API server cannot be reached, or the right to watch is missing. The next wait begins anew.
-    pub fn wait(&mut self, woken: impl Future<Output = ()>, within: Duration) -> Result<Woken, ClusterError> {
+    pub fn wait(
+        &mut self,
+        woken: impl Future<Output = ()>,
+        within: Duration,
+    ) -> Result<Option<Woken>, ClusterError> {
         let Self { cluster, objects, node, written, version, events } = self;
+        let clock = &cluster.clock;
         let news = async {
             loop {
                 let from = version.as_deref().unwrap_or(FROM_THE_START);
@@ -202,7 +208,7 @@ impl TopologyWriter {
                 // An API server ends a watch after some minutes; it is made anew from the last version on.
                 let Some(event) = stream.next().await.transpose()? else {
                     *events = None;
-                    sleep(PAUSE).await;
+                    clock.pause(PAUSE).await;
                     continue;
                 };
                 let (object, is_gone) = match event {
@@ -226,14 +232,13 @@ impl TopologyWriter {
                 }
             }
         };
-        let heard = cluster.runtime.block_on(async {
+        let heard = cluster.within(within, async {
             tokio::select! {
                 () = woken => Ok(Woken::ByUs),
                 heard = news => heard.map(|()| Woken::ByOthers),
-                () = sleep(within) => Ok(Woken::ByTime),
             }
         });
-        heard.map_err(|error| {
+        heard.transpose().map_err(|error| {
             self.events = None;
             let error = ClusterError::of(&self.cluster.server, error);
             if matches!(error, ClusterError::Expired(_)) {

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cluster_node::Clock;
 use node_view::Snapshots;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// A mark that changes leave, and one thread takes.
-#[derive(Debug, Default)]
 pub(super) struct Changed {
+    clock: Arc<dyn Clock>,
     first: Mutex<Option<Instant>>,
     woken: Notify,
 }
 
 impl Changed {
     /// A mark of the snapshots that come.
-    pub(super) fn of(snapshots: &Snapshots) -> Arc<Self> {
-        let changed = Arc::<Self>::default();
+    pub(super) fn of(snapshots: &Snapshots, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let changed = Arc::new(Self { clock, first: Mutex::default(), woken: Notify::default() });
         let mark = changed.clone();
         snapshots.subscribe(move || mark.mark());
         changed
@@ -25,7 +26,7 @@ impl Changed {
 
     /// The node is another one from now on.
     fn mark(&self) {
-        self.first.lock().get_or_insert_with(Instant::now);
+        self.first.lock().get_or_insert_with(|| self.clock.now());
         self.woken.notify_one();
     }
 

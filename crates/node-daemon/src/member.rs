@@ -12,7 +12,6 @@
 //! misses while it is away is worked out anew and compared with what it has. How a container ended is known to the process
 //! alone: after a restart it is not known, unless the API server has heard of it.
 
-mod backoff;
 mod host;
 mod holder;
 mod bound;
@@ -26,19 +25,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use cluster_node::Cluster;
+use cluster_node::{Cluster, Connector};
 use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use node_view::{Message, News, NodeView};
 
-use self::node_object::{Keeping, Starting};
-use crate::api_server::{Membership, NodeInCluster};
+use self::node_object::{Keeping, KnownObject, Starting};
+use crate::api_server::Membership;
 use crate::observe::PodSources;
 
 /// A node that may be a member: nobody else is it.
 pub(super) struct Candidate {
-    node: NodeInCluster,
+    node: String,
     membership: Membership,
+    connector: Connector,
     cluster: Cluster,
     /// Who renews the node's Lease.
     holder: String,
@@ -52,13 +52,15 @@ pub(super) fn candidate(pods: &PodSources, root: &Path) -> anyhow::Result<Option
     let (Some(node), Some(membership)) = (pods.cluster.clone(), pods.membership.clone()) else {
         return Ok(None);
     };
-    let cluster = Cluster::new(&node.access)?;
-    let holder = holder::of(root, &node.node)?;
+    let connector = Connector::from(node.access);
+    let cluster = connector.connect()?;
+    let node = node.node;
+    let holder = holder::of(root, &node)?;
     // An API server that does not answer is tried again later.
-    if let Ok(Some(other)) = cluster.other_holder(&node.node, &holder) {
-        bail!("{}", holder::taken(&node.node, &other));
+    if let Ok(Some(other)) = cluster.other_holder(&node, &holder) {
+        bail!("{}", holder::taken(&node, &other));
     }
-    Ok(Some(Candidate { node, membership, cluster, holder }))
+    Ok(Some(Candidate { node, membership, connector, cluster, holder }))
 }
 
 impl Candidate {
@@ -73,7 +75,7 @@ impl Candidate {
         owner: Sender<Message>,
         clock: impl Fn() -> Moment + Send + 'static,
     ) -> anyhow::Result<()> {
-        let Self { node, membership, cluster, holder } = self;
+        let Self { node, membership, connector, cluster, holder } = self;
         let host = host::read(cluster.server());
         let (wake, woken) = channel::bounded(1);
         news.listen(wake);
@@ -86,6 +88,18 @@ impl Candidate {
             news,
             woken,
         };
-        Keeping::new(node, cluster, holder, membership.labels, host, view, Box::new(clock)).start(starting)
+        Keeping {
+            node,
+            connector,
+            cluster,
+            holder,
+            labels: membership.labels,
+            host,
+            view,
+            moment: Box::new(clock),
+            starting: Some(starting),
+            known: KnownObject::default(),
+        }
+        .start()
     }
 }

@@ -9,11 +9,11 @@ mod counted;
 mod others;
 
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster_node::{
-    ApplyError, Cluster, ClusterError, FieldConflict, OthersFields, TopologyWriter, Woken, Written,
+    ApplyError, Cluster, ClusterError, Connector, FieldConflict, OthersFields, Pace, Publication, Published,
+    Publisher, TopologyWriter, Woken, Written,
 };
 use node_input::Requests;
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
@@ -26,12 +26,11 @@ use self::others::{Answer, Before, Overruled};
 use crate::api_server::NodeInCluster;
 use crate::changed::Changed;
 
-/// Between two writes.
-const PACE: Duration = Duration::from_secs(1);
-/// Between two tries.
-const AGAIN: Duration = Duration::from_secs(5);
 /// So often the object is written though nothing is known to have changed.
 const RESYNC: Duration = Duration::from_mins(1);
+/// What changes within the second after a write goes out together.
+const PACE: Pace =
+    Pace { least: Duration::from_secs(1), resync: Some(RESYNC), again: Duration::from_secs(5) };
 
 /// Where the object is published.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,12 +47,14 @@ pub struct TopologyPublication {
 /// The API server's address or credentials cannot be read.
 pub(super) fn start(to: Option<&TopologyPublication>, view: &NodeView) -> anyhow::Result<()> {
     let Some(to) = to else { return Ok(()) };
-    let writer = Cluster::new(&to.node.access)?.topology_of(&to.node.node);
-    let changed = Changed::of(&view.snapshots);
+    let connector = Connector::from(to.node.access.clone());
+    let writer = connector.connect()?.topology_of(&to.node.node);
+    let changed = Changed::of(&view.snapshots, connector.clock().clone());
     let counted = Counted::default();
     view.metrics.add(|registry| counted.register(registry));
     let publishing = Publishing {
-        to: to.clone(),
+        name: to.node.node.clone(),
+        others: to.others,
         view: view.clone(),
         changed,
         counted,
@@ -62,12 +63,12 @@ pub(super) fn start(to: Option<&TopologyPublication>, view: &NodeView) -> anyhow
         object: Object::Unknown,
         blind: None,
     };
-    thread::Builder::new().name("nrt".to_owned()).spawn(move || publishing.run())?;
-    Ok(())
+    Ok(Publisher::new(publishing, connector, PACE).start("nrt")?)
 }
 
 struct Publishing {
-    to: TopologyPublication,
+    name: String,
+    others: OthersFields,
     view: NodeView,
     /// Whether there is a snapshot that has not been published.
     changed: Arc<Changed>,
@@ -92,52 +93,71 @@ enum Object {
     Others,
 }
 
-/// What has to be done next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
-    /// The object is written if it is another one now.
-    IfChanged,
-    /// It is written in any case: somebody else may have changed it.
-    InAnyCase,
+impl Publication for Publishing {
+    /// Writes the object as it is now. Unless the node has changed it is written in any case: somebody else may have
+    /// changed it.
+    fn publish(&mut self, why: Woken, now: Instant) -> Published {
+        // Taken before the snapshot: no later change is lost.
+        let changed = self.changed.take();
+        let result = self.write(why, now);
+        match (&result, changed) {
+            (Err(_), changed) => self.changed.put_back(changed),
+            (Ok(Some(Written::Changed)), Some(changed)) => {
+                let written = self.writer.clock().now();
+                self.counted.delay(written.saturating_duration_since(changed));
+            }
+            (Ok(_), _) => {}
+        }
+        match result {
+            Ok(None) => Published::Same,
+            Ok(Some(_)) => Published::Written,
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn wait(&mut self, now: Instant, within: Duration) -> Option<Woken> {
+        let node_changed = self.changed.clone();
+        let is_others = matches!(self.object, Object::Others);
+        let changed = async move {
+            // What others have is not written when the node changes.
+            if is_others {
+                std::future::pending::<()>().await;
+            }
+            node_changed.wait().await;
+        };
+        if self.blind.is_some_and(|until| until > now) {
+            return self.writer.rest(changed, within);
+        }
+        match self.writer.wait(changed, within) {
+            Ok(woken) => {
+                self.view.conditions.works(TopologyWatched);
+                woken
+            }
+            Err(error @ (ClusterError::Forbidden(_) | ClusterError::Refused { .. })) => {
+                self.counted.failed();
+                self.blind = Some(now + RESYNC);
+                let text = format!(
+                    "NodeResourceTopology {} is not watched, and what others do to it is noticed within a minute: {error}",
+                    self.name
+                );
+                self.view.conditions.fails(TopologyWatched, &text);
+                Some(Woken::ByOthers)
+            }
+            // If something is wrong, writing says what.
+            Err(_) => Some(Woken::ByOthers),
+        }
+    }
+
+    fn reconnect(&mut self, cluster: Cluster) {
+        self.writer = cluster.topology_of(&self.name);
+    }
 }
 
 impl Publishing {
-    fn run(mut self) {
-        let mut next = Next::InAnyCase;
-        loop {
-            let began = Instant::now();
-            next = match self.publish(next) {
-                Ok(None) => self.wait(),
-                Ok(Some(_)) => {
-                    // What changes meanwhile goes out together.
-                    thread::sleep(PACE.saturating_sub(began.elapsed()));
-                    self.wait()
-                }
-                Err(error) => {
-                    self.failed(&error);
-                    thread::sleep(AGAIN);
-                    if matches!(self.object, Object::Others) { self.wait() } else { Next::InAnyCase }
-                }
-            };
-        }
-    }
-
-    /// Writes the object as it is now; `None`: there was nothing to be written.
-    fn publish(&mut self, next: Next) -> Result<Option<Written>, ApplyError> {
-        // Taken before the snapshot: no later change is lost.
-        let changed = self.changed.take();
-        let result = self.write(next);
-        match (&result, changed) {
-            (Err(_), changed) => self.changed.put_back(changed),
-            (Ok(Some(Written::Changed)), Some(changed)) => self.counted.delay(changed.elapsed()),
-            (Ok(_), _) => {}
-        }
-        result
-    }
-
-    fn write(&mut self, next: Next) -> Result<Option<Written>, ApplyError> {
+    /// `None`: there was nothing to be written.
+    fn write(&mut self, why: Woken, now: Instant) -> Result<Option<Written>, ApplyError> {
         let object = self.made();
-        if next == Next::IfChanged && matches!(&self.object, Object::Is(written) if *written == object) {
+        if why == Woken::ByUs && matches!(&self.object, Object::Is(written) if *written == object) {
             return Ok(None);
         }
         let before = match self.object {
@@ -147,8 +167,8 @@ impl Publishing {
             }
             Object::Unknown | Object::Others => Before::NotOurs,
         };
-        let written = match self.writer.apply(&object, self.to.others) {
-            Err(ApplyError::Others(conflicts)) => self.settle(&object, conflicts, before),
+        let written = match self.writer.apply(&object, self.others) {
+            Err(ApplyError::Others(conflicts)) => self.settle(&object, conflicts, before, now),
             result => result,
         }?;
         self.object = Object::Is(object);
@@ -156,7 +176,7 @@ impl Publishing {
             self.counted.published();
         }
         if self.view.conditions.works(TopologyPublished) {
-            tracing::info!("NodeResourceTopology {} is published", self.to.node.node);
+            tracing::info!("NodeResourceTopology {} is published", self.name);
         }
         Ok(Some(written))
     }
@@ -167,14 +187,15 @@ impl Publishing {
         object: &Value,
         conflicts: Vec<FieldConflict>,
         before: Before,
+        now: Instant,
     ) -> Result<Written, ApplyError> {
-        let answer = self.overruled.answer(&conflicts, before, Instant::now());
+        let answer = self.overruled.answer(&conflicts, before, now);
         let error = ApplyError::Others(conflicts);
         if answer == Answer::Leave {
             self.object = Object::Others;
             return Err(error);
         }
-        tracing::warn!("NodeResourceTopology {} is put back: {error}", self.to.node.node);
+        tracing::warn!("NodeResourceTopology {} is put back: {error}", self.name);
         self.writer.apply(object, OthersFields::Take)
     }
 
@@ -190,75 +211,24 @@ impl Publishing {
         let fingerprint = Fingerprint::of_pods(method, ledger.pods()).ok();
         let node = self.view.node();
         let facts = NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &ledger };
-        let object = NodeResourceTopology::new(&self.to.node.node, facts, fingerprint.as_ref());
+        let object = NodeResourceTopology::new(&self.name, facts, fingerprint.as_ref());
         // It consists of texts, numbers and lists.
         serde_json::to_value(&object).unwrap_or_default()
     }
 
-    /// Waits until something may have to be written.
-    fn wait(&mut self) -> Next {
-        let node_changed = self.changed.clone();
-        let is_others = matches!(self.object, Object::Others);
-        let changed = async move {
-            // What others have is not written when the node changes.
-            if is_others {
-                std::future::pending::<()>().await;
-            }
-            node_changed.wait().await;
-        };
-        let now = Instant::now();
-        let heard = match self.blind.filter(|until| *until > now) {
-            Some(until) => return self.rested(changed, until.duration_since(now)),
-            None => self.writer.wait(changed, RESYNC),
-        };
-        if heard.is_ok() {
-            self.view.conditions.works(TopologyWatched);
-        }
-        match heard {
-            Ok(Woken::ByUs) => Next::IfChanged,
-            Err(error @ (ClusterError::Forbidden(_) | ClusterError::Refused { .. })) => {
-                self.counted.failed();
-                self.blind = Some(now + RESYNC);
-                let text = format!(
-                    "NodeResourceTopology {} is not watched, and what others do to it is noticed within a minute: {error}",
-                    self.to.node.node
-                );
-                self.view.conditions.fails(TopologyWatched, &text);
-                Next::InAnyCase
-            }
-            // If something is wrong, writing says what.
-            Ok(Woken::ByOthers | Woken::ByTime) | Err(_) => Next::InAnyCase,
-        }
-    }
-
-    /// Without a watch.
-    fn rested(&self, changed: impl Future<Output = ()>, within: Duration) -> Next {
-        match self.writer.rest(changed, within) {
-            Woken::ByUs => Next::IfChanged,
-            Woken::ByOthers | Woken::ByTime => Next::InAnyCase,
-        }
-    }
-
-    /// Says it once, and makes the connection anew: credentials may have been renewed.
-    fn failed(&mut self, error: &ApplyError) {
+    /// Reports it once.
+    fn failed(&mut self, error: &ApplyError) -> Published {
         self.counted.failed();
         let hint = match error {
             ApplyError::Others(_) => ", so it is left as it is; --take-over-nrt overwrites it",
             _ => "",
         };
-        let name = &self.to.node.node;
-        let text = format!("NodeResourceTopology {name} is not published: {error}{hint}");
+        let text = format!("NodeResourceTopology {} is not published: {error}{hint}", self.name);
         self.view.conditions.fails(TopologyPublished, &text);
-        let is_lost = matches!(
-            error,
-            ApplyError::Cluster(
-                ClusterError::Unauthorized { .. }
-                    | ClusterError::Unreachable { .. }
-                    | ClusterError::Late { .. }
-            )
-        );
-        if is_lost && let Ok(cluster) = Cluster::new(&self.to.node.access) {
-            self.writer = cluster.topology_of(name);
+        match error {
+            _ if matches!(self.object, Object::Others) => Published::Left,
+            ApplyError::Cluster(error) => Published::failed(error),
+            ApplyError::NoDefinition | ApplyError::Others(_) => Published::Failed,
         }
     }
 }

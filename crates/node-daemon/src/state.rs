@@ -4,10 +4,11 @@
 //! somebody has deleted the object.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, Found, StateError, StatePart};
+use cluster_node::{
+    Cluster, Connector, Found, Pace, Publication, Published, Publisher, StateError, StatePart, Woken,
+};
 use node_agent::Snapshot;
 use node_input::{NodeDescription, NodeHoldings, PublishedRefusal};
 use node_view::NodeCondition::StatePublished;
@@ -16,12 +17,10 @@ use node_view::NodeView;
 use crate::api_server::NodeInCluster;
 use crate::changed::Changed;
 
-/// Between two writes.
-const PACE: Duration = Duration::from_secs(1);
-/// Between two tries.
-const AGAIN: Duration = Duration::from_secs(5);
 /// So often the object is written though nothing has changed: somebody may have deleted it.
 const RESYNC: Duration = Duration::from_mins(1);
+const PACE: Pace =
+    Pace { least: Duration::from_secs(1), resync: Some(RESYNC), again: Duration::from_secs(5) };
 
 /// Goes on publishing for the rest of the program, if somebody has said where.
 ///
@@ -29,23 +28,21 @@ const RESYNC: Duration = Duration::from_mins(1);
 /// The API server's address or credentials cannot be read.
 pub(super) fn start(to: Option<&NodeInCluster>, view: &NodeView) -> anyhow::Result<()> {
     let Some(to) = to else { return Ok(()) };
-    let cluster = Cluster::new(&to.access)?;
-    let changed = Changed::of(&view.snapshots);
+    let connector = Connector::from(to.access.clone());
     let publishing = Publishing {
         description: NodeDescription::of(view.node()),
-        to: to.clone(),
-        cluster,
+        name: to.node.clone(),
+        cluster: connector.connect()?,
         view: view.clone(),
-        changed,
+        changed: Changed::of(&view.snapshots, connector.clock().clone()),
         knows: Knows::Nothing,
     };
-    thread::Builder::new().name("state".to_owned()).spawn(move || publishing.run())?;
-    Ok(())
+    Ok(Publisher::new(publishing, connector, PACE).start("state")?)
 }
 
 struct Publishing {
     description: NodeDescription,
-    to: NodeInCluster,
+    name: String,
     cluster: Cluster,
     view: NodeView,
     /// Whether there is a snapshot that has not been published.
@@ -62,33 +59,40 @@ enum Knows {
     Node,
 }
 
-impl Publishing {
-    fn run(mut self) {
-        loop {
-            let began = Instant::now();
-            // Taken before the snapshot: no later change is lost.
-            self.changed.take();
-            match self.write() {
-                Ok(()) => {
-                    if self.view.conditions.works(StatePublished) {
-                        tracing::info!("NodeState {} is published", self.to.node);
-                    }
-                    thread::sleep(PACE.saturating_sub(began.elapsed()));
-                    let changed = self.changed.clone();
-                    self.cluster.rest(async move { changed.wait().await }, RESYNC);
+impl Publication for Publishing {
+    fn publish(&mut self, _: Woken, _: Instant) -> Published {
+        // Taken before the snapshot: no later change is lost.
+        self.changed.take();
+        match self.write() {
+            Ok(()) => {
+                if self.view.conditions.works(StatePublished) {
+                    tracing::info!("NodeState {} is published", self.name);
                 }
-                Err(error) => {
-                    let text = format!("NodeState {} is not published: {error}", self.to.node);
-                    self.view.conditions.fails(StatePublished, &text);
-                    self.reconnect(&error);
-                    thread::sleep(AGAIN);
+                Published::Written
+            }
+            Err(error) => {
+                let text = format!("NodeState {} is not published: {error}", self.name);
+                self.view.conditions.fails(StatePublished, &text);
+                match &error {
+                    StateError::Cluster(error) => Published::failed(error),
+                    StateError::NoDefinition => Published::Failed,
                 }
             }
         }
     }
 
+    fn wait(&mut self, _: Instant, within: Duration) -> Option<Woken> {
+        self.cluster.rest(self.changed.wait(), within)
+    }
+
+    fn reconnect(&mut self, cluster: Cluster) {
+        self.cluster = cluster;
+    }
+}
+
+impl Publishing {
     fn write(&mut self) -> Result<(), StateError> {
-        let name = &self.to.node;
+        let name = &self.name;
         if self.knows == Knows::Nothing {
             self.cluster.write_state(name, StatePart::Node, &self.description)?;
             self.knows = Knows::Node;
@@ -98,21 +102,6 @@ impl Publishing {
             self.cluster.write_state(name, StatePart::Node, &self.description)?;
         }
         Ok(())
-    }
-
-    /// Credentials may have been renewed.
-    fn reconnect(&mut self, error: &StateError) {
-        let is_lost = matches!(
-            error,
-            StateError::Cluster(
-                ClusterError::Unauthorized { .. }
-                    | ClusterError::Unreachable { .. }
-                    | ClusterError::Late { .. }
-            )
-        );
-        if is_lost && let Ok(cluster) = Cluster::new(&self.to.access) {
-            self.cluster = cluster;
-        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! What is to be sent, and when it may be.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use cluster_node::Backoff;
 use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
@@ -11,6 +12,9 @@ use crate::conditions::Work;
 
 /// A node by its position in the fleet.
 pub(crate) type NodeNumber = usize;
+
+/// The longest pause until something that has failed is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Something to be sent.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -42,33 +46,82 @@ impl Job {
     }
 }
 
+/// A job, and how long it rests if it fails.
+#[derive(Clone, Debug)]
+pub(crate) struct Tried {
+    pub(crate) job: Job,
+    backoff: Backoff,
+}
+
+impl Tried {
+    /// After one more failure.
+    pub(crate) fn pause(&mut self, random: u64) -> Duration {
+        self.backoff.pause(random)
+    }
+}
+
+impl From<Job> for Tried {
+    fn from(job: Job) -> Self {
+        Self { job, backoff: Backoff::up_to(AGAIN) }
+    }
+}
+
+/// A job for later, the earliest first.
+struct Later(Instant, Tried);
+
+impl Later {
+    const fn key(&self) -> (Instant, &Job) {
+        (self.0, &self.1.job)
+    }
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Later {}
+
+impl PartialOrd for Later {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Later {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
 /// Jobs whose time has come go to the senders, the others wait.
 pub(crate) struct Jobs {
-    due: Sender<Job>,
-    later: Mutex<BinaryHeap<Reverse<(Instant, Job)>>>,
+    due: Sender<Tried>,
+    later: Mutex<BinaryHeap<Later>>,
 }
 
 impl Jobs {
-    pub(crate) fn new(due: Sender<Job>) -> Self {
+    pub(crate) fn new(due: Sender<Tried>) -> Self {
         Self { due, later: Mutex::default() }
     }
 
     /// It is done as soon as a sender is free.
-    pub(crate) fn add(&self, job: Job) {
+    pub(crate) fn add(&self, job: impl Into<Tried>) {
         // Senders that are gone have ended with the program.
-        let _ = self.due.send(job);
+        let _ = self.due.send(job.into());
     }
 
     /// It is done then.
-    pub(crate) fn add_at(&self, at: Instant, job: Job) {
-        self.later.lock().push(Reverse((at, job)));
+    pub(crate) fn add_at(&self, at: Instant, job: impl Into<Tried>) {
+        self.later.lock().push(Later(at, job.into()));
     }
 
     /// Hands out what is due.
     pub(crate) fn hand_out(&self, now: Instant) {
         let mut later = self.later.lock();
-        while later.peek().is_some_and(|Reverse((at, _))| *at <= now) {
-            if let Some(Reverse((_, job))) = later.pop() {
+        while later.peek().is_some_and(|Later(at, _)| *at <= now) {
+            if let Some(Later(_, job)) = later.pop() {
                 self.add(job);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cluster_node::{BoundPodEvent, Cluster, ClusterError};
+use cluster_node::{Backoff, BoundPodEvent, Cluster, ClusterError};
 use kubelet_status::PodObject;
 
 use crate::conditions::Work;
@@ -14,20 +14,22 @@ use crate::state::Shared;
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);
-/// Between two tries.
+/// The longest pause between two tries.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts the thread, for the rest of the program.
 pub(crate) fn start(shared: Arc<Shared>) -> anyhow::Result<()> {
     thread::Builder::new().name("pods".to_owned()).spawn(move || {
         let mut hearing = Hearing { shared, homes: BTreeMap::new() };
+        let mut backoff = Backoff::up_to(AGAIN);
         loop {
             match hearing.listen() {
                 // An API server that stops or forgets is no fault.
                 ClusterError::Ended(_) | ClusterError::Expired(_) => {}
                 error => hearing.shared.fails(Work::Pods, &error.to_string()),
             }
-            thread::sleep(AGAIN);
+            let clock = hearing.shared.clock();
+            clock.sleep(backoff.pause(clock.random()));
         }
     })?;
     Ok(())
@@ -42,7 +44,7 @@ struct Hearing {
 impl Hearing {
     /// Listens until the watch is over, and says why it is.
     fn listen(&mut self) -> ClusterError {
-        let mut pods = match Cluster::new(&self.shared.access).and_then(Cluster::bound_pods) {
+        let mut pods = match self.shared.connector.connect().and_then(Cluster::bound_pods) {
             Ok(pods) => pods,
             Err(error) => return error,
         };

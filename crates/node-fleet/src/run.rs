@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::Cluster;
+use cluster_node::Connector;
 use crossbeam::channel;
 
 use crate::churn::Pace;
@@ -31,15 +31,11 @@ const TOLD: Duration = Duration::from_secs(10);
 pub fn run(fleet: &Fleet) -> anyhow::Result<()> {
     let (to, due) = channel::unbounded();
     let names = (1..=fleet.count).map(|number| format!("{}-{number}", fleet.name));
-    let shared = Arc::new(Shared::new(
-        fleet.access.clone(),
-        fleet.node.clone(),
-        fleet.published,
-        names,
-        Jobs::new(to),
-    ));
+    let connector = Connector::from(fleet.access.clone());
+    let shared =
+        Arc::new(Shared::new(connector.clone(), fleet.node.clone(), fleet.published, names, Jobs::new(to)));
     for number in 1..=SENDERS {
-        let cluster = Cluster::new(&fleet.access)?;
+        let cluster = connector.connect()?;
         Sender { shared: shared.clone(), cluster, due: due.clone() }.start(number)?;
     }
     for at in 0..fleet.count {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cluster_node::{
     ApplyError, Cluster, ClusterError, Found, NodeLease, OtherHolder, PodReference, RegisteredNode,
-    RegistrationError, StateError, StatePart, now_in_seconds,
+    RegistrationError, StateError, StatePart, in_seconds,
 };
 use crossbeam::channel::Receiver;
 use kubelet_status::{NodeFacts, PodObject, Readiness, Step, node_status};
@@ -19,12 +19,10 @@ use topology_admission::Ledger;
 
 use crate::fleet_node::{FleetNode, PublicationState};
 use crate::fleet_pod::Sending;
-use crate::job::{Job, NodeNumber};
+use crate::job::{Job, NodeNumber, Tried};
 use crate::kind::Counters;
 use crate::state::Shared;
 
-/// Until something that has failed is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
 /// Until a pod is looked at again of which the API server makes something else than it was told.
 const REST: Duration = Duration::from_secs(10);
 /// What runs containers, as nodes report it.
@@ -62,22 +60,23 @@ impl SendError {
 pub(crate) struct Sender {
     pub(crate) shared: Arc<Shared>,
     pub(crate) cluster: Cluster,
-    pub(crate) due: Receiver<Job>,
+    pub(crate) due: Receiver<Tried>,
 }
 
 impl Sender {
     /// Starts it, for the rest of the program.
     pub(crate) fn start(mut self, number: usize) -> anyhow::Result<()> {
         thread::Builder::new().name(format!("sender-{number}")).spawn(move || {
-            while let Ok(job) = self.due.recv() {
-                self.send(job);
+            while let Ok(tried) = self.due.recv() {
+                self.send(tried);
             }
         })?;
         Ok(())
     }
 
-    fn send(&mut self, job: Job) {
-        let sent = match &job {
+    /// Does a job, which is done again later if it fails.
+    fn send(&mut self, mut tried: Tried) {
+        let sent = match &tried.job {
             Job::Register(at) => self.register(*at),
             Job::Lease(at) => self.lease(*at),
             Job::Status(at) => self.status(*at),
@@ -90,12 +89,13 @@ impl Sender {
         };
         if let Err(error) = sent {
             if error.is_of_credentials()
-                && let Ok(renewed) = Cluster::new(&self.shared.access)
+                && let Ok(renewed) = self.shared.connector.connect()
             {
                 self.cluster = renewed;
             }
-            self.shared.fails(job.work(), &error.to_string());
-            self.shared.jobs.add_at(Instant::now() + AGAIN, job);
+            self.shared.fails(tried.job.work(), &error.to_string());
+            let again = tried.pause(self.shared.clock().random());
+            self.shared.jobs.add_at(self.shared.now() + again, tried);
         }
     }
 
@@ -117,7 +117,7 @@ impl Sender {
             self.cluster.write_state(&name, StatePart::Node, &self.shared.kind.description)?;
         }
         let config = &self.shared.kind.node.config().reporting;
-        let now = Instant::now();
+        let now = self.shared.now();
         let mut node = node.lock();
         (node.uid, node.status) = (uid, status);
         self.shared.jobs.add(Job::Lease(at));
@@ -141,7 +141,7 @@ impl Sender {
         if let Some(other) = self.cluster.renew_lease(&lease)? {
             return Err(taken(&lease.node, other));
         }
-        self.shared.jobs.add_at(Instant::now() + config.lease_renewal_period(), Job::Lease(at));
+        self.shared.jobs.add_at(self.shared.now() + config.lease_renewal_period(), Job::Lease(at));
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Sender {
         self.cluster.patch_node_status(&name, &status)?;
         node.lock().status = status;
         let period = self.shared.kind.node.config().reporting.status_report_period();
-        self.shared.jobs.add_at(Instant::now() + period, Job::Status(at));
+        self.shared.jobs.add_at(self.shared.now() + period, Job::Status(at));
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Sender {
         let (name, amounts, holdings, changed) = {
             let mut node = node.lock();
             node.publication = PublicationState::Sending;
-            node.written = Some(Instant::now());
+            node.written = Some(self.shared.now());
             let amounts = published.topology.then(|| node.amounts(kind));
             let holdings = published.state.then(|| node.holdings(kind));
             (node.name.clone(), amounts, holdings, node.changed.take())
@@ -178,7 +178,7 @@ impl Sender {
         }
         let counters = &kind.counters;
         Counters::add(&counters.publications);
-        let delay = changed.map_or(0, |since| since.elapsed().as_micros());
+        let delay = changed.map_or(0, |since| self.shared.now().saturating_duration_since(since).as_micros());
         counters.delay.fetch_add(u64::try_from(delay).unwrap_or(u64::MAX), Ordering::Relaxed);
         if node.publication == PublicationState::Outdated {
             node.publication = PublicationState::Queued;
@@ -235,13 +235,13 @@ impl Sender {
         let Some(pod) = node.pods.get_mut(uid) else { return Ok(()) };
         let Some(is) = is else {
             // It is going: the watch tells when.
-            self.shared.jobs.add_at(Instant::now() + REST, Job::Pod(at, uid.to_owned()));
+            self.shared.jobs.add_at(self.shared.now() + REST, Job::Pod(at, uid.to_owned()));
             return Ok(());
         };
         pod.is(is);
         if pod.has_news() && pod.step != Step::Finalise {
             // The server has made something else of it.
-            self.shared.jobs.add_at(Instant::now() + REST, Job::Pod(at, uid.to_owned()));
+            self.shared.jobs.add_at(self.shared.now() + REST, Job::Pod(at, uid.to_owned()));
         } else {
             pod.sending = Sending::Idle;
             self.shared.act(at, &mut node, uid);
@@ -251,7 +251,7 @@ impl Sender {
 
     fn status_after(&self, node: &FleetNode, before: &Value) -> Value {
         self.with_facts(&node.name, &node.ledger, |facts| {
-            node_status(facts, &Readiness::Ready, before, &now_in_seconds())
+            node_status(facts, &Readiness::Ready, before, &in_seconds(self.shared.clock().since_1970()))
         })
     }
 

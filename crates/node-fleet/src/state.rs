@@ -1,9 +1,10 @@
 //! What all threads share.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Access, now_in_seconds};
+use cluster_node::{Clock, Connector, in_seconds};
 use kubelet_status::{ContainerReports, HostFacts, Reported, Surroundings};
 use node_input::{LoadedNode, NodeDescription};
 use parking_lot::Mutex;
@@ -19,7 +20,7 @@ const PACE: Duration = Duration::from_secs(1);
 
 /// What all threads share.
 pub(crate) struct Shared {
-    pub(crate) access: Access,
+    pub(crate) connector: Connector,
     pub(crate) kind: Kind,
     pub(crate) published: Published,
     pub(crate) nodes: Vec<Mutex<FleetNode>>,
@@ -31,7 +32,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        access: Access,
+        connector: Connector,
         node: LoadedNode,
         published: Published,
         names: impl IntoIterator<Item = String>,
@@ -44,7 +45,7 @@ impl Shared {
             names.into_iter().map(|name| Mutex::new(FleetNode::new(name, &kind))).collect();
         let by_name = nodes.iter().enumerate().map(|(at, node)| (node.lock().name.clone(), at)).collect();
         Self {
-            access,
+            connector,
             kind,
             published,
             nodes,
@@ -55,6 +56,14 @@ impl Shared {
         }
     }
 
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        self.connector.clock()
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.clock().now()
+    }
+
     /// The node of that name; `None`: it is none of the fleet.
     pub(crate) fn node_of(&self, name: &str) -> Option<NodeNumber> {
         self.by_name.get(name).copied()
@@ -62,11 +71,11 @@ impl Shared {
 
     /// Looks at a pod, and has sent what follows.
     pub(crate) fn act(&self, at: NodeNumber, node: &mut FleetNode, uid: &str) {
-        let time = now_in_seconds();
+        let time = in_seconds(self.clock().since_1970());
         let around =
             Surroundings { addresses: &self.addresses, containers: ContainerReports::Awaited, time: &time };
         let before = node.ledger.version();
-        let acted = node.act(uid, &self.kind, around, Instant::now());
+        let acted = node.act(uid, &self.kind, around, self.now());
         for uid in acted.news {
             self.jobs.add(Job::Pod(at, uid));
         }
@@ -83,7 +92,7 @@ impl Shared {
         if self.published == Published::default() {
             return;
         }
-        let now = Instant::now();
+        let now = self.now();
         node.changed.get_or_insert(now);
         node.publication = match node.publication {
             PublicationState::Same => {
@@ -97,7 +106,7 @@ impl Shared {
 
     /// It is written when its time has come.
     pub(crate) fn write_again(&self, at: NodeNumber, node: &FleetNode) {
-        let now = Instant::now();
+        let now = self.now();
         let from = node.written.map_or(now, |written| (written + PACE).max(now));
         self.jobs.add_at(from, Job::Publish(at));
     }
@@ -118,7 +127,7 @@ impl Shared {
     /// A call of the API server has failed.
     pub(crate) fn fails(&self, work: Work, why: &str) {
         Counters::add(&self.kind.counters.failures);
-        self.conditions.fails(work, why, Instant::now());
+        self.conditions.fails(work, why, self.now());
     }
 }
 

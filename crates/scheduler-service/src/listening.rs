@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cluster_node::ClusterError;
+use cluster_node::{Backoff, Clock as _, ClusterError, SystemClock};
 use conditions::{Conditions, State};
 use parking_lot::Mutex;
 
-/// Between two tries.
+/// The longest pause between two tries.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long nothing may happen until the connection is looked at.
 pub(crate) const SILENCE: Duration = Duration::from_mins(1);
@@ -51,13 +51,14 @@ pub(crate) fn start(
     mut listen: impl FnMut() -> ClusterError + Send + 'static,
 ) -> anyhow::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let mut backoff = Backoff::up_to(AGAIN);
         loop {
             match listen() {
                 // An API server that stops or forgets is no fault.
                 ClusterError::Ended(_) | ClusterError::Expired(_) => {}
                 error => watches.fails(what, &error.to_string()),
             }
-            thread::sleep(AGAIN);
+            SystemClock.sleep(backoff.pause(SystemClock.random()));
         }
     })?;
     Ok(())

@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cluster_node::{BoundPodEvent, Cluster, ClusterError};
+use cluster_node::{Backoff, BoundPodEvent, ClusterError, Connector};
 use crossbeam::channel::Sender;
 use node_view::{NodeCondition, NodeConditions};
-
-use super::backoff::Backoff;
-use crate::api_server::NodeInCluster;
 
 /// How long nothing may happen until the connection is looked at.
 const SILENCE: Duration = Duration::from_mins(1);
@@ -26,7 +23,8 @@ pub(super) enum Heard {
 
 /// Starts the thread, for the rest of the program.
 pub(super) fn start(
-    node: NodeInCluster,
+    connector: Connector,
+    node: String,
     conditions: Arc<NodeConditions>,
     to: Sender<Heard>,
 ) -> anyhow::Result<()> {
@@ -34,7 +32,7 @@ pub(super) fn start(
         let mut backoff = Backoff::up_to(PAUSE);
         loop {
             let mut has_listed = false;
-            match listen(&node, &to, || {
+            match listen(&connector, &node, &to, || {
                 has_listed = true;
                 conditions.member_works(NodeCondition::PodsWatched);
             }) {
@@ -46,15 +44,21 @@ pub(super) fn start(
             if has_listed {
                 backoff.reset();
             }
-            thread::sleep(backoff.pause());
+            let clock = connector.clock();
+            clock.sleep(backoff.pause(clock.random()));
         }
     })?;
     Ok(())
 }
 
 /// Hands on what is heard until the watch is over; `Ok`: nobody listens any more.
-fn listen(node: &NodeInCluster, to: &Sender<Heard>, mut is_listed: impl FnMut()) -> Result<(), ClusterError> {
-    let mut pods = Cluster::new(&node.access)?.pods_bound_to(&node.node)?;
+fn listen(
+    connector: &Connector,
+    node: &str,
+    to: &Sender<Heard>,
+    mut is_listed: impl FnMut(),
+) -> Result<(), ClusterError> {
+    let mut pods = connector.connect()?.pods_bound_to(node)?;
     if to.send(Heard::Listing).is_err() {
         return Ok(());
     }

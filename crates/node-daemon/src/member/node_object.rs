@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, NodeLease, RegisteredNode, RegistrationError, now_in_seconds};
+use cluster_node::{
+    Cluster, ClusterError, Connector, NodeLease, Pace, Publication, Published, Publisher, RegisteredNode,
+    RegistrationError, Woken, in_seconds,
+};
 use crossbeam::channel::{self, Receiver, Sender};
 use device_manager::Moment;
 use kubelet_status::{
@@ -15,17 +17,14 @@ use kubelet_status::{
 use node_view::{Message, News, NodeCondition, NodeView};
 use serde_json::Value;
 
-use super::backoff::Backoff;
 use super::bound::{self, Heard};
 use super::holder;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
-use crate::api_server::NodeInCluster;
 
-/// How often it is looked whether something has changed, or is due.
-const LOOK: Duration = Duration::from_secs(1);
-/// The longest pause between two tries to register.
-const PAUSE: Duration = Duration::from_secs(7);
+/// It is looked every second whether something has changed, or is due.
+const PACE: Pace =
+    Pace { least: Duration::from_secs(1), resync: Some(Duration::ZERO), again: Duration::from_secs(7) };
 /// Events about pods that may wait for the thread that takes them.
 const WAITING: usize = 1024;
 /// What runs containers, as nodes report it.
@@ -40,80 +39,89 @@ pub(super) struct Starting {
     pub(super) woken: Receiver<()>,
 }
 
-/// The thread that keeps the node's object.
+/// The node's object, which is kept.
 pub(super) struct Keeping {
-    node: NodeInCluster,
-    cluster: Cluster,
-    holder: String,
-    labels: BTreeMap<String, String>,
-    host: HostFacts,
-    view: NodeView,
-    clock: Box<dyn Fn() -> Moment + Send>,
-    /// What was sent last.
-    sent: Value,
-    sent_at: Instant,
-    /// When the API server was asked last whether it has it so.
-    compared: Instant,
-    renewed: Option<Instant>,
-    /// The UID of the object.
+    pub(super) node: String,
+    pub(super) connector: Connector,
+    pub(super) cluster: Cluster,
+    pub(super) holder: String,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) host: HostFacts,
+    pub(super) view: NodeView,
+    pub(super) moment: Box<dyn Fn() -> Moment + Send>,
+    /// `None`: the node is registered.
+    pub(super) starting: Option<Starting>,
+    pub(super) known: KnownObject,
+}
+
+/// What is known of the object.
+#[derive(Default)]
+pub(super) struct KnownObject {
     uid: String,
+    /// The status that was sent last, and when.
+    sent: Value,
+    sent_at: Option<Instant>,
+    /// When the API server was asked last whether it has it so.
+    compared: Option<Instant>,
+    renewed: Option<Instant>,
+}
+
+impl Publication for Keeping {
+    fn publish(&mut self, _: Woken, now: Instant) -> Published {
+        if self.starting.is_some()
+            && let Err(failed) = self.register(now)
+        {
+            return failed;
+        }
+        let renewed = self.renew(now);
+        let reported = self.report(now);
+        renewed.and(reported).err().unwrap_or(Published::Written)
+    }
+
+    fn wait(&mut self, _: Instant, within: Duration) -> Option<Woken> {
+        self.connector.clock().sleep(within);
+        None
+    }
+
+    fn reconnect(&mut self, cluster: Cluster) {
+        self.cluster = cluster;
+    }
 }
 
 impl Keeping {
-    pub(super) fn new(
-        node: NodeInCluster,
-        cluster: Cluster,
-        holder: String,
-        labels: BTreeMap<String, String>,
-        host: HostFacts,
-        view: NodeView,
-        clock: Box<dyn Fn() -> Moment + Send>,
-    ) -> Self {
-        let (sent, sent_at) = (Value::Null, Instant::now());
-        Self {
-            node,
-            cluster,
-            holder,
-            labels,
-            host,
-            view,
-            clock,
-            sent,
-            sent_at,
-            compared: sent_at,
-            renewed: None,
-            uid: String::new(),
-        }
-    }
-
-    pub(super) fn start(self, starting: Starting) -> anyhow::Result<()> {
+    /// Keeps it for the rest of the program.
+    pub(super) fn start(self) -> anyhow::Result<()> {
         self.view.conditions.member_waits(NodeCondition::Registered, "it has just started");
-        thread::Builder::new().name("node-object".to_owned()).spawn(move || self.run(starting))?;
-        Ok(())
+        let connector = self.connector.clone();
+        Ok(Publisher::new(self, connector, PACE).start("node-object")?)
     }
 
-    fn run(mut self, starting: Starting) {
-        let mut backoff = Backoff::up_to(PAUSE);
-        while let Err(why) = self.register() {
-            match why {
-                RegistrationError::Taken(other) => {
-                    let why = holder::taken(&self.node.node, &other);
-                    self.view.conditions.member_fails(NodeCondition::Registered, &why);
-                }
-                RegistrationError::Cluster(error) => self.fails(NodeCondition::Registered, &error),
+    /// Pods are run once the node is registered.
+    fn register(&mut self, now: Instant) -> Result<(), Published> {
+        let readiness = self.readiness();
+        let registered = self.with_facts(|facts| self.cluster.register_node(facts, &readiness, &self.holder));
+        match registered {
+            Ok(RegisteredNode { uid, status }) => {
+                (self.known.uid, self.known.sent, self.known.sent_at) = (uid, status, Some(now));
+                self.known.compared = Some(now);
             }
-            thread::sleep(backoff.pause());
+            Err(RegistrationError::Taken(other)) => {
+                let why = holder::taken(&self.node, &other);
+                self.view.conditions.member_fails(NodeCondition::Registered, &why);
+                return Err(Published::Failed);
+            }
+            Err(RegistrationError::Cluster(error)) => {
+                return Err(self.fails(NodeCondition::Registered, &error));
+            }
         }
-        tracing::info!(node = self.node.node, server = self.cluster.server(), "node is registered");
-        if let Err(error) = self.begin(starting) {
+        tracing::info!(node = self.node, server = self.cluster.server(), "node is registered");
+        if let Some(starting) = self.starting.take()
+            && let Err(error) = self.begin(starting)
+        {
             self.view.conditions.member_fails(NodeCondition::PodsWatched, &format!("{error:#}"));
         }
         self.view.conditions.member_works(NodeCondition::Registered);
-        loop {
-            self.renew();
-            self.report();
-            thread::sleep(LOOK);
-        }
+        Ok(())
     }
 
     /// Pods are run from now on.
@@ -121,14 +129,15 @@ impl Keeping {
         let Starting { addresses, containers, owner, news, woken } = starting;
         let (to, heard) = channel::bounded::<Heard>(WAITING);
         self.view.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
-        bound::start(self.node.clone(), self.view.conditions.clone(), to)?;
+        bound::start(self.connector.clone(), self.node.clone(), self.view.conditions.clone(), to)?;
         let view = self.view.clone();
         let (pods, listing) = (BTreeMap::new(), Some(BTreeSet::new()));
         let gate = Gate::open();
         Statuses {
             // Each user of the API server has its own connection.
-            cluster: Cluster::new(&self.node.access)?,
-            recorders: Recorders::new(&self.node)?,
+            cluster: self.connector.connect()?,
+            recorders: Recorders::new(&self.connector, &self.node)?,
+            connector: self.connector.clone(),
             node: self.node.clone(),
             owner,
             reported: Reported::by(view.node().config(), view.node().node.pod_level()),
@@ -145,94 +154,87 @@ impl Keeping {
         .start()
     }
 
-    fn register(&mut self) -> Result<(), RegistrationError> {
-        let readiness = self.readiness();
-        let RegisteredNode { uid, status } =
-            self.with_facts(|facts| self.cluster.register_node(facts, &readiness, &self.holder))?;
-        (self.uid, self.sent, self.sent_at) = (uid, status, Instant::now());
-        Ok(())
-    }
-
     /// Sends the status if it has changed, has not been sent for long, or is another at the API server.
-    fn report(&mut self) {
-        let is_overwritten = self.is_overwritten();
-        let status = self.status_after(&self.sent);
-        let is_due = self.sent_at.elapsed() >= self.view.node().config().reporting.status_report_period();
-        if !is_due && !is_overwritten && without_heartbeat(&status) == without_heartbeat(&self.sent) {
-            return;
+    fn report(&mut self, now: Instant) -> Result<(), Published> {
+        let is_overwritten = self.is_overwritten(now)?;
+        let status = self.status_after(&self.known.sent);
+        let period = self.view.node().config().reporting.status_report_period();
+        if !is_due(self.known.sent_at, period, now)
+            && !is_overwritten
+            && without_heartbeat(&status) == without_heartbeat(&self.known.sent)
+        {
+            return Ok(());
         }
-        match self.cluster.patch_node_status(&self.node.node, &status) {
+        match self.cluster.patch_node_status(&self.node, &status) {
             Ok(()) => {
-                (self.sent, self.sent_at) = (status, Instant::now());
+                (self.known.sent, self.known.sent_at) = (status, Some(now));
                 self.view.conditions.member_works(NodeCondition::NodeStatusSent);
+                Ok(())
             }
             Err(error @ ClusterError::NotFound(_)) => {
                 let why = format!("somebody has deleted the node: {error}; a restart registers it again");
                 self.view.conditions.member_fails(NodeCondition::NodeStatusSent, &why);
+                Err(Published::Failed)
             }
-            Err(error) => self.fails(NodeCondition::NodeStatusSent, &error),
+            Err(error) => Err(self.fails(NodeCondition::NodeStatusSent, &error)),
         }
     }
 
     /// Whether somebody has written other conditions: the API server's controllers do when a node is not heard of for long.
     /// Transitions are dated from what they wrote.
-    fn is_overwritten(&mut self) -> bool {
-        if self.compared.elapsed() < self.view.node().config().reporting.status_update_period() {
-            return false;
+    fn is_overwritten(&mut self, now: Instant) -> Result<bool, Published> {
+        let period = self.view.node().config().reporting.status_update_period();
+        if !is_due(self.known.compared, period, now) {
+            return Ok(false);
         }
-        self.compared = Instant::now();
-        match self.cluster.node_object(&self.node.node) {
-            Ok(Some(object)) if !has_conditions(&object["status"], &self.sent) => {
-                self.sent["conditions"] = object["status"]["conditions"].clone();
-                true
+        self.known.compared = Some(now);
+        match self.cluster.node_object(&self.node) {
+            Ok(Some(object)) if !has_conditions(&object["status"], &self.known.sent) => {
+                self.known.sent["conditions"] = object["status"]["conditions"].clone();
+                Ok(true)
             }
-            Ok(_) => false,
-            Err(error) => {
-                self.fails(NodeCondition::NodeStatusSent, &error);
-                false
-            }
+            Ok(_) => Ok(false),
+            Err(error) => Err(self.fails(NodeCondition::NodeStatusSent, &error)),
         }
     }
 
-    /// Says so; credentials that are not accepted are read again.
-    fn fails(&mut self, of: NodeCondition, error: &ClusterError) {
+    /// Reports it.
+    fn fails(&self, of: NodeCondition, error: &ClusterError) -> Published {
         self.view.conditions.member_fails(of, &error.to_string());
-        if let ClusterError::Unauthorized { .. } = error
-            && let Ok(renewed) = Cluster::new(&self.node.access)
-        {
-            self.cluster = renewed;
-        }
+        Published::failed(error)
     }
 
     /// Renews the Lease if it is due.
-    fn renew(&mut self) {
+    fn renew(&mut self, now: Instant) -> Result<(), Published> {
         let reporting = &self.view.node().config().reporting;
-        if self.renewed.is_some_and(|at| at.elapsed() < reporting.lease_renewal_period()) {
-            return;
+        if !is_due(self.known.renewed, reporting.lease_renewal_period(), now) {
+            return Ok(());
         }
         let lease = NodeLease {
-            node: self.node.node.clone(),
-            node_uid: self.uid.clone(),
+            node: self.node.clone(),
+            node_uid: self.known.uid.clone(),
             holder: self.holder.clone(),
             duration: reporting.lease_duration(),
         };
         match self.cluster.renew_lease(&lease) {
             Ok(None) => {
-                self.renewed = Some(Instant::now());
+                self.known.renewed = Some(now);
                 self.view.conditions.member_works(NodeCondition::LeaseRenewed);
+                Ok(())
             }
             Ok(Some(other)) => {
-                self.view
-                    .conditions
-                    .member_fails(NodeCondition::LeaseRenewed, &holder::taken(&self.node.node, &other));
+                let why = holder::taken(&self.node, &other);
+                self.view.conditions.member_fails(NodeCondition::LeaseRenewed, &why);
+                Err(Published::Failed)
             }
-            Err(error) => self.fails(NodeCondition::LeaseRenewed, &error),
+            Err(error) => Err(self.fails(NodeCondition::LeaseRenewed, &error)),
         }
     }
 
     /// The status as it is now; `before` is the one that was sent last.
     fn status_after(&self, before: &Value) -> Value {
-        self.with_facts(|facts| node_status(facts, &self.readiness(), before, &now_in_seconds()))
+        let now = in_seconds(self.connector.clock().since_1970());
+        self.with_facts(|facts| node_status(facts, &self.readiness(), before, &now))
     }
 
     fn readiness(&self) -> Readiness {
@@ -245,9 +247,9 @@ impl Keeping {
     fn with_facts<T>(&self, make: impl FnOnce(&NodeFacts<'_>) -> T) -> T {
         let node = self.view.node();
         let snapshot = self.view.snapshot();
-        let (capacity, allocatable) = node.reported_amounts(&snapshot.ledger, (self.clock)());
+        let (capacity, allocatable) = node.reported_amounts(&snapshot.ledger, (self.moment)());
         make(&NodeFacts {
-            name: &self.node.node,
+            name: &self.node,
             labels: &self.labels,
             taints: &node.config().reporting.register_with_taints,
             host: &self.host,
@@ -257,4 +259,9 @@ impl Keeping {
             allocatable,
         })
     }
+}
+
+/// Whether so much time has passed since; at the start it has.
+fn is_due(since: Option<Instant>, period: Duration, now: Instant) -> bool {
+    since.is_none_or(|since| now.saturating_duration_since(since) >= period)
 }

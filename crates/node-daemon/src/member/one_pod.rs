@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster_node::PodReference;
+use cluster_node::{Backoff, Clock, PodReference};
 use conditions::{Condition, State};
 use kubelet_status::{
     Containers, Exit, History, Hold, PodObject, Refusal, Reported, RunningContainer, Simulated, Step,
@@ -17,8 +17,6 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
 use topology_admission::Ledger;
-
-use super::backoff::Backoff;
 
 /// The longest pause until something about a pod is tried again.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -172,14 +170,14 @@ impl OnePod {
     }
 
     /// Something about it is tried again later.
-    pub(super) fn pause(&mut self, now: Instant) {
-        self.not_before = Some(now + self.backoff.pause());
+    pub(super) fn pause(&mut self, clock: &dyn Clock) {
+        self.not_before = Some(clock.now() + self.backoff.pause(clock.random()));
         self.attention = Attention::Needed;
     }
 
     /// Something about it has failed, and is tried again later; whether this reason is new.
-    pub(super) fn fails(&mut self, why: &str, at: Instant) -> bool {
-        self.pause(at);
+    pub(super) fn fails(&mut self, why: &str, clock: &dyn Clock) -> bool {
+        self.pause(clock);
         self.progress.set(State::failed("TriedAgain", why), now()).is_some()
     }
 

@@ -6,11 +6,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, EventRecorder, EventType, PodReference, Reporter};
+use cluster_node::{
+    Backoff, Clock, ClusterError, Connector, EventRecorder, EventType, PodReference, Reporter,
+};
 use node_view::{NodeCondition, NodeConditions};
-
-use super::backoff::Backoff;
-use crate::api_server::NodeInCluster;
 
 /// The longest pause between two tries to reach the API server.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -33,9 +32,9 @@ impl Gate {
     }
 
     /// An answer came, or none did: what of the error is about the server closes the gate.
-    pub(super) fn heard(&mut self, error: Option<&ClusterError>, now: Instant) {
+    pub(super) fn heard(&mut self, error: Option<&ClusterError>, clock: &dyn Clock) {
         if error.is_some_and(is_of_server) {
-            self.until = Some(now + self.backoff.pause());
+            self.until = Some(clock.now() + self.backoff.pause(clock.random()));
         } else {
             self.backoff.reset();
             self.until = None;
@@ -75,8 +74,8 @@ pub(super) struct Recorders {
 }
 
 impl Recorders {
-    pub(super) fn new(node: &NodeInCluster) -> Result<Self, ClusterError> {
-        let of = |reporter| Cluster::new(&node.access).map(|cluster| cluster.recorder(&node.node, reporter));
+    pub(super) fn new(connector: &Connector, node: &str) -> Result<Self, ClusterError> {
+        let of = |reporter| connector.connect().map(|cluster| cluster.recorder(node, reporter));
         let (kubelet, topolet) = (of(Reporter::Kubelet)?, of(Reporter::Topolet)?);
         Ok(Self { kubelet, topolet, waiting: VecDeque::new() })
     }
@@ -94,11 +93,11 @@ impl Recorders {
     }
 
     /// Writes those that wait, as long as the server takes them, and no longer than a turn may take.
-    pub(super) fn send(&mut self, gate: &mut Gate, conditions: &NodeConditions) {
-        let began = Instant::now();
+    pub(super) fn send(&mut self, gate: &mut Gate, conditions: &NodeConditions, clock: &dyn Clock) {
+        let began = clock.now();
         while let Some(event) = self.waiting.front() {
-            let now = Instant::now();
-            if !gate.is_open(now) || began.elapsed() > TELLING {
+            let now = clock.now();
+            if !gate.is_open(now) || now.duration_since(began) > TELLING {
                 return;
             }
             let PodEvent { pod, kind, reason, message, .. } = event;
@@ -107,7 +106,7 @@ impl Recorders {
                 Reporter::Topolet => &mut self.topolet,
             };
             let sent = recorder.record(pod, *kind, reason, message);
-            gate.heard(sent.as_ref().err(), Instant::now());
+            gate.heard(sent.as_ref().err(), clock);
             match sent {
                 Ok(_) => conditions.member_works(NodeCondition::EventsWritten),
                 // Its namespace is going: nobody looks for events there.

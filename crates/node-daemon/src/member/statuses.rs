@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use cluster_node::{BoundPodEvent, Cluster, EventType, Reporter, now_in_seconds};
+use cluster_node::{BoundPodEvent, Clock, Cluster, Connector, EventType, Reporter, in_seconds};
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surroundings};
@@ -24,7 +24,6 @@ use tokio::sync::oneshot;
 use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
-use crate::api_server::NodeInCluster;
 
 /// How long nothing happens until everything is looked at.
 const IDLE: Duration = Duration::from_secs(1);
@@ -33,7 +32,8 @@ const BUSY: Duration = Duration::from_millis(20);
 
 /// The thread that has pods admitted and reports on them.
 pub(super) struct Statuses {
-    pub(super) node: NodeInCluster,
+    pub(super) node: String,
+    pub(super) connector: Connector,
     pub(super) cluster: Cluster,
     pub(super) recorders: Recorders,
     pub(super) owner: Sender<Message>,
@@ -94,7 +94,7 @@ impl Statuses {
         }
         self.act(&snapshot)?;
         let all_is_told = self.tell();
-        self.recorders.send(&mut self.gate, &self.view.conditions);
+        self.recorders.send(&mut self.gate, &self.view.conditions, &**self.connector.clock());
         let is_asking = self.pods.values().any(|pod| !matches!(pod.asking, Asking::Nothing));
         Ok(if is_asking || !all_is_told { BUSY } else { IDLE })
     }
@@ -174,7 +174,7 @@ impl Statuses {
     }
 
     fn take_answers(&mut self) -> Result<(), Over> {
-        let now = Instant::now();
+        let clock = self.connector.clock();
         for (uid, pod) in &mut self.pods {
             match pod.take_answer() {
                 Answered::Nothing => {}
@@ -200,7 +200,7 @@ impl Statuses {
                     }
                 }
                 Answered::Failed(why) => {
-                    if pod.fails(&why, now) {
+                    if pod.fails(&why, &**clock) {
                         tracing::warn!(uid, "pod of the API server waits: {why}");
                     }
                 }
@@ -211,7 +211,8 @@ impl Statuses {
 
     /// What the node does by itself, the oldest pods first.
     fn act(&mut self, snapshot: &Snapshot) -> Result<(), Over> {
-        let (now, time) = (Instant::now(), now_in_seconds());
+        let clock = &**self.connector.clock();
+        let (now, time) = (clock.now(), in_seconds(clock.since_1970()));
         let around = Surroundings { addresses: &self.addresses, containers: self.containers, time: &time };
         let node = OfNode { around, reported: self.reported, ledger: &snapshot.ledger };
         let mut open: Vec<(String, String)> = Vec::new();
@@ -229,7 +230,7 @@ impl Statuses {
             let Some(pod) = self.pods.get_mut(&uid) else { continue };
             match pod.step {
                 Step::Admit | Step::Release if pod.is_paused(now) => pod.attention = Attention::Needed,
-                Step::Admit => Self::admit(&self.owner, &self.view, pod, now)?,
+                Step::Admit => Self::admit(&self.owner, &self.view, pod, clock)?,
                 Step::Release => {
                     pod.asking = Asking::Release(Self::ask(&self.owner, Request::Delete(PodUid::new(&uid)))?);
                 }
@@ -243,7 +244,12 @@ impl Statuses {
         Ok(())
     }
 
-    fn admit(owner: &Sender<Message>, view: &NodeView, pod: &mut OnePod, now: Instant) -> Result<(), Over> {
+    fn admit(
+        owner: &Sender<Message>,
+        view: &NodeView,
+        pod: &mut OnePod,
+        clock: &dyn Clock,
+    ) -> Result<(), Over> {
         let Some(object) = &pod.object else { return Ok(()) };
         match told_object(object.json(), view.node().node.pod_rules()) {
             Ok(read) => {
@@ -251,7 +257,7 @@ impl Statuses {
             }
             Err(why) => {
                 let uid = object.uid().to_owned();
-                if pod.fails(&why, now) {
+                if pod.fails(&why, clock) {
                     tracing::warn!(uid, "pod of the API server cannot be read: {why}");
                 }
             }

@@ -1,8 +1,6 @@
 //! What the API server is told of pods: the status of each, and that its object can go.
 
-use std::time::Instant;
-
-use cluster_node::{Cluster, ClusterError, PodReference};
+use cluster_node::{ClusterError, PodReference};
 use kubelet_status::{PodObject, Step};
 use node_view::NodeCondition;
 
@@ -12,9 +10,11 @@ use super::statuses::Statuses;
 impl Statuses {
     /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
     pub(super) fn tell(&mut self) -> bool {
-        let began = Instant::now();
+        let clock = self.connector.clock().clone();
+        let clock = &*clock;
+        let began = clock.now();
         for pod in self.pods.values_mut() {
-            let now = Instant::now();
+            let now = clock.now();
             if pod.is_paused(now) {
                 continue;
             }
@@ -27,7 +27,7 @@ impl Statuses {
             if !self.gate.is_open(now) {
                 return true;
             }
-            if began.elapsed() > TELLING {
+            if now.duration_since(began) > TELLING {
                 return false;
             }
             let work = if deletes { NodeCondition::PodsRemoved } else { NodeCondition::PodStatusesSent };
@@ -35,8 +35,7 @@ impl Statuses {
                 Some(patch) => self.cluster.patch_pod_status(&reference, patch).map(Some),
                 None => self.cluster.finalise_pod(&reference).map(|()| None),
             };
-            let now = Instant::now();
-            self.gate.heard(answer.as_ref().err(), now);
+            self.gate.heard(answer.as_ref().err(), clock);
             match answer {
                 Ok(object) => {
                     self.view.conditions.member_works(work);
@@ -46,19 +45,19 @@ impl Statuses {
                             pod.is(object);
                             // The server has made something else of it: it is told less and less often.
                             if pod.patch().is_some() {
-                                pod.pause(now);
+                                pod.pause(clock);
                             } else {
                                 pod.goes_on();
                             }
                         }
                         // It is going: the watch tells when.
-                        None => pod.pause(now),
+                        None => pod.pause(clock),
                     }
                 }
                 // There is nothing to be told of any more; the watch tells so.
                 Err(ClusterError::NotFound(_)) => {
                     self.view.conditions.member_works(work);
-                    pod.pause(now);
+                    pod.pause(clock);
                 }
                 Err(error) if is_of_server(&error) => {
                     self.view.conditions.member_fails(work, &error.to_string());
@@ -67,11 +66,11 @@ impl Statuses {
                 }
                 Err(error @ ClusterError::Forbidden(_)) => {
                     self.view.conditions.member_fails(work, &error.to_string());
-                    pod.pause(now);
+                    pod.pause(clock);
                 }
                 Err(error) => {
                     let why = error.to_string();
-                    if pod.fails(&why, now) {
+                    if pod.fails(&why, clock) {
                         let PodReference { namespace, name, .. } = &reference;
                         tracing::warn!(
                             "the API server does not take what is said of pod {namespace}/{name}: {why}"
@@ -87,7 +86,7 @@ impl Statuses {
     fn reconnect(&mut self, error: &ClusterError) {
         if let ClusterError::Unauthorized { .. } = error
             && let (Ok(cluster), Ok(recorders)) =
-                (Cluster::new(&self.node.access), Recorders::new(&self.node))
+                (self.connector.connect(), Recorders::new(&self.connector, &self.node))
         {
             self.cluster = cluster;
             self.recorders.go_on_with(recorders);
