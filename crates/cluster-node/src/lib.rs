@@ -2,19 +2,22 @@
 //!
 //! # Where things are
 //!
-//! [`Cluster`] is a connection; each user has one, and its calls wait for their answer. [`PodWatch`] gives the pods of a
-//! node in the form in which a kubelet's pods API does, so that either can be listened to. [`EventRecorder`] writes
-//! events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of another node.
-//! [`TopologyWriter`] writes what schedulers read of the node.
+//! [`Cluster`] is a connection; each user has one, and its calls wait for their answer. A [`Connector`] makes connections, and
+//! has the [`Clock`] of whatever uses them. What goes on for the rest of a program is one of two:
 //!
-//! Who owns a node has [`BoundPods`], which it has to run, [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for
-//! what becomes of them, [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and
-//! [`Cluster::renew_lease`], by which the cluster knows that it lives. Who simulates many nodes has [`Cluster::bound_pods`] and
-//! [`Cluster::overwrite_topology`].
+//! - [`Listening`] hears of the objects that are [`Watched`], after each break anew.
+//! - A [`Publisher`] keeps something written that changes.
 //!
-//! [`Cluster::write_state`] publishes what a node is and what its pods hold, for schedulers that decide as the node does;
-//! they have [`Cluster::node_states`], [`Cluster::node_topologies`] [`Cluster::pending_pods`] and
-//! [`Cluster::pod_ends`].
+//! Both go step by step, take time and randomness from the clock, and try again after the pauses of a [`Backoff`].
+//!
+//! [`PodWatch`] gives the pods of a node in the form in which a kubelet's pods API does, so that either can be listened to.
+//! [`EventRecorder`] writes events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of
+//! another node. [`TopologyWriter`] and [`Cluster::write_state`] write what schedulers read of the node,
+//! [`Cluster::overwrite_topology`] what they read of many.
+//!
+//! Who owns a node has [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for what becomes of its pods,
+//! [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and [`Cluster::renew_lease`], by which
+//! the cluster knows that it lives.
 
 mod clock;
 mod backoff;
@@ -22,7 +25,9 @@ mod connection;
 mod connector;
 mod bounded;
 mod error;
+mod object;
 mod watch;
+mod listening;
 mod pods;
 mod bound;
 mod node;
@@ -39,7 +44,6 @@ mod publisher;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use backoff::Backoff;
-pub use bound::{BoundPodEvent, BoundPods, EndingPod, FailedPod, PodEnd, PodEnds, PodFailures};
 pub use clock::{Clock, Pause, SystemClock};
 pub use connection::{Access, Cluster, KubectlAccess, RequestBody, Woken};
 pub use connector::Connector;
@@ -47,13 +51,16 @@ pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};
 pub use lease::{NodeLease, OtherHolder, in_seconds};
+pub use listening::{Listener, Listening, ObjectEvent};
 pub use look::{BoundPod, PodName};
+pub use object::WatchedObject;
 pub use pace::EventPace;
 pub use pods::PodWatch;
 pub use publisher::{Pace, Publication, Published, Publisher};
 pub use registration::{RegisteredNode, RegistrationError};
-pub use state::{Found, NodeObjects, StateError, StatePart, WatchedObject};
+pub use state::{Found, StateError, StatePart};
 pub use topology::{ApplyError, FieldConflict, OthersFields, TopologyWriter, Written};
+pub use watch::Watched;
 
 // The crates whose types are in the signatures here.
 pub use kubelet_status;

@@ -8,10 +8,9 @@ use std::time::Duration;
 use kube::api::DynamicObject;
 use pods_api::{Event, KubeletPod};
 
-use crate::bound::pod_kind;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
-use crate::watch::{Freshness, ObjectEvent, ObjectWatch, Selected};
+use crate::watch::{Happened, ObjectWatch, Watched};
 
 /// In which a mirror pod has the UID of the static pod.
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -25,7 +24,7 @@ impl Cluster {
     /// # Errors
     /// The API server cannot be reached, or the right to list pods is missing.
     pub fn pods_of(self, node: &str) -> Result<PodWatch, ClusterError> {
-        Ok(PodWatch(ObjectWatch::of(self, &pod_kind(), Selected::BoundTo(node), Freshness::Any)?))
+        Ok(PodWatch(ObjectWatch::new(self, &Watched::PodsKnownOf(node.to_owned()))?))
     }
 }
 
@@ -36,9 +35,9 @@ impl PodWatch {
     /// The API server cannot be reached any more, or has forgotten what came in between.
     pub fn next(&mut self, within: Duration) -> Result<Option<Event>, ClusterError> {
         Ok(match self.0.next(within)? {
-            Some(ObjectEvent::Is(pod)) => Some(Event::Is(Box::new(told(pod)?))),
-            Some(ObjectEvent::Gone(pod)) => Some(Event::Gone(Box::new(told(pod)?))),
-            Some(ObjectEvent::Complete) => Some(Event::Complete),
+            Some(Happened::Is(pod)) => Some(Event::Is(Box::new(told(pod.0)?))),
+            Some(Happened::Gone(pod)) => Some(Event::Gone(Box::new(told(pod.0)?))),
+            Some(Happened::Complete) => Some(Event::Complete),
             None => None,
         })
     }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
@@ -14,8 +13,6 @@ use thiserror::Error;
 
 use crate::connection::Cluster;
 use crate::error::ClusterError;
-use crate::topology;
-use crate::watch::{Freshness, ObjectEvent, ObjectWatch, Selected};
 
 const VERSION: &str = "topolet.dev/v1alpha1";
 const KIND: &str = "NodeState";
@@ -85,20 +82,6 @@ impl<T> fmt::Debug for Part<'_, T> {
     }
 }
 
-/// Objects of the nodes of a cluster.
-pub struct NodeObjects(ObjectWatch);
-
-/// What has happened to an object.
-#[derive(Clone, PartialEq, Debug)]
-pub enum WatchedObject {
-    /// It is there as it is here: new, or changed.
-    Is(Value),
-    /// All that there were at the start have been told.
-    Complete,
-    /// The object of that name is gone.
-    Gone(String),
-}
-
 impl Cluster {
     /// Writes a part of the state of the node of that name, in JSON an object. Nobody else writes it.
     ///
@@ -127,43 +110,9 @@ impl Cluster {
         };
         Ok(if written.metadata.generation == Some(1) { Found::Missing } else { Found::There })
     }
-
-    /// The states of all nodes, and each change from then on.
-    ///
-    /// # Errors
-    /// The API server cannot be reached, the kind is not installed, or the right to list and watch it is missing.
-    pub fn node_states(self) -> Result<NodeObjects, ClusterError> {
-        Ok(NodeObjects(ObjectWatch::of(self, &kind(), Selected::All, Freshness::LatestByPages)?))
-    }
-
-    /// The `NodeResourceTopology` objects of all nodes, and each change from then on.
-    ///
-    /// # Errors
-    /// As of [`Self::node_states`].
-    pub fn node_topologies(self) -> Result<NodeObjects, ClusterError> {
-        Ok(NodeObjects(ObjectWatch::of(self, &topology::kind(), Selected::All, Freshness::LatestByPages)?))
-    }
 }
 
-impl NodeObjects {
-    /// The next event; `None`: nothing has happened within that time. After an error the watch is over.
-    ///
-    /// # Errors
-    /// The API server cannot be reached any more, or has forgotten what came in between.
-    pub fn next(&mut self, within: Duration) -> Result<Option<WatchedObject>, ClusterError> {
-        Ok(match self.0.next(within)? {
-            Some(ObjectEvent::Is(object)) => {
-                Some(WatchedObject::Is(serde_json::to_value(object).map_err(ClusterError::NotAnObject)?))
-            }
-            Some(ObjectEvent::Gone(object)) => {
-                Some(WatchedObject::Gone(object.metadata.name.unwrap_or_default()))
-            }
-            Some(ObjectEvent::Complete) => Some(WatchedObject::Complete),
-            None => None,
-        })
-    }
-}
-
-fn kind() -> ApiResource {
+/// `NodeState`.
+pub(crate) fn kind() -> ApiResource {
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("topolet.dev", "v1alpha1", KIND), "nodestates")
 }

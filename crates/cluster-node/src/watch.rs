@@ -1,16 +1,28 @@
-//! Objects of a kind: all that are selected, and then each change.
+//! Objects of a kind: all that are selected, and then each change, over one connection.
+//!
+//! # Why not `kube::runtime::watcher`
+//!
+//! It keeps pages, freshness and the memory bound. Three things it does not:
+//!
+//! - It has no watch without a list, which [`Watched::PodEnds`] and [`Watched::PodFailures`] are. To hear which of the pods of
+//!   10,000 nodes with 60 pods each end, it lists them first: 600,000 pods of 4 KiB were 3,000 requests and 2.3 GiB
+//!   (kube 5.0). Here one object is asked for.
+//! - A server that ends each watch at once is asked again at once, inside of one poll that its caller cannot slow down: a
+//!   server that is a function got 12,225 requests in a second. Here it gets ten.
+//! - Its waits are those of tokio, and it logs a right that is missing at each try.
 
 use std::pin::Pin;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
-use tokio::time::timeout;
 use tokio_stream::{Stream, StreamExt as _};
 
+use crate::bound::pod_kind;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
+use crate::object::WatchedObject;
+use crate::{state, topology};
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
 
@@ -19,111 +31,150 @@ type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::
 const LONGEST: Duration = Duration::from_mins(5);
 /// Between a watch that has ended and the next.
 const PAUSE: Duration = Duration::from_millis(100);
+/// So many objects are a page.
+const PAGE: u32 = 200;
+
+/// Which objects are watched. Their rights are in the table of the crate's README.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Watched {
+    /// The `NodeState` objects of all nodes.
+    NodeStates,
+    /// The `NodeResourceTopology` objects of all nodes.
+    NodeTopologies,
+    /// The pods that are bound to the node of that name. One that is not listed does not exist: who owns a node gives back
+    /// what it held.
+    PodsBoundTo(String),
+    /// The same of the pods that are bound to any node.
+    BoundPods,
+    /// Pods that are bound to no node yet, and those that are bound and of which their node does not report yet that they
+    /// run, or that it refuses them: then they are gone here. A pod is unbound first and bound later in one order.
+    PendingPods,
+    /// Bound pods that change, are deleted or end from now on: one that has ended is gone. None is listed.
+    PodEnds,
+    /// Bound pods that fail from now on, or are refused by their node. None is listed.
+    PodFailures,
+    /// As [`Self::PodsBoundTo`], of what the API server has in its memory.
+    PodsKnownOf(String),
+}
 
 /// How the first list is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Freshness {
+enum Freshness {
     /// What the API server has in its memory is enough: the watch goes on from there.
     Any,
     /// An object that is not in the list is not there: it is asked for in etcd.
     Latest,
     /// The same in pages, of objects that are too many and too large for one answer.
     LatestByPages,
-    /// Nothing is listed: only what changes from now on is told.
+    /// Nothing is listed: only what changes from now on is heard of.
     Changes,
 }
 
-/// So many objects are a page.
-const PAGE: u32 = 200;
-
-/// Which objects are told of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Selected<'a> {
-    /// All.
-    All,
-    /// Pods that are bound to the node of that name.
-    BoundTo(&'a str),
-    /// Pods that are bound to any node.
-    Bound,
-    /// Pods that are bound to no node, or of which their node does not report yet that they run or are refused.
-    Pending,
-    /// Pods that are bound to any node and have not ended.
-    BoundAndAlive,
-    /// Pods that are bound to any node and have failed, or were refused there.
-    BoundAndFailed,
-}
-
-impl Selected<'_> {
-    /// A field selector.
-    fn fields(self) -> Option<String> {
+impl Watched {
+    fn kind(&self) -> ApiResource {
         match self {
-            Self::All => None,
-            Self::BoundTo(node) => Some(format!("spec.nodeName={node}")),
-            Self::Bound => Some("spec.nodeName!=".to_owned()),
-            Self::BoundAndAlive => {
-                Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
+            Self::NodeStates => state::kind(),
+            Self::NodeTopologies => topology::kind(),
+            _ => pod_kind(),
+        }
+    }
+
+    /// A field selector.
+    fn fields(&self) -> Option<String> {
+        Some(match self {
+            Self::NodeStates | Self::NodeTopologies => return None,
+            Self::PodsBoundTo(node) | Self::PodsKnownOf(node) => format!("spec.nodeName={node}"),
+            Self::BoundPods => "spec.nodeName!=".to_owned(),
+            Self::PendingPods => "status.phase=Pending".to_owned(),
+            Self::PodEnds => "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned(),
+            Self::PodFailures => "spec.nodeName!=,status.phase=Failed".to_owned(),
+        })
+    }
+
+    const fn freshness(&self) -> Freshness {
+        match self {
+            Self::PodsKnownOf(_) => Freshness::Any,
+            Self::PodsBoundTo(_) => Freshness::Latest,
+            Self::NodeStates | Self::NodeTopologies | Self::BoundPods | Self::PendingPods => {
+                Freshness::LatestByPages
             }
-            Self::BoundAndFailed => Some("spec.nodeName!=,status.phase=Failed".to_owned()),
-            Self::Pending => Some("status.phase=Pending".to_owned()),
+            Self::PodEnds | Self::PodFailures => Freshness::Changes,
+        }
+    }
+
+    /// Whether the objects that there are are heard of at the start.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.freshness() != Freshness::Changes
+    }
+
+    /// By what an object is known: its name, or the UID of a pod.
+    pub(crate) fn id<'a>(&self, object: &'a WatchedObject) -> &'a str {
+        match self {
+            Self::NodeStates | Self::NodeTopologies => object.name(),
+            _ => object.uid(),
         }
     }
 }
 
-/// Objects of a kind.
+/// A watch of objects.
 pub(crate) struct ObjectWatch {
-    pub(crate) cluster: Cluster,
+    cluster: Cluster,
     objects: Api<DynamicObject>,
     watched: WatchParams,
     listed: ListParams,
-    /// Objects of the first list, which are told before anything else, last first.
+    /// Objects of the last page, which are heard of before anything else, last first.
     first: Vec<DynamicObject>,
     is_complete: bool,
     version: String,
-    /// The watch that goes on, and since when.
-    events: Option<(Events, Instant)>,
+    watch: OneWatch,
+}
+
+/// One of the watches that follow each other.
+enum OneWatch {
+    /// None; the next begins no sooner.
+    NotBefore(Instant),
+    /// One that goes on, and since when.
+    Since(Instant, Events),
 }
 
 /// What has happened to an object.
-pub(crate) enum ObjectEvent {
-    Is(DynamicObject),
+pub(crate) enum Happened {
+    Is(WatchedObject),
     Complete,
-    Gone(DynamicObject),
+    Gone(WatchedObject),
 }
 
 impl ObjectWatch {
-    pub(crate) fn of(
-        cluster: Cluster,
-        kind: &ApiResource,
-        selected: Selected<'_>,
-        freshness: Freshness,
-    ) -> Result<Self, ClusterError> {
-        let objects = Api::<DynamicObject>::all_with(cluster.client.clone(), kind);
-        let (mut listed, mut watched) = (ListParams::default(), WatchParams::default());
-        if let Some(fields) = selected.fields() {
-            (listed, watched) = (listed.fields(&fields), watched.fields(&fields));
+    pub(crate) fn new(cluster: Cluster, watched: &Watched) -> Result<Self, ClusterError> {
+        let objects = Api::<DynamicObject>::all_with(cluster.client.clone(), &watched.kind());
+        let (mut list, mut watch) = (ListParams::default(), WatchParams::default());
+        if let Some(fields) = watched.fields() {
+            (list, watch) = (list.fields(&fields), watch.fields(&fields));
         }
-        let listed = match freshness {
-            Freshness::Any => listed.match_any(),
-            Freshness::Latest => listed,
-            Freshness::LatestByPages => listed.limit(PAGE),
+        let list = match watched.freshness() {
+            Freshness::Any => list.match_any(),
+            Freshness::Latest => list,
+            Freshness::LatestByPages => list.limit(PAGE),
             // One object tells how far the API server is.
-            Freshness::Changes => listed.limit(1),
+            Freshness::Changes => list.limit(1),
         };
-        let mut watch = Self {
+        let now = cluster.clock.now();
+        let mut made = Self {
             cluster,
             objects,
-            watched,
-            listed,
+            watched: watch,
+            listed: list,
             first: Vec::new(),
             is_complete: false,
             version: String::new(),
-            events: None,
+            watch: OneWatch::NotBefore(now),
         };
-        watch.list()?;
-        if freshness == Freshness::Changes {
-            (watch.first, watch.listed.continue_token) = (Vec::new(), None);
+        made.list()?;
+        if !watched.is_listed() {
+            (made.first, made.listed.continue_token) = (Vec::new(), None);
         }
-        Ok(watch)
+        Ok(made)
     }
 
     /// Asks for the first page, or the next.
@@ -137,12 +188,12 @@ impl ObjectWatch {
     }
 
     /// The next event; `None`: nothing has happened within that time. After an error the watch is over.
-    pub(crate) fn next(&mut self, within: Duration) -> Result<Option<ObjectEvent>, ClusterError> {
+    pub(crate) fn next(&mut self, within: Duration) -> Result<Option<Happened>, ClusterError> {
         if self.first.is_empty() && self.listed.continue_token.is_some() {
             self.list()?;
         }
         if let Some(object) = self.first.pop() {
-            return Ok(Some(ObjectEvent::Is(object)));
+            return Ok(Some(Happened::Is(WatchedObject(object))));
         }
         if self.listed.continue_token.is_some() {
             // The page was empty, and is not the last.
@@ -150,36 +201,48 @@ impl ObjectWatch {
         }
         if !self.is_complete {
             self.is_complete = true;
-            return Ok(Some(ObjectEvent::Complete));
+            return Ok(Some(Happened::Complete));
         }
-        let (mut events, since): (Events, Instant) = if let Some(events) = self.events.take() {
-            events
-        } else {
-            // It is made anew from the last version on.
-            let watch = self.cluster.wait(self.objects.watch(&self.watched, &self.version))?;
-            (Box::pin(watch), Instant::now())
-        };
-        let runtime = &self.cluster.runtime;
-        let event = match runtime.block_on(async { timeout(within, events.next()).await }) {
-            Err(_) if since.elapsed() >= LONGEST => return Ok(None),
-            Err(_) => None,
-            Ok(None) => {
-                // An API server, or a proxy before it, may end each one at once.
-                thread::sleep(PAUSE.min(within));
+        self.change(within)
+    }
+
+    /// The next change.
+    fn change(&mut self, within: Duration) -> Result<Option<Happened>, ClusterError> {
+        let clock = self.cluster.clock.clone();
+        if let OneWatch::NotBefore(from) = self.watch {
+            let left = from.saturating_duration_since(clock.now());
+            if !left.is_zero() {
+                clock.sleep(left.min(within));
                 return Ok(None);
             }
-            Ok(Some(event)) => Some(event.map_err(|error| ClusterError::of(&self.cluster.server, error))?),
+            // It is made anew from the last version on.
+            let events = self.cluster.wait(self.objects.watch(&self.watched, &self.version))?;
+            self.watch = OneWatch::Since(clock.now(), Box::pin(events));
+        }
+        let OneWatch::Since(since, events) = &mut self.watch else { return Ok(None) };
+        let event = match self.cluster.within(within, events.next()) {
+            Some(Some(event)) => event.map_err(|error| ClusterError::of(&self.cluster.server, error))?,
+            // An API server, or a proxy before it, may end each one at once.
+            Some(None) => {
+                self.watch = OneWatch::NotBefore(clock.now() + PAUSE);
+                return Ok(None);
+            }
+            None => {
+                let now = clock.now();
+                if now.saturating_duration_since(*since) >= LONGEST {
+                    self.watch = OneWatch::NotBefore(now);
+                }
+                return Ok(None);
+            }
         };
-        self.events = Some((events, since));
-        let Some(event) = event else { return Ok(None) };
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                self.is_at(&object);
-                Ok(Some(ObjectEvent::Is(object)))
+                self.reached(&object);
+                Ok(Some(Happened::Is(WatchedObject(object))))
             }
             WatchEvent::Deleted(object) => {
-                self.is_at(&object);
-                Ok(Some(ObjectEvent::Gone(object)))
+                self.reached(&object);
+                Ok(Some(Happened::Gone(WatchedObject(object))))
             }
             WatchEvent::Bookmark(bookmark) => {
                 self.version = bookmark.metadata.resource_version;
@@ -191,7 +254,7 @@ impl ObjectWatch {
         }
     }
 
-    fn is_at(&mut self, object: &DynamicObject) {
+    fn reached(&mut self, object: &DynamicObject) {
         if let Some(version) = &object.metadata.resource_version {
             self.version.clone_from(version);
         }

@@ -4,11 +4,15 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster_node::pods_api::Event;
-use cluster_node::{Access, Cluster, ClusterError};
+use cluster_node::{
+    Access, Cluster, ClusterError, Connector, Listener, Listening, ObjectEvent, SystemClock, Watched,
+};
 
 const LIST: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}"#;
 
@@ -39,6 +43,11 @@ fn without_end(stream: &mut TcpStream, start: &str) {
 impl Server {
     /// The connection to it.
     fn start(self) -> Cluster {
+        connect(&self.serve()).unwrap()
+    }
+
+    /// Its address.
+    fn serve(self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {
@@ -51,7 +60,7 @@ impl Server {
                 thread::spawn(move || answer(&mut stream));
             }
         });
-        connect(&format!("http://{address}")).unwrap()
+        format!("http://{address}")
     }
 }
 
@@ -119,15 +128,31 @@ fn a_watch_that_ends_in_a_line_begins_again() {
     }
 }
 
+/// Hears that a list begins, and nothing else.
+struct OnlyListing;
+impl Listener for OnlyListing {
+    fn heard(&mut self, event: ObjectEvent) -> ControlFlow<()> {
+        assert_eq!(event, ObjectEvent::Listing);
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, error: &ClusterError) {
+        panic!("{error}");
+    }
+}
+
 #[test]
 fn pages_without_end_and_objects_are_left_between_them() {
     let page = |stream: &mut TcpStream| {
         let more = r#""metadata":{"resourceVersion":"7","continue":"more"}"#;
         send(stream, &LIST.replace(r#""metadata":{"resourceVersion":"7"}"#, more));
     };
-    let mut pods = Server { list: page, watch: list }.start().bound_pods().unwrap();
-    for _ in 0..3 {
-        assert!(pods.next(Duration::from_millis(50)).unwrap().is_none());
+    let server = Server { list: page, watch: list }.serve();
+    let connector = Connector::new(Arc::new(SystemClock), move || connect(&server));
+    let again = Duration::from_secs(1);
+    let mut pods = Listening::new(connector, Watched::BoundPods, again, OnlyListing);
+    for _ in 0..4 {
+        assert!(pods.step(Duration::from_millis(50)).is_continue());
     }
 }
 

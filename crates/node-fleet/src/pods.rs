@@ -1,93 +1,78 @@
 //! Which pods are bound to the nodes of the fleet: all of them after each break, and then each change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-use cluster_node::{Backoff, BoundPodEvent, Cluster, ClusterError};
+use cluster_node::{ClusterError, Listener, Listening, ObjectEvent, Watched};
 use kubelet_status::PodObject;
 
 use crate::conditions::Work;
 use crate::job::NodeNumber;
 use crate::state::Shared;
 
-/// How long nothing may happen until the connection is looked at.
-const SILENCE: Duration = Duration::from_mins(1);
 /// The longest pause between two tries.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts the thread, for the rest of the program.
 pub(crate) fn start(shared: Arc<Shared>) -> anyhow::Result<()> {
-    thread::Builder::new().name("pods".to_owned()).spawn(move || {
-        let mut hearing = Hearing { shared, homes: BTreeMap::new() };
-        let mut backoff = Backoff::up_to(AGAIN);
-        loop {
-            match hearing.listen() {
-                // An API server that stops or forgets is no fault.
-                ClusterError::Ended(_) | ClusterError::Expired(_) => {}
-                error => hearing.shared.fails(Work::Pods, &error.to_string()),
-            }
-            let clock = hearing.shared.clock();
-            clock.sleep(backoff.pause(clock.random()));
-        }
-    })?;
-    Ok(())
+    let connector = shared.connector.clone();
+    let hearing = Hearing { shared, homes: BTreeMap::new(), list: List::Complete };
+    Ok(Listening::new(connector, Watched::BoundPods, AGAIN, hearing).start("pods")?)
 }
 
 struct Hearing {
     shared: Arc<Shared>,
     /// The node of each pod, by UID.
     homes: BTreeMap<String, NodeNumber>,
+    list: List,
+}
+
+/// How much is known of the pods that there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum List {
+    /// A part. A pod that is not heard of yet may be the older one, or gone.
+    Begun,
+    /// All.
+    Complete,
+}
+
+impl Listener for Hearing {
+    fn heard(&mut self, event: ObjectEvent) -> ControlFlow<()> {
+        match event {
+            ObjectEvent::Listing => self.list = List::Begun,
+            ObjectEvent::Is(object) => {
+                let object = PodObject::new(object.into_json()).filter(|object| !object.is_mirror());
+                let uid = object.and_then(|object| self.is(object));
+                if let Some(uid) = uid.filter(|_| self.list == List::Complete) {
+                    self.look_at(&uid);
+                }
+            }
+            ObjectEvent::Gone { id: uid, .. } => self.is_gone(&uid),
+            ObjectEvent::Complete { .. } => {
+                self.list = List::Complete;
+                self.look_at_all();
+                tracing::info!(pods = self.homes.len(), "the API server tells of its pods");
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, error: &ClusterError) {
+        self.shared.fails(Work::Pods, &error.to_string());
+    }
 }
 
 impl Hearing {
-    /// Listens until the watch is over, and says why it is.
-    fn listen(&mut self) -> ClusterError {
-        let mut pods = match self.shared.connector.connect().and_then(Cluster::bound_pods) {
-            Ok(pods) => pods,
-            Err(error) => return error,
-        };
-        // The list as far as it is known; a pod that is not heard of yet may be the older one, or gone.
-        let mut listed = Some(BTreeSet::new());
-        loop {
-            match pods.next(SILENCE) {
-                Ok(None) => {}
-                Ok(Some(BoundPodEvent::Is(object))) => {
-                    let Some(object) = PodObject::new(object).filter(|object| !object.is_mirror()) else {
-                        continue;
-                    };
-                    let uid = object.uid().to_owned();
-                    if !self.is(object) {
-                        continue;
-                    }
-                    match &mut listed {
-                        Some(listed) => {
-                            listed.insert(uid);
-                        }
-                        None => self.look_at(&uid),
-                    }
-                }
-                Ok(Some(BoundPodEvent::Gone(uid))) => self.is_gone(&uid),
-                Ok(Some(BoundPodEvent::Complete)) => {
-                    if let Some(listed) = listed.take() {
-                        self.are_all(&listed);
-                    }
-                }
-                Err(error) => return error,
-            }
-        }
-    }
-
-    /// Whether it is a pod of the fleet.
-    fn is(&mut self, object: PodObject) -> bool {
+    /// Gives the UID of a pod of the fleet.
+    fn is(&mut self, object: PodObject) -> Option<String> {
         let name = object.json()["spec"]["nodeName"].as_str().unwrap_or_default();
-        let Some(at) = self.shared.node_of(name) else { return false };
-        self.homes.insert(object.uid().to_owned(), at);
-        if let Some(node) = self.shared.nodes.get(at) {
-            node.lock().is(object);
-        }
-        true
+        let at = self.shared.node_of(name)?;
+        let uid = object.uid().to_owned();
+        self.homes.insert(uid.clone(), at);
+        self.shared.nodes.get(at)?.lock().is(object);
+        Some(uid)
     }
 
     fn look_at(&self, uid: &str) {
@@ -106,12 +91,8 @@ impl Hearing {
         self.homes.remove(uid);
     }
 
-    /// Pods that are not in the list are gone; the others are looked at, the oldest first.
-    fn are_all(&mut self, listed: &BTreeSet<String>) {
-        let gone: Vec<String> = self.homes.keys().filter(|uid| !listed.contains(*uid)).cloned().collect();
-        for uid in gone {
-            self.is_gone(&uid);
-        }
+    /// Looks at all pods, the oldest first.
+    fn look_at_all(&self) {
         let mut open: Vec<(String, &String)> = Vec::new();
         for (uid, at) in &self.homes {
             let Some(node) = self.shared.nodes.get(*at) else { continue };
@@ -123,6 +104,5 @@ impl Hearing {
         for (_, uid) in open {
             self.look_at(uid);
         }
-        tracing::info!(pods = listed.len(), "the API server tells of its pods");
     }
 }

@@ -2,15 +2,15 @@
 //! approximately.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use cluster_node::{Access, Cluster, ClusterError, WatchedObject};
+use cluster_node::{ClusterError, Connector, Listener, Listening, ObjectEvent, Watched};
 use scheduler_extender::node_resource_topology::NodeResourceTopology;
 use scheduler_extender::{NodeFacts, NodeState, StateVersion, Zones};
 use serde_json::Value;
 
-use crate::known::Known;
-use crate::listening::{self, SILENCE, Watches};
+use crate::listening::{AGAIN, Watches};
 use crate::outlook::Outlook;
 use crate::states::ExactNodes;
 
@@ -18,52 +18,15 @@ const WHAT: &str = "amounts of nodes";
 
 /// Listens to them.
 pub(crate) struct Amounts {
-    pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
     pub(crate) watches: Arc<Watches>,
-    pub(crate) known: Known,
 }
 
 impl Amounts {
     /// Starts the thread, for the rest of the program.
-    pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("amounts", WHAT, self.watches.clone(), move || self.listen())
-    }
-
-    fn listen(&mut self) -> ClusterError {
-        let mut objects = match Cluster::new(&self.access).and_then(Cluster::node_topologies) {
-            Ok(objects) => objects,
-            // Where nobody publishes amounts the kind need not be installed.
-            Err(ClusterError::NotFound(_)) => {
-                self.outlook.lock().heard.amounts = true;
-                return ClusterError::Ended("NodeResourceTopology".to_owned());
-            }
-            Err(error) => return error,
-        };
-        self.known.list();
-        loop {
-            match objects.next(SILENCE) {
-                Ok(None) => {}
-                Ok(Some(WatchedObject::Is(object))) => {
-                    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                    self.known.is(&name);
-                    self.is(&name, object);
-                }
-                Ok(Some(WatchedObject::Gone(name))) => {
-                    self.known.is_gone(&name);
-                    self.is_gone(&name);
-                }
-                Ok(Some(WatchedObject::Complete)) => {
-                    for name in self.known.complete() {
-                        self.is_gone(&name);
-                    }
-                    self.outlook.lock().heard.amounts = true;
-                    self.watches.works(WHAT);
-                }
-                Err(error) => return error,
-            }
-        }
+    pub(crate) fn start(self, connector: &Connector) -> anyhow::Result<()> {
+        Ok(Listening::new(connector.clone(), Watched::NodeTopologies, AGAIN, self).start("amounts")?)
     }
 
     fn is(&self, name: &str, object: Value) {
@@ -90,6 +53,33 @@ impl Amounts {
     fn is_gone(&self, name: &str) {
         if !self.exact.lock().contains(name) {
             self.outlook.lock().view.remove(name);
+        }
+    }
+}
+
+impl Listener for Amounts {
+    fn heard(&mut self, event: ObjectEvent) -> ControlFlow<()> {
+        match event {
+            ObjectEvent::Listing => {}
+            ObjectEvent::Is(object) => {
+                let name = object.name().to_owned();
+                self.is(&name, object.into_json());
+            }
+            ObjectEvent::Gone { id: name, .. } => self.is_gone(&name),
+            ObjectEvent::Complete { .. } => {
+                self.outlook.lock().heard.amounts = true;
+                self.watches.works(WHAT);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, error: &ClusterError) {
+        if matches!(error, ClusterError::NotFound(_)) {
+            // Where nobody publishes amounts the kind need not be installed.
+            self.outlook.lock().heard.amounts = true;
+        } else {
+            self.watches.fails(WHAT, &error.to_string());
         }
     }
 }

@@ -14,7 +14,6 @@
 
 mod outlook;
 mod silence;
-mod known;
 mod states;
 mod amounts;
 mod pending;

@@ -1,17 +1,15 @@
-//! A thread that listens to an API server for the rest of the program, whatever becomes of the server.
+//! Threads that listen to an API server for the rest of the program, whatever becomes of the server.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cluster_node::{Backoff, Clock as _, ClusterError, SystemClock};
+use cluster_node::{ClusterError, Connector, Listener, Listening, ObjectEvent, Watched};
 use conditions::{Conditions, State};
 use parking_lot::Mutex;
 
 /// The longest pause between two tries.
-const AGAIN: Duration = Duration::from_secs(1);
-/// How long nothing may happen until the connection is looked at.
-pub(crate) const SILENCE: Duration = Duration::from_mins(1);
+pub(crate) const AGAIN: Duration = Duration::from_secs(1);
 
 /// Which watches work, by what is watched. The log has one line per transition.
 #[derive(Debug, Default)]
@@ -43,23 +41,36 @@ pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Starts a thread that listens again and again. `listen` returns why it is over.
+/// Starts a thread that listens to objects for the rest of the program.
 pub(crate) fn start(
-    name: &str,
+    (thread, what): (&str, &'static str),
+    watched: Watched,
+    watches: &Arc<Watches>,
+    connector: &Connector,
+    heard: impl FnMut(ObjectEvent) + Send + 'static,
+) -> anyhow::Result<()> {
+    let reported = Reported { what, watches: watches.clone(), heard };
+    Ok(Listening::new(connector.clone(), watched, AGAIN, reported).start(thread)?)
+}
+
+/// A listener, and whether its watch works.
+struct Reported<F> {
     what: &'static str,
     watches: Arc<Watches>,
-    mut listen: impl FnMut() -> ClusterError + Send + 'static,
-) -> anyhow::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(move || {
-        let mut backoff = Backoff::up_to(AGAIN);
-        loop {
-            match listen() {
-                // An API server that stops or forgets is no fault.
-                ClusterError::Ended(_) | ClusterError::Expired(_) => {}
-                error => watches.fails(what, &error.to_string()),
-            }
-            SystemClock.sleep(backoff.pause(SystemClock.random()));
+    heard: F,
+}
+
+impl<F: FnMut(ObjectEvent)> Listener for Reported<F> {
+    fn heard(&mut self, event: ObjectEvent) -> ControlFlow<()> {
+        let is_complete = matches!(event, ObjectEvent::Complete { .. });
+        (self.heard)(event);
+        if is_complete {
+            self.watches.works(self.what);
         }
-    })?;
-    Ok(())
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, error: &ClusterError) {
+        self.watches.fails(self.what, &error.to_string());
+    }
 }

@@ -5,92 +5,59 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
-use cluster_node::{Access, BoundPodEvent, Cluster, ClusterError, EndingPod, PodEnd};
+use cluster_node::{Connector, ObjectEvent, Watched};
 use node_input::told_object;
 use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
-use crate::known::Known;
-use crate::listening::{self, SILENCE, Watches};
+use crate::listening::{self, Watches};
 use crate::outlook::{Outlook, WaitsFor};
 
 const WHAT: &str = "pending pods";
 
 const ENDS: &str = "ends of pods";
 
+/// The node that a pod is bound to.
+const NODE: &str = "/spec/nodeName";
+
 /// Starts the thread that hears which bound pods end, for the rest of the program.
 pub(crate) fn listen_to_ends(
-    access: Access,
+    connector: &Connector,
     outlook: Arc<Outlook>,
-    watches: Arc<Watches>,
+    watches: &Arc<Watches>,
 ) -> anyhow::Result<()> {
-    let known = watches.clone();
-    listening::start("ends", ENDS, watches, move || {
-        let mut ends = match Cluster::new(&access).and_then(Cluster::pod_ends) {
-            Ok(ends) => ends,
-            Err(error) => return error,
-        };
-        known.works(ENDS);
-        loop {
-            match ends.next(SILENCE) {
-                Ok(None) => {}
-                Ok(Some(EndingPod { end: PodEnd::Begun, uid, node })) => {
-                    outlook.ending(&PodUid::new(&uid), &node);
-                }
-                Ok(Some(EndingPod { end: PodEnd::Over, uid, node })) => {
-                    outlook.ended(&PodUid::new(&uid), &node);
-                }
-                Err(error) => return error,
-            }
+    listening::start(("ends", ENDS), Watched::PodEnds, watches, connector, move |event| match event {
+        ObjectEvent::Is(pod) if pod.is_deleted() => {
+            outlook.ending(&PodUid::new(pod.uid()), pod.text(NODE));
         }
+        ObjectEvent::Gone { id, last: Some(pod) } => outlook.ended(&PodUid::new(&id), pod.text(NODE)),
+        _ => {}
     })
 }
 
 /// Listens to them.
 pub(crate) struct Pending {
-    pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
-    pub(crate) watches: Arc<Watches>,
-    /// By UID.
-    pub(crate) known: Known,
-    /// Those of them that are bound.
+    /// Those of them that are bound, by UID.
     pub(crate) bound: BTreeSet<String>,
 }
 
 impl Pending {
     /// Starts the thread, for the rest of the program.
-    pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("pending", WHAT, self.watches.clone(), move || self.listen())
+    pub(crate) fn start(mut self, connector: &Connector, watches: &Arc<Watches>) -> anyhow::Result<()> {
+        let heard = move |event| self.hear(event);
+        listening::start(("pending", WHAT), Watched::PendingPods, watches, connector, heard)
     }
 
-    fn listen(&mut self) -> ClusterError {
-        let mut pods = match Cluster::new(&self.access).and_then(Cluster::pending_pods) {
-            Ok(pods) => pods,
-            Err(error) => return error,
-        };
-        self.known.list();
-        loop {
-            match pods.next(SILENCE) {
-                Ok(None) => {}
-                Ok(Some(BoundPodEvent::Is(object))) => {
-                    let uid = object["metadata"]["uid"].as_str().unwrap_or_default();
-                    self.known.is(uid);
-                    self.is(uid, &object);
-                }
-                Ok(Some(BoundPodEvent::Gone(uid))) => {
-                    if self.known.is_gone(&uid) {
-                        self.has_left(&uid);
-                    }
-                }
-                Ok(Some(BoundPodEvent::Complete)) => {
-                    for uid in self.known.complete() {
-                        self.has_left(&uid);
-                    }
-                    self.outlook.lock().heard.pods = true;
-                    self.watches.works(WHAT);
-                }
-                Err(error) => return error,
+    fn hear(&mut self, event: ObjectEvent) {
+        match event {
+            ObjectEvent::Listing => {}
+            ObjectEvent::Is(pod) => {
+                let uid = pod.uid().to_owned();
+                self.is(&uid, &pod.into_json());
             }
+            ObjectEvent::Gone { id: uid, .. } => self.has_left(&uid),
+            ObjectEvent::Complete { .. } => self.outlook.lock().heard.pods = true,
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cluster_node::{Access, Cluster, FailedPod};
+use cluster_node::{Connector, ObjectEvent, Watched};
 use pod_spec::PodUid;
 
-use crate::listening::{self, SILENCE, Watches};
+use crate::listening::{self, Watches};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -23,29 +23,19 @@ const REASONS: [&str; 6] = [
 
 /// Starts the thread, for the rest of the program.
 pub(crate) fn listen(
-    access: Access,
+    connector: &Connector,
     outlook: Arc<Outlook>,
     metrics: Arc<Metrics>,
-    watches: Arc<Watches>,
+    watches: &Arc<Watches>,
 ) -> anyhow::Result<()> {
-    let known = watches.clone();
-    listening::start("refusals", WHAT, watches, move || {
-        let mut failures = match Cluster::new(&access).and_then(Cluster::pod_failures) {
-            Ok(failures) => failures,
-            Err(error) => return error,
-        };
-        known.works(WHAT);
-        loop {
-            let FailedPod { uid, node, reason } = match failures.next(SILENCE) {
-                Ok(Some(failed)) => failed,
-                Ok(None) => continue,
-                Err(error) => return error,
-            };
-            let is_refused = REASONS.contains(&reason.as_str()) || reason.starts_with("OutOf");
-            if is_refused && outlook.lock().was_sent(&PodUid::new(&uid)) {
-                metrics.mispredicted(&reason);
-                tracing::warn!(node, uid, reason, "a node has refused a pod that passed here");
-            }
+    listening::start(("refusals", WHAT), Watched::PodFailures, watches, connector, move |event| {
+        let ObjectEvent::Is(pod) = event else { return };
+        let (uid, reason) = (pod.uid(), pod.text("/status/reason"));
+        let is_refused = REASONS.contains(&reason) || reason.starts_with("OutOf");
+        if is_refused && outlook.lock().was_sent(&PodUid::new(uid)) {
+            metrics.mispredicted(reason);
+            let node = pod.text("/spec/nodeName");
+            tracing::warn!(node, uid, reason, "a node has refused a pod that passed here");
         }
     })
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bounded_http::{Pace, Workshop};
-use cluster_node::{Access, Cluster};
+use cluster_node::{Access, Cluster, Connector};
 use conditions::{Change, Condition, State};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -15,7 +15,6 @@ use crate::amounts::Amounts;
 use crate::answers::Answers;
 use crate::asking::{self, Asking, Notes};
 use crate::http::Routes;
-use crate::known::Known;
 use crate::listening::{Watches, now};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
@@ -59,34 +58,18 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     let outlook = Arc::new(Outlook::new());
     let (watches, metrics) = (Arc::new(Watches::default()), Arc::new(Metrics::new()));
     let exact = ExactNodes::default();
+    let connector = Connector::from(setup.access.clone());
     States {
-        access: setup.access.clone(),
         outlook: outlook.clone(),
         exact: exact.clone(),
-        watches: watches.clone(),
-        known: Known::default(),
         reading: Reading::default(),
         deciders: Deciders::new(metrics.clone()),
     }
-    .start()?;
-    Amounts {
-        access: setup.access.clone(),
-        outlook: outlook.clone(),
-        exact,
-        watches: watches.clone(),
-        known: Known::default(),
-    }
-    .start()?;
-    Pending {
-        access: setup.access.clone(),
-        outlook: outlook.clone(),
-        watches: watches.clone(),
-        known: Known::default(),
-        bound: BTreeSet::new(),
-    }
-    .start()?;
-    listen_to_ends(setup.access.clone(), outlook.clone(), watches.clone())?;
-    refusals::listen(setup.access.clone(), outlook.clone(), metrics.clone(), watches.clone())?;
+    .start(&connector, &watches)?;
+    Amounts { outlook: outlook.clone(), exact, watches: watches.clone() }.start(&connector)?;
+    Pending { outlook: outlook.clone(), bound: BTreeSet::new() }.start(&connector, &watches)?;
+    listen_to_ends(&connector, outlook.clone(), &watches)?;
+    refusals::listen(&connector, outlook.clone(), metrics.clone(), &watches)?;
     let notes = Notes::default();
     setup.asking.announce(setup.address, &notes, &metrics);
     let answers = Answers {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use cluster_node::{Access, Cluster, ClusterError, WatchedObject};
+use cluster_node::{Connector, ObjectEvent, Watched};
 use conditions::{Conditions, State};
 use node_config::DecidedBy;
 use node_input::{NodeState, PodShapes};
@@ -12,8 +12,7 @@ use pod_spec::PodUid;
 use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
 use serde_json::Value;
 
-use crate::known::Known;
-use crate::listening::{self, SILENCE, Watches, now};
+use crate::listening::{self, Watches, now};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -24,11 +23,8 @@ pub(crate) type ExactNodes = Arc<parking_lot::Mutex<BTreeSet<String>>>;
 
 /// Listens to them.
 pub(crate) struct States {
-    pub(crate) access: Access,
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
-    pub(crate) watches: Arc<Watches>,
-    pub(crate) known: Known,
     pub(crate) reading: Reading,
     pub(crate) deciders: Deciders,
 }
@@ -70,38 +66,22 @@ pub(crate) struct Reading {
 
 impl States {
     /// Starts the thread, for the rest of the program.
-    pub(crate) fn start(mut self) -> anyhow::Result<()> {
-        listening::start("states", WHAT, self.watches.clone(), move || self.listen())
+    pub(crate) fn start(mut self, connector: &Connector, watches: &Arc<Watches>) -> anyhow::Result<()> {
+        let heard = move |event| self.hear(event);
+        listening::start(("states", WHAT), Watched::NodeStates, watches, connector, heard)
     }
 
-    fn listen(&mut self) -> ClusterError {
-        let mut states = match Cluster::new(&self.access).and_then(Cluster::node_states) {
-            Ok(states) => states,
-            Err(error) => return error,
-        };
-        self.reading.listings += 1;
-        self.known.list();
-        loop {
-            match states.next(SILENCE) {
-                Ok(None) => {}
-                Ok(Some(WatchedObject::Is(object))) => {
-                    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                    self.known.is(&name);
-                    self.is(&name, object);
-                }
-                Ok(Some(WatchedObject::Gone(name))) => {
-                    self.known.is_gone(&name);
-                    self.is_gone(&name);
-                }
-                Ok(Some(WatchedObject::Complete)) => {
-                    for name in self.known.complete() {
-                        self.is_gone(&name);
-                    }
-                    self.outlook.lock().heard.states = true;
-                    self.watches.works(WHAT);
-                    tracing::info!(nodes = self.known.len(), "states of nodes are known");
-                }
-                Err(error) => return error,
+    fn hear(&mut self, event: ObjectEvent) {
+        match event {
+            ObjectEvent::Listing => self.reading.listings += 1,
+            ObjectEvent::Is(object) => {
+                let name = object.name().to_owned();
+                self.is(&name, object.into_json());
+            }
+            ObjectEvent::Gone { id: name, .. } => self.is_gone(&name),
+            ObjectEvent::Complete { known } => {
+                self.outlook.lock().heard.states = true;
+                tracing::info!(nodes = known, "states of nodes are known");
             }
         }
     }

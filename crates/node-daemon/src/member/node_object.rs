@@ -17,7 +17,7 @@ use kubelet_status::{
 use node_view::{Message, News, NodeCondition, NodeView};
 use serde_json::Value;
 
-use super::bound::{self, Heard};
+use super::bound;
 use super::holder;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
@@ -127,7 +127,7 @@ impl Keeping {
     /// Pods are run from now on.
     fn begin(&self, starting: Starting) -> anyhow::Result<()> {
         let Starting { addresses, containers, owner, news, woken } = starting;
-        let (to, heard) = channel::bounded::<Heard>(WAITING);
+        let (to, heard) = channel::bounded(WAITING);
         self.view.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
         bound::start(self.connector.clone(), self.node.clone(), self.view.conditions.clone(), to)?;
         let view = self.view.clone();

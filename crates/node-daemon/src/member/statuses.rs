@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use cluster_node::{BoundPodEvent, Clock, Cluster, Connector, EventType, Reporter, in_seconds};
+use cluster_node::{Clock, Cluster, Connector, EventType, ObjectEvent, Reporter, in_seconds};
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
 use kubelet_status::{ContainerReports, Exit, PodObject, Reported, Step, Surroundings};
@@ -21,7 +21,6 @@ use pod_spec::PodUid;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::bound::Heard;
 use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
 use super::sending::{Gate, PodEvent, Recorders};
 
@@ -42,7 +41,7 @@ pub(super) struct Statuses {
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
     pub(super) reported: Reported,
-    pub(super) heard: Receiver<Heard>,
+    pub(super) heard: Receiver<ObjectEvent>,
     pub(super) woken: Receiver<()>,
     pub(super) pods: BTreeMap<String, OnePod>,
     /// The UIDs of a list that is not complete; `None`: all pods are known.
@@ -99,16 +98,16 @@ impl Statuses {
         Ok(if is_asking || !all_is_told { BUSY } else { IDLE })
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn hear(&mut self, heard: ObjectEvent) {
         match heard {
-            Heard::Listing => self.listing = Some(BTreeSet::new()),
-            Heard::Event(BoundPodEvent::Is(object)) => self.is(object),
-            Heard::Event(BoundPodEvent::Gone(uid)) => {
+            ObjectEvent::Listing => self.listing = Some(BTreeSet::new()),
+            ObjectEvent::Is(object) => self.is(object.into_json()),
+            ObjectEvent::Gone { id: uid, .. } => {
                 if let Some(pod) = self.pods.get_mut(&uid) {
                     pod.is_gone();
                 }
             }
-            Heard::Event(BoundPodEvent::Complete) => self.are_all(),
+            ObjectEvent::Complete { .. } => self.are_all(),
         }
     }
 

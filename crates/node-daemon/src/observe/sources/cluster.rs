@@ -1,10 +1,10 @@
 //! An API server, and the kubelet's HTTPS endpoint.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch};
+use cluster_node::{Clock, Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch, SystemClock};
 use pods_api::{Event, KubeletPod};
 
 use crate::api_server::NodeInCluster;
@@ -15,7 +15,8 @@ const PERIOD: Duration = Duration::from_secs(5);
 
 pub(super) fn all(given: &PodSources) -> Vec<Box<dyn Source>> {
     let cluster = given.cluster.clone().map(|node| Box::new(node) as Box<dyn Source>);
-    let kubelet = given.kubelet.clone().map(|access| Box::new(Endpoint(access)) as Box<dyn Source>);
+    let kubelet = given.kubelet.clone().map(|access| Endpoint { access, clock: Arc::new(SystemClock) });
+    let kubelet = kubelet.map(|endpoint| Box::new(endpoint) as Box<dyn Source>);
     cluster.into_iter().chain(kubelet).collect()
 }
 
@@ -50,7 +51,10 @@ impl Telling for PodWatch {
 }
 
 /// The kubelet's HTTPS endpoint.
-struct Endpoint(KubeletAccess);
+struct Endpoint {
+    access: KubeletAccess,
+    clock: Arc<dyn Clock>,
+}
 
 impl Source for Endpoint {
     fn name(&self) -> &'static str {
@@ -62,9 +66,10 @@ impl Source for Endpoint {
     }
 
     fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
-        let kubelet = KubeletPods::new(&self.0)?;
-        let mut asking =
-            Asking { kubelet, known: BTreeMap::new(), events: VecDeque::new(), next: Instant::now() };
+        let kubelet = KubeletPods::new(&self.access)?;
+        let clock = self.clock.clone();
+        let (known, next) = (BTreeMap::new(), clock.now());
+        let mut asking = Asking { kubelet, clock, known, events: VecDeque::new(), next };
         asking.ask()?;
         asking.events.push_back(Event::Complete);
         Ok(Box::new(asking))
@@ -74,6 +79,7 @@ impl Source for Endpoint {
 /// A kubelet that is asked again and again.
 struct Asking {
     kubelet: KubeletPods,
+    clock: Arc<dyn Clock>,
     /// By UID.
     known: BTreeMap<String, KubeletPod>,
     events: VecDeque<Event>,
@@ -91,7 +97,7 @@ impl Asking {
         let gone = self.known.iter().filter(|(uid, _)| !now.contains_key(*uid));
         self.events.extend(gone.map(|(_, pod)| Event::Gone(Box::new(pod.clone()))));
         self.known = now;
-        self.next = Instant::now() + PERIOD;
+        self.next = self.clock.now() + PERIOD;
         Ok(())
     }
 }
@@ -101,8 +107,8 @@ impl Telling for Asking {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(event));
         }
-        let left = self.next.saturating_duration_since(Instant::now());
-        thread::sleep(left.min(within));
+        let left = self.next.saturating_duration_since(self.clock.now());
+        self.clock.sleep(left.min(within));
         if left <= within {
             self.ask()?;
         }
