@@ -5,14 +5,30 @@
 //!
 //! This crate does not know claims, classes, slices or pools, nor which devices are free.
 #![no_std]
+#![expect(
+    clippy::match_same_arms,
+    clippy::single_match_else,
+    reason = "an arm is a rule of its own, and stays with its kind"
+)]
 
 extern crate alloc;
 
 mod environment;
 mod device;
 mod program;
+mod fault;
+mod syntax;
+mod checker;
+mod plan;
+mod evaluate;
+mod estimate;
+mod value;
+mod functions;
 
 pub use device::{Attribute, Device, DeviceFault};
 pub use environment::{Environment, Feature, Purpose, Written};
 pub use program::{CompileError, Evaluation, EvaluationError, Program, Reads};
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

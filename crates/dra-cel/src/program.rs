@@ -1,17 +1,37 @@
 //! A compiled expression and its answers.
 
+mod output;
+mod reads;
+
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
 
 use thiserror::Error;
 
+use crate::checker::{check, validate};
+use crate::estimate::estimate;
+use crate::evaluate::Frame;
+use crate::fault::Place;
+use crate::plan::{Planned, plan};
+use crate::syntax::parse;
+use crate::value::{Fault, Value};
 use crate::{Attribute, Device, DeviceFault, Environment};
+use reads::reads;
 
 /// An expression that was compiled. Cheap to clone, and usable from several threads.
 #[derive(Clone, Debug)]
 pub struct Program {
-    source: Arc<str>,
+    compiled: Arc<Compiled>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    source: Box<str>,
+    planned: Planned,
+    estimated_cost: u64,
+    reads: Reads,
 }
 
 /// Why an expression does not compile. The text names the place as `line:column`.
@@ -65,14 +85,26 @@ impl Program {
     pub const COST_LIMIT: u64 = 1_000_000;
 
     /// Compiles an expression.
-    pub fn compile(expression: &str, _environment: &Environment) -> Result<Self, CompileError> {
-        Err(CompileError(alloc::format!("compilation failed: {expression}")))
+    pub fn compile(expression: &str, environment: &Environment) -> Result<Self, CompileError> {
+        let in_source = |place: Place| place.in_source(expression);
+        let (mut tree, count) = parse(expression).map_err(in_source)?;
+        let checked = check(&mut tree, count, *environment).map_err(in_source)?;
+        validate(&tree, &checked).map_err(in_source)?;
+        output::check(checked.type_of(&tree), *environment)?;
+        let planned = plan(&tree, &checked);
+        let planned = planned
+            .map_err(|reason| CompileError(alloc::format!("program instantiation failed: {reason}")))?;
+        let estimated_cost = estimate(&tree, count, &checked);
+        let reads = reads(&planned.root);
+        Ok(Self {
+            compiled: Arc::new(Compiled { source: expression.into(), planned, estimated_cost, reads }),
+        })
     }
 
     /// The expression as it was written.
     #[must_use]
     pub fn source(&self) -> &str {
-        &self.source
+        &self.compiled.source
     }
 
     /// Whether a selector selects a device.
@@ -83,26 +115,49 @@ impl Program {
     /// Whether a selector selects a device, and what it cost to know.
     #[must_use]
     pub fn evaluate(&self, device: &Device) -> Evaluation<bool> {
-        let fault = device.fault().map_or_else(|| EvaluationError::Expression(String::new()), Into::into);
-        Evaluation { outcome: Err(fault), cost: 0 }
+        self.evaluated(device, |value| match value {
+            Value::Bool(value) => Ok(value),
+            other => {
+                let name = other.type_name();
+                let message = alloc::format!("CEL result of type {name} could not be converted to bool");
+                Err(EvaluationError::Expression(message))
+            }
+        })
     }
 
     /// The derived attribute that an expression of [`Purpose::DerivedAttribute`](crate::Purpose::DerivedAttribute) gives a device.
     #[must_use]
     pub fn derive(&self, device: &Device) -> Evaluation<Attribute> {
-        let fault = device.fault().map_or_else(|| EvaluationError::Expression(String::new()), Into::into);
-        Evaluation { outcome: Err(fault), cost: 0 }
+        self.evaluated(device, |value| output::attribute(&value))
+    }
+
+    fn evaluated<T>(
+        &self,
+        device: &Device,
+        convert: impl Fn(Value) -> Result<T, EvaluationError>,
+    ) -> Evaluation<T> {
+        if let Some(fault) = device.fault() {
+            return Evaluation { outcome: Err(fault.clone().into()), cost: 0 };
+        }
+        let planned = &self.compiled.planned;
+        let mut frame = Frame::new(&device.value, planned.locals, Self::COST_LIMIT);
+        let outcome = frame.evaluate(&planned.root);
+        let outcome = outcome.map_err(|fault| match fault {
+            Fault::CostLimit => EvaluationError::CostLimit,
+            other => EvaluationError::Expression(other.shown()),
+        });
+        Evaluation { outcome: outcome.and_then(convert), cost: frame.cost() }
     }
 
     /// The most that an evaluation may cost on any device that an API server accepts, as validation estimates it.
     #[must_use]
     pub fn estimated_cost(&self) -> u64 {
-        0
+        self.compiled.estimated_cost
     }
 
     /// Which parts of a device it reads.
     #[must_use]
-    pub fn reads(&self) -> Reads {
-        Reads::Everything
+    pub fn reads(&self) -> &Reads {
+        &self.compiled.reads
     }
 }

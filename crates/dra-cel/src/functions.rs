@@ -1,0 +1,46 @@
+//! What functions do with values.
+//!
+//! [`implementation`] finds a function by its name; which of its overloads is meant is decided by the values, as cel-go
+//! does where types are not known before.
+
+pub(crate) mod conversion;
+pub(crate) mod time;
+mod calendar;
+pub(crate) mod pattern;
+mod dialect;
+mod strings;
+mod lists;
+mod aggregates;
+mod operators;
+pub(crate) mod optionals;
+mod kubernetes;
+pub(crate) mod template;
+pub(crate) mod network;
+mod addresses;
+pub(crate) mod url;
+pub(crate) mod named_format;
+
+use crate::value::{Budget, Fault, Value};
+
+/// What a call gives: the values are as many as one of the function's overloads has arguments.
+pub(crate) type Implementation = fn(&[Value], &Budget) -> Result<Value, Fault>;
+
+/// Which values a function has, by its name in declarations.
+pub(crate) fn implementation(name: &str) -> Option<Implementation> {
+    operators::implementation(name)
+        .or_else(|| conversion::implementation(name))
+        .or_else(|| optionals::implementation(name))
+        .or_else(|| strings::implementation(name))
+        .or_else(|| lists::implementation(name))
+        .or_else(|| aggregates::implementation(name))
+        .or_else(|| kubernetes::implementation(name))
+        .or_else(|| addresses::implementation(name))
+        .or_else(|| calendar::implementation(name))
+        .or_else(|| url::implementation(name))
+        .or_else(|| named_format::implementation(name))
+        .or_else(|| match name {
+            "matches" | "find" | "findAll" => pattern::implementation(name),
+            "format" => Some(template::format),
+            _ => None,
+        })
+}

@@ -1,0 +1,10 @@
+//! From text to an expression: tokens, grammar, macros.
+
+pub(crate) mod expression;
+mod token;
+mod literal;
+mod parser;
+mod macros;
+
+pub(crate) use macros::ACCUMULATOR;
+pub(crate) use parser::parse;
