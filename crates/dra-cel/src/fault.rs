@@ -3,7 +3,12 @@
 use alloc::format;
 use alloc::string::String;
 
-use crate::program::CompileError;
+use thiserror::Error;
+
+/// Why an expression does not compile. The text names the place as `line:column`.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct CompileError(pub(crate) String);
 
 /// A message about a place in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::checker::{check, validate};
 use crate::estimate::estimate;
 use crate::evaluate::Frame;
-use crate::fault::Place;
+use crate::fault::{CompileError, Place};
 use crate::plan::{Planned, plan};
 use crate::syntax::parse;
 use crate::value::{Fault, Value};
@@ -33,11 +33,6 @@ struct Compiled {
     estimated_cost: u64,
     reads: Reads,
 }
-
-/// Why an expression does not compile. The text names the place as `line:column`.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{0}")]
-pub struct CompileError(pub(crate) String);
 
 /// Why an evaluation failed. The texts are those that kube-scheduler shows.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
