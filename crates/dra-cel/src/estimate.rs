@@ -4,6 +4,7 @@
 //! whose ends stay within 64 bits.
 
 mod range;
+mod entries;
 mod size;
 mod call;
 
@@ -11,8 +12,8 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use entries::{Container, Entries};
 use range::Range;
-use size::{Container, Entries};
 
 use crate::checker::Checked;
 use crate::checker::types::Type;
@@ -234,13 +235,5 @@ fn in_maps(below: &[String], leaf: Option<u64>) -> Option<u64> {
         [value, inner] if is_value(value) && is_value(inner) => Some(leaf.unwrap_or(0)),
         [value, _] if is_value(value) => leaf,
         _ => None,
-    }
-}
-
-/// Used where a node's type tells its size.
-pub(super) fn is_scalar(of: &Type) -> bool {
-    match of {
-        Type::Bool | Type::Double | Type::Duration | Type::Int | Type::Timestamp | Type::Uint => true,
-        _ => of.unwrapped().is_some_and(is_scalar),
     }
 }

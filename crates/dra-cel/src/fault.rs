@@ -5,10 +5,26 @@ use alloc::string::String;
 
 use thiserror::Error;
 
+use crate::device::DeviceFault;
+
 /// Why an expression does not compile. The text names the place as `line:column`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{0}")]
 pub struct CompileError(pub(crate) String);
+
+/// Why an evaluation failed. The texts are those that kube-scheduler shows.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum EvaluationError {
+    /// The device itself is at fault: every expression fails on it.
+    #[error(transparent)]
+    Device(#[from] DeviceFault),
+    /// The expression failed on this device.
+    #[error("{0}")]
+    Expression(String),
+    /// The cost limit was reached.
+    #[error("operation cancelled: actual cost limit exceeded")]
+    CostLimit,
+}
 
 /// A message about a place in the source.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -3,6 +3,7 @@
 //! [`implementation`] finds a function by its name; which of its overloads is meant is decided by the values, as cel-go
 //! does where types are not known before.
 
+mod call;
 pub(crate) mod conversion;
 pub(crate) mod time;
 mod calendar;
@@ -20,10 +21,7 @@ mod addresses;
 pub(crate) mod url;
 pub(crate) mod named_format;
 
-use crate::value::{Budget, Fault, Value};
-
-/// What a call gives: the values are as many as one of the function's overloads has arguments.
-pub(crate) type Implementation = fn(&[Value], &Budget) -> Result<Value, Fault>;
+pub(crate) use call::Implementation;
 
 /// Which values a function has, by its name in declarations.
 pub(crate) fn implementation(name: &str) -> Option<Implementation> {

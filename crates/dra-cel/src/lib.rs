@@ -27,8 +27,8 @@ mod functions;
 
 pub use device::{Attribute, Device, DeviceFault};
 pub use environment::{Environment, Feature, Purpose, Written};
-pub use fault::CompileError;
-pub use program::{Evaluation, EvaluationError, Program, Reads};
+pub use fault::{CompileError, EvaluationError};
+pub use program::{Evaluation, Program, Reads};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

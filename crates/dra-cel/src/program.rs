@@ -4,20 +4,17 @@ mod output;
 mod reads;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
-use alloc::string::String;
 use alloc::sync::Arc;
-
-use thiserror::Error;
 
 use crate::checker::{check, validate};
 use crate::estimate::estimate;
 use crate::evaluate::Frame;
-use crate::fault::{CompileError, Place};
+use crate::fault::{CompileError, EvaluationError, Place};
 use crate::plan::{Planned, plan};
 use crate::syntax::parse;
 use crate::value::{Fault, Value};
-use crate::{Attribute, Device, DeviceFault, Environment};
+use crate::{Attribute, Device, Environment};
+pub use reads::Reads;
 use reads::reads;
 
 /// An expression that was compiled. Cheap to clone, and usable from several threads.
@@ -34,20 +31,6 @@ struct Compiled {
     reads: Reads,
 }
 
-/// Why an evaluation failed. The texts are those that kube-scheduler shows.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum EvaluationError {
-    /// The device itself is at fault: every expression fails on it.
-    #[error(transparent)]
-    Device(#[from] DeviceFault),
-    /// The expression failed on this device.
-    #[error("{0}")]
-    Expression(String),
-    /// The cost limit was reached.
-    #[error("operation cancelled: actual cost limit exceeded")]
-    CostLimit,
-}
-
 /// A value or an error, and what it cost.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evaluation<T> {
@@ -55,24 +38,6 @@ pub struct Evaluation<T> {
     pub outcome: Result<T, EvaluationError>,
     /// In CEL's cost units; the limit is 1,000,000. 0 where the device is at fault.
     pub cost: u64,
-}
-
-/// Which parts of a device an expression can read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Reads {
-    /// These alone: two devices that agree in them, and neither of which has a fault, get the same answer.
-    Fields {
-        /// Whether `device.driver` is read.
-        driver: bool,
-        /// Whether `device.allowMultipleAllocations` is read.
-        multiple_allocations: bool,
-        /// Attributes, as domain and id.
-        attributes: BTreeSet<(String, String)>,
-        /// Capacities, as domain and id.
-        capacity: BTreeSet<(String, String)>,
-    },
-    /// What is read depends on the device, as in a macro over a map of attributes.
-    Everything,
 }
 
 impl Program {

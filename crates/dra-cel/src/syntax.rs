@@ -3,6 +3,7 @@
 pub(crate) mod expression;
 mod token;
 mod literal;
+mod ids;
 mod parser;
 mod macros;
 

@@ -1,36 +1,11 @@
 //! Sizes of nodes: from the source, from the limits of devices, from types.
 
+use super::entries::Entries;
 use super::range::Range;
-use super::{Estimator, Path, declared_size, is_scalar};
+use super::{Estimator, Path, declared_size};
 use crate::checker::types::Type;
 use crate::syntax::ACCUMULATOR;
 use crate::syntax::expression::{Expression, Kind, Literal};
-
-/// What the elements of a list or map are like.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entries {
-    pub(super) container: Container,
-    pub(super) key: Range,
-    pub(super) value: Range,
-}
-
-/// A kind of container.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Container {
-    List,
-    Map,
-    Other,
-}
-
-impl Container {
-    pub(super) const fn of(of: &Type) -> Self {
-        match of {
-            Type::List(_) => Self::List,
-            Type::Map(_) => Self::Map,
-            _ => Self::Other,
-        }
-    }
-}
 
 impl Entries {
     pub(super) fn union(self, other: Self) -> Self {
@@ -120,4 +95,12 @@ fn written_size(expression: &Expression) -> Option<u64> {
         _ => return None,
     };
     u64::try_from(size).ok()
+}
+
+/// Used where a node's type tells its size.
+fn is_scalar(of: &Type) -> bool {
+    match of {
+        Type::Bool | Type::Double | Type::Duration | Type::Int | Type::Timestamp | Type::Uint => true,
+        _ => of.unwrapped().is_some_and(is_scalar),
+    }
 }

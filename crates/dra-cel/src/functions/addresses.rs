@@ -2,7 +2,7 @@
 
 use alloc::string::ToString as _;
 
-use super::Implementation;
+use super::call::Implementation;
 use super::network::{Address, Prefix};
 use crate::value::{Fault, Value};
 

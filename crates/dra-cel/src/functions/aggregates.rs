@@ -3,7 +3,7 @@
 use alloc::format;
 use core::cmp::Ordering;
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Budget, Fault, List, Value, Verdict};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

@@ -3,7 +3,8 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use super::{Implementation, time};
+use super::call::Implementation;
+use super::time;
 use crate::value::{Fault, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

@@ -7,7 +7,7 @@ use core::cmp::Ordering;
 
 use k8s_quantity::{Format, Quantity, Sign};
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Fault, Value, Version};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

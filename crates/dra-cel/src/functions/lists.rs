@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::Implementation;
+use super::call::Implementation;
 use super::strings;
 use crate::value::{Budget, Fault, List, Value, Verdict};
 

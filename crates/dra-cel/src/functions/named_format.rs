@@ -4,7 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::Implementation;
+use super::call::Implementation;
 use super::time;
 use super::url::Url;
 use crate::value::{Fault, Value};

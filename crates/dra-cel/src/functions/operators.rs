@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Budget, Fault, Key, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

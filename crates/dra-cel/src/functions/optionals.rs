@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Budget, Fault, Key, Map, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

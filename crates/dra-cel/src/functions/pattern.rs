@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use regex_automata::nfa::thompson::{self, pikevm::PikeVM};
 use regex_automata::util::syntax;
 
-use super::Implementation;
+use super::call::Implementation;
 use super::dialect;
 use crate::value::{Budget, Fault, Value};
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Fault, List, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

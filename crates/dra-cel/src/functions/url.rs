@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Implementation;
+use super::call::Implementation;
 use crate::value::{Fault, Key, Map, Value};
 
 /// The parts of a URL.

@@ -4,11 +4,11 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use super::{CompileError, EvaluationError};
 use crate::Attribute;
 use crate::checker::attribute_type;
 use crate::checker::types::{SEMVER, Type};
 use crate::environment::{Environment, Purpose, Switch, Written};
+use crate::fault::{CompileError, EvaluationError};
 use crate::value::{List, Value};
 
 /// Whether the type of an expression suits its purpose.

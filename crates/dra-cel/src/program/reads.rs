@@ -3,9 +3,26 @@
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString as _};
 
-use super::Reads;
 use crate::plan::{Attribute, By, Node, Root};
 use crate::value::Key;
+
+/// Which parts of a device an expression can read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reads {
+    /// These alone: two devices that agree in them, and neither of which has a fault, get the same answer.
+    Fields {
+        /// Whether `device.driver` is read.
+        driver: bool,
+        /// Whether `device.allowMultipleAllocations` is read.
+        multiple_allocations: bool,
+        /// Attributes, as domain and id.
+        attributes: BTreeSet<(String, String)>,
+        /// Capacities, as domain and id.
+        capacity: BTreeSet<(String, String)>,
+    },
+    /// What is read depends on the device, as in a macro over a map of attributes.
+    Everything,
+}
 
 /// What is known to be read.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::expression::{Call, Comprehension, Element, Expression, Kind, Literal, Need, Select, Wanted};
-use super::parser::Ids;
+use super::ids::Ids;
 use crate::fault::Place;
 
 /// What loops collect their result in.
