@@ -4,8 +4,7 @@
 //! does where types are not known before.
 
 mod call;
-pub(crate) mod conversion;
-pub(crate) mod time;
+mod conversion;
 mod calendar;
 pub(crate) mod pattern;
 mod dialect;
@@ -16,9 +15,8 @@ mod operators;
 pub(crate) mod optionals;
 mod kubernetes;
 pub(crate) mod template;
-pub(crate) mod network;
 mod addresses;
-pub(crate) mod url;
+mod url;
 pub(crate) mod named_format;
 
 pub(crate) use call::Implementation;

@@ -7,22 +7,29 @@ mod order;
 mod arithmetic;
 mod fault;
 mod version;
+mod number;
+pub(crate) mod time;
+mod network;
+mod url;
+mod format;
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
 
 use k8s_quantity::Quantity;
 
 pub(crate) use equality::Verdict;
 pub(crate) use fault::{Budget, Fault};
+pub(crate) use format::Format;
 pub(crate) use list::List;
 pub(crate) use map::{Key, Map};
+pub(crate) use network::{Address, Prefix};
+pub(crate) use number::double_text;
+pub(crate) use time::Timestamp;
+pub(crate) use url::Url;
 pub(crate) use version::Version;
 
 use crate::checker::types::{CIDR, FORMAT, IP, OPTIONAL, QUANTITY, SEMVER, URL};
-use crate::functions::named_format::Format;
-use crate::functions::network::{Address, Prefix};
-use crate::functions::url::Url;
 use crate::syntax::expression::Literal;
 
 /// A value. Cheap to clone.
@@ -51,14 +58,6 @@ pub(crate) enum Value {
     Prefix(Prefix),
     Url(Arc<Url>),
     Format(&'static Format),
-}
-
-/// A point in time.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Timestamp {
-    /// Since 1970, UTC.
-    pub(crate) seconds: i64,
-    pub(crate) nanoseconds: u32,
 }
 
 impl Value {
@@ -122,11 +121,29 @@ impl Value {
         }
     }
 
+    /// Its text, as `string()` gives it; `None` for a value that has none.
+    pub(crate) fn to_text(&self) -> Option<String> {
+        Some(match self {
+            Self::String(text) => text.to_string(),
+            Self::Bool(value) => value.to_string(),
+            Self::Int(number) => number.to_string(),
+            Self::Uint(number) => number.to_string(),
+            Self::Double(number) => double_text(*number),
+            Self::Bytes(bytes) => core::str::from_utf8(bytes).ok()?.to_string(),
+            Self::Duration(nanoseconds) => time::duration_text(*nanoseconds),
+            Self::Timestamp(timestamp) => time::timestamp_text(*timestamp),
+            Self::Address(address) => address.to_string(),
+            Self::Prefix(prefix) => prefix.to_string(),
+            Self::Type(name) => (*name).to_string(),
+            _ => return None,
+        })
+    }
+
     /// As errors name a key or an index.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::String(text) => String::from(&**text),
-            _ => crate::functions::conversion::to_text(self).unwrap_or_else(|| self.type_name().into()),
+            _ => self.to_text().unwrap_or_else(|| self.type_name().into()),
         }
     }
 }

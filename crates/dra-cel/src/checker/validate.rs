@@ -68,8 +68,8 @@ fn literals(call: &Call) -> Result<(), Place> {
     };
     let Literal::String(text) = literal else { return Ok(()) };
     let is_right = match &*call.function {
-        "duration" => functions::time::duration(text).is_some(),
-        "timestamp" => functions::time::timestamp(text).is_some(),
+        "duration" => crate::value::time::duration(text).is_some(),
+        "timestamp" => crate::value::time::timestamp(text).is_some(),
         "matches" => functions::pattern::Pattern::new(text).is_ok(),
         _ => true,
     };

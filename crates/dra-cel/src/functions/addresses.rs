@@ -3,7 +3,7 @@
 use alloc::string::ToString as _;
 
 use super::call::Implementation;
-use super::network::{Address, Prefix};
+use crate::value::{Address, Prefix};
 use crate::value::{Fault, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

@@ -3,7 +3,7 @@
 //! Time zones are offsets (`-08:00`) or UTC: there is no database of time zones without an operating system.
 
 use super::call::Implementation;
-use super::time::{date, days_from_epoch};
+use crate::value::time::{date, days_from_epoch};
 use crate::value::{Fault, Timestamp, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {

@@ -1,10 +1,9 @@
 //! Conversions between types, and sizes.
 
 use alloc::format;
-use alloc::string::{String, ToString as _};
 
 use super::call::Implementation;
-use super::time;
+use crate::value::time;
 use crate::value::{Fault, Value};
 
 pub(super) fn implementation(name: &str) -> Option<Implementation> {
@@ -27,7 +26,7 @@ pub(super) fn implementation(name: &str) -> Option<Implementation> {
         "double" => |values, _| converted(values, to_double),
         "duration" => |values, _| converted(values, to_duration),
         "int" => |values, _| converted(values, to_int),
-        "string" => |values, _| converted(values, |value| to_text(value).map(|text| Value::text(&text))),
+        "string" => |values, _| converted(values, |value| value.to_text().map(|text| Value::text(&text))),
         "timestamp" => |values, _| converted(values, to_timestamp),
         "uint" => |values, _| converted(values, to_uint),
         _ => return None,
@@ -123,40 +122,4 @@ fn to_timestamp(value: &Value) -> Option<Value> {
         Value::String(text) => time::timestamp(text).map(Value::Timestamp),
         _ => None,
     }
-}
-
-/// The text that `string` makes of a value.
-pub(crate) fn to_text(value: &Value) -> Option<String> {
-    Some(match value {
-        Value::String(text) => text.to_string(),
-        Value::Bool(value) => value.to_string(),
-        Value::Int(number) => number.to_string(),
-        Value::Uint(number) => number.to_string(),
-        Value::Double(number) => double_text(*number),
-        Value::Bytes(bytes) => core::str::from_utf8(bytes).ok()?.to_string(),
-        Value::Duration(nanoseconds) => time::duration_text(*nanoseconds),
-        Value::Timestamp(timestamp) => time::timestamp_text(*timestamp),
-        Value::Address(address) => address.to_string(),
-        Value::Prefix(prefix) => prefix.to_string(),
-        Value::Type(name) => (*name).to_string(),
-        _ => return None,
-    })
-}
-
-/// The shortest text that is read as the same number, with an exponent where that is below -4 or above 20.
-pub(super) fn double_text(number: f64) -> String {
-    if number.is_nan() {
-        return "NaN".to_string();
-    }
-    if number.is_infinite() {
-        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_string();
-    }
-    let scientific = format!("{number:e}");
-    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..21).contains(&exponent) {
-        return format!("{number}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{digits}e{sign}{:02}", exponent.abs())
 }

@@ -5,11 +5,11 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use super::conversion::{double_text, to_text};
 use crate::checker::Checked;
 use crate::checker::types::Type;
 use crate::fault::Place;
 use crate::syntax::expression::{Call, Expression, Kind, Literal};
+use crate::value::double_text;
 use crate::value::{Budget, Fault, Key, Value};
 
 /// More decimals make no sense; cel-go would write them.
@@ -253,7 +253,7 @@ fn shown(value: &Value, budget: &Budget) -> Result<String, Fault> {
             Ok(format!("{{{}}}", parts.join(", ")))
         }
         Value::Address(_) | Value::Prefix(_) => Err(Fault::text(refusal('s', value.type_name()))),
-        _ => to_text(value).ok_or_else(|| {
+        _ => value.to_text().ok_or_else(|| {
             Fault::text(format!("error during formatting: {}", refusal('s', value.type_name())))
         }),
     }

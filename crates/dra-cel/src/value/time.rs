@@ -3,9 +3,15 @@
 use alloc::format;
 use alloc::string::{String, ToString as _};
 
-use crate::value::Timestamp;
-
 const BILLION: i64 = 1_000_000_000;
+
+/// A point in time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Timestamp {
+    /// Since 1970, UTC.
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: u32,
+}
 
 /// Units of a duration, in nanoseconds.
 const UNITS: [(&str, u64); 8] = [
@@ -63,7 +69,7 @@ fn nanoseconds(number: &str, factor: u64) -> Option<u64> {
 }
 
 /// In seconds: `5400s`, `0.5s`.
-pub(super) fn duration_text(nanoseconds: i64) -> String {
+pub(crate) fn duration_text(nanoseconds: i64) -> String {
     let (seconds, rest) = (nanoseconds / BILLION, (nanoseconds % BILLION).abs());
     if rest == 0 {
         return format!("{seconds}s");
@@ -121,7 +127,7 @@ fn offset(zone: &str) -> Option<i64> {
     (hours <= 24 && minutes <= 60).then(|| sign * (i64::from(hours) * 3_600 + i64::from(minutes) * 60))
 }
 
-pub(super) const fn is_leap(year: i64) -> bool {
+pub(crate) const fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
@@ -135,7 +141,7 @@ const fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Days since 1970 of a date of the Gregorian calendar.
-pub(super) const fn days_from_epoch(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) const fn days_from_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);
@@ -145,14 +151,14 @@ pub(super) const fn days_from_epoch(year: i64, month: i64, day: i64) -> i64 {
 
 /// A date of the Gregorian calendar.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Date {
-    pub(super) year: i64,
-    pub(super) month: i64,
-    pub(super) day: i64,
+pub(crate) struct Date {
+    pub(crate) year: i64,
+    pub(crate) month: i64,
+    pub(crate) day: i64,
 }
 
 /// The date so many days after the first of 1970.
-pub(super) const fn date(days: i64) -> Date {
+pub(crate) const fn date(days: i64) -> Date {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);
@@ -166,7 +172,7 @@ pub(super) const fn date(days: i64) -> Date {
 }
 
 /// By RFC 3339, with as many decimals as it takes.
-pub(super) fn timestamp_text(time: Timestamp) -> String {
+pub(crate) fn timestamp_text(time: Timestamp) -> String {
     let Date { year, month, day } = date(time.seconds.div_euclid(86_400));
     let second = time.seconds.rem_euclid(86_400);
     let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);

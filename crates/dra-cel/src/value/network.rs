@@ -42,29 +42,29 @@ impl Address {
         if self.0.is_ipv4() { 4 } else { 16 }
     }
 
-    pub(super) const fn is_unspecified(self) -> bool {
+    pub(crate) const fn is_unspecified(self) -> bool {
         self.0.is_unspecified()
     }
 
-    pub(super) const fn is_loopback(self) -> bool {
+    pub(crate) const fn is_loopback(self) -> bool {
         self.0.is_loopback()
     }
 
-    pub(super) const fn is_link_local_multicast(self) -> bool {
+    pub(crate) const fn is_link_local_multicast(self) -> bool {
         match self.0 {
             IpAddr::V4(address) => matches!(address.octets(), [224, 0, 0, _]),
             IpAddr::V6(address) => address.segments()[0] & 0xff0f == 0xff02,
         }
     }
 
-    pub(super) const fn is_link_local_unicast(self) -> bool {
+    pub(crate) const fn is_link_local_unicast(self) -> bool {
         match self.0 {
             IpAddr::V4(address) => address.is_link_local(),
             IpAddr::V6(address) => address.is_unicast_link_local(),
         }
     }
 
-    pub(super) fn is_global_unicast(self) -> bool {
+    pub(crate) fn is_global_unicast(self) -> bool {
         let is_broadcast = self.0 == IpAddr::V4(Ipv4Addr::BROADCAST);
         let is_special = is_broadcast || self.is_unspecified() || self.is_loopback() || self.0.is_multicast();
         !is_special && !self.is_link_local_unicast()
@@ -102,7 +102,7 @@ impl Prefix {
         self.length
     }
 
-    pub(super) const fn address(self) -> Address {
+    pub(crate) const fn address(self) -> Address {
         self.address
     }
 
@@ -111,7 +111,7 @@ impl Prefix {
     }
 
     /// With the bits of hosts cleared.
-    pub(super) fn masked(self) -> Self {
+    pub(crate) fn masked(self) -> Self {
         let bits = self.address.bits() & self.mask();
         let address = match self.address.0 {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(bits >> 96).unwrap_or_default())),
@@ -120,11 +120,11 @@ impl Prefix {
         Self { address: Address(address), ..self }
     }
 
-    pub(super) fn contains(self, address: Address) -> bool {
+    pub(crate) fn contains(self, address: Address) -> bool {
         self.address.family() == address.family() && (self.address.bits() ^ address.bits()) & self.mask() == 0
     }
 
-    pub(super) fn contains_network(self, other: Self) -> bool {
+    pub(crate) fn contains_network(self, other: Self) -> bool {
         self.length <= other.length && self.contains(other.address)
     }
 }
