@@ -2,6 +2,7 @@
 //!
 //! Objects of cases have no `apiVersion` and `kind` where their place says what they are.
 
+mod cel;
 mod objects;
 mod pools;
 mod extended;
@@ -10,10 +11,11 @@ mod validate;
 use crate::runner::Runner;
 
 /// Folders of case files that belong here, besides `dra`.
-pub(crate) const FOLDERS: [&str; 4] = ["dra", "pools", "extended", "validate"];
+pub(crate) const FOLDERS: [&str; 5] = ["dra", "cel", "pools", "extended", "validate"];
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     match kind {
+        "cel" => Some(cel::cel),
         "pools" => Some(pools::pools),
         "extended" => Some(extended::extended),
         "validate" => Some(validate::validate),
