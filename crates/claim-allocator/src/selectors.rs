@@ -23,12 +23,9 @@ pub enum SelectorError {
     Runtime(String),
 }
 
-/// What kube-scheduler adds to errors of expressions that read what is not there.
+/// What kube-scheduler adds to errors of expressions that read what is not there, once.
 pub(crate) fn with_advice(error: String) -> String {
-    if error.contains("no such key:") {
-        return error
-            + ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for \
-               optional fields";
-    }
-    error
+    const ADVICE: &str = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() \
+                          for optional fields";
+    if error.contains("no such key:") && !error.contains(ADVICE) { error + ADVICE } else { error }
 }

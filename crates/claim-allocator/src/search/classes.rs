@@ -145,6 +145,12 @@ impl Classes {
         self.is_monotone && !self.may_err && !self.counts_steps()
     }
 
+    /// Whether a request can be given up because it has too few candidates: looking at one could still be an error, unless
+    /// all were looked at before, which they are where what is refused stays refused.
+    pub(crate) fn may_count_ahead(&self) -> bool {
+        (self.is_monotone || !self.may_err) && !self.counts_steps()
+    }
+
     pub(crate) fn class_of(&self, device: usize) -> usize {
         self.class_of[device]
     }
@@ -202,14 +208,21 @@ impl Classes {
         touched
     }
 
-    /// The devices of a group as far as requests from one on can tell: now, and at the beginning.
-    pub(crate) fn counts_for(&self, id: GroupId, request: usize, problem: &Problem) -> Option<(u32, u32)> {
+    /// The devices of a group now and at the beginning, as far as requests from `used_by` on can tell if those from `taken_by`
+    /// on take some.
+    pub(crate) fn counts_for(
+        &self,
+        id: GroupId,
+        used_by: usize,
+        taken_by: usize,
+        problem: &Problem,
+    ) -> Option<(u32, u32)> {
         let Group { class, status } = self.groups[id];
         let is_whole = !problem.devices[self.first[class]].is_shared();
         let last = if is_whole && status != UNTOUCHED { &self.last_admin_use } else { &self.last_use };
-        let most = if self.counts_steps() { u32::MAX } else { self.most_needed(request) };
+        let most = if self.counts_steps() { u32::MAX } else { self.most_needed(taken_by) };
         let initial = if status == UNTOUCHED { self.size[class] } else { 0 };
-        (last[class] > request).then(|| (self.count[id].min(most), initial.min(most)))
+        (last[class] > used_by).then(|| (self.count[id].min(most), initial.min(most)))
     }
 
     pub(crate) fn pool_matters(&self, pool: usize, request: usize) -> bool {

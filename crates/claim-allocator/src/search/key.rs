@@ -2,8 +2,8 @@
 //!
 //! A state is written as what the rest of the search can tell of it: the place in the claims, how many devices the claim
 //! has, the groups of devices that are not as in the beginning, and the states of constraints, counters and groups. What
-//! no later request can use is left out, and a group with more devices than all later requests can take counts as one
-//! with just one more than that.
+//! no later request can use is left out, and a group with more devices than all requests to come can take counts as
+//! one with just one more than that.
 
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ impl<F: Facts> Search<'_, F> {
         let mut key = Vec::with_capacity(32);
         key.extend([number(request), 0, number(claim), self.taken_of(claim)]);
         if let Some(classes) = &self.classes {
-            self.write_groups(classes, request, &mut key);
+            self.write_groups(classes, request, request, &mut key);
         }
         self.write_rest(claim, request, &mut key);
         key
@@ -38,7 +38,8 @@ impl<F: Facts> Search<'_, F> {
             Self::write_list(classes, fill, place, missing, &mut key);
         }
         key.push(u32::MAX);
-        self.write_groups(classes, shape.request + 1, &mut key);
+        // Of what later requests use, this one may take a part before them.
+        self.write_groups(classes, shape.request + 1, shape.request, &mut key);
         self.write_rest(shape.claim, shape.request, &mut key);
         key
     }
@@ -63,9 +64,10 @@ impl<F: Facts> Search<'_, F> {
         }
     }
 
-    fn write_groups(&self, classes: &Classes, request: usize, key: &mut Vec<u32>) {
+    /// The groups that requests from `used_by` on can use, as far as those from `taken_by` on can take them.
+    fn write_groups(&self, classes: &Classes, used_by: usize, taken_by: usize, key: &mut Vec<u32>) {
         for group in classes.touched() {
-            if let Some((now, initial)) = classes.counts_for(group, request, self.problem)
+            if let Some((now, initial)) = classes.counts_for(group, used_by, taken_by, self.problem)
                 && now != initial
             {
                 key.extend([number(group), now]);

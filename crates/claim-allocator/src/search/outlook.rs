@@ -36,7 +36,7 @@ impl<F: Facts> Search<'_, F> {
     }
 
     /// The outlook of everything from a request on, which may be the end of its claim.
-    fn outlook_of_request(&mut self, claim: usize, request: usize) -> Answered {
+    pub(crate) fn outlook_of_request(&mut self, claim: usize, request: usize) -> Answered {
         let problem = self.problem;
         let Some(shape) = problem.claims.get(claim) else { return Ok(Outlook::Ends) };
         if request >= shape.requests.end {
@@ -125,9 +125,8 @@ impl<F: Facts> Search<'_, F> {
     /// The rest of a request from the groups of its list behind `place`.
     fn outlook_of_fill(&mut self, fill: &Fill, place: usize, missing: u64) -> Answered {
         self.budget.take()?;
-        let is_counted = self.counts_steps();
         let left: u64 = fill.list[place..].iter().map(|candidates| u64::from(candidates.count)).sum();
-        if left < missing && !is_counted {
+        if left < missing && self.classes.as_ref().is_some_and(Classes::may_count_ahead) {
             return Ok(Outlook::Fails(0));
         }
         let key = self.key_of_fill(fill, place, missing);
@@ -274,19 +273,32 @@ impl<F: Facts> Search<'_, F> {
             return Ok(true);
         }
         let problem = self.problem;
-        for request in &problem.requests[problem.alternatives[alternative].request + 1..] {
-            let alternative = request.alternatives.start;
-            let Want::Count(count) = problem.alternatives[alternative].want else { continue };
-            if request.alternatives.len() > 1 || count <= 0 {
-                continue;
-            }
-            let Some(list) = self.candidates(alternative)? else { continue };
-            let left: u64 = list.iter().map(|candidates| u64::from(candidates.count)).sum();
-            if left < count.unsigned_abs() {
+        let later = problem.requests[problem.alternatives[alternative].request + 1..].iter();
+        for request in later.filter(|request| request.alternatives.len() == 1) {
+            if !self.may_be_served(request.alternatives.start)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn may_be_served(&mut self, alternative: usize) -> Result<bool, OutOfSteps> {
+        match &self.problem.alternatives[alternative].want {
+            Want::Count(count) if *count > 0 => {
+                let Some(list) = self.candidates(alternative)? else { return Ok(true) };
+                let left: u64 = list.iter().map(|candidates| u64::from(candidates.count)).sum();
+                Ok(left >= count.unsigned_abs())
+            }
+            Want::Count(_) => Ok(true),
+            Want::All(devices) => Ok(devices.iter().all(|&device| self.is_free(alternative, device))),
+        }
+    }
+
+    /// Whether all devices of the class of a device may serve an alternative.
+    fn is_free(&self, alternative: usize, device: usize) -> bool {
+        let Some(classes) = &self.classes else { return true };
+        let mut groups = classes.groups_of(classes.class_of(device));
+        groups.all(|(_, group, _)| self.is_usable(alternative, device, group.status))
     }
 
     fn may_serve(&self, alternative: usize, candidates: &Candidates) -> bool {
@@ -313,10 +325,6 @@ impl<F: Facts> Search<'_, F> {
             classes.shift(candidates.class, step.taken.status, candidates.status);
         }
         self.leave(&step.taken);
-    }
-
-    fn counts_steps(&self) -> bool {
-        self.classes.as_ref().is_some_and(Classes::counts_steps)
     }
 }
 

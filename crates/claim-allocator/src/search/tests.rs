@@ -27,6 +27,18 @@ fn calls_by_classes(made: &Made) -> Option<u128> {
     Some(search.steps)
 }
 
+/// Two states that leave three and four devices of a group to a request for three were taken for one, and the four for too
+/// few for the request behind it.
+#[test]
+fn a_group_that_a_request_uses_up_is_another_than_one_with_a_device_left() {
+    let made = Made::plain(&[(1, &[0, 1, 2, 3, 4]), (3, &[0, 1, 2, 4]), (1, &[0, 1, 2, 4])], 5);
+    let Some(Outcome::Found(solution)) = by_classes(&made) else {
+        panic!("device 3 serves the first request")
+    };
+    let devices: std::vec::Vec<usize> = solution.choices.iter().map(|choice| choice.device).collect();
+    assert_eq!(devices, [3, 0, 1, 2, 4]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 

@@ -25,9 +25,20 @@ pub(crate) enum End<E> {
 type Kind = (usize, StatusId);
 
 impl<F: Facts> Search<'_, F> {
-    /// From the first request on.
+    /// From the first request on. Where classes are known and nothing can end the search, nothing is walked.
     pub(crate) fn walk(&mut self) -> End<F::Error> {
-        self.walk_request(0, self.problem.claims.first().map_or(0, |claim| claim.requests.start))
+        let first = self.problem.claims.first().map_or(0, |claim| claim.requests.start);
+        if self.classes.is_some() {
+            match self.outlook_of_request(0, first) {
+                Ok(Outlook::Ends) => {}
+                Ok(Outlook::Fails(steps)) => {
+                    self.steps = steps;
+                    return End::Failed;
+                }
+                Err(_) => return End::Cut,
+            }
+        }
+        self.walk_request(0, first)
     }
 
     /// What an end means.

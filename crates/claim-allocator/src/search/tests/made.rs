@@ -41,6 +41,38 @@ impl Facts for Made {
     }
 }
 
+impl Made {
+    /// Requests of one claim for so many devices, each with the devices that may serve it.
+    pub(crate) fn plain(requests: &[(i64, &[usize])], devices: usize) -> Self {
+        let device = |_| Device {
+            pool: 0,
+            held: Held::Free,
+            sharing: Sharing::Alone,
+            draws: Vec::new(),
+            groups: Vec::new(),
+        };
+        let mut problem = Problem { pools: vec![Pool::default()], ..Problem::default() };
+        problem.devices = (0..devices).map(device).collect();
+        for (request, (count, _)) in requests.iter().enumerate() {
+            let (want, access) = (Want::Count(*count), Access::Ordinary);
+            problem.alternatives.push(Alternative {
+                claim: 0,
+                request,
+                want,
+                access,
+                constraints: Vec::new(),
+            });
+            problem.requests.push(Request { alternatives: request..request + 1, form: Form::Exactly });
+        }
+        problem.claims.push(Claim { requests: 0..requests.len(), constraints: Vec::new() });
+        let answer = |may: bool| if may { Answer::Yes } else { Answer::No };
+        let answers =
+            requests.iter().map(|(_, may)| (0..devices).map(|at| answer(may.contains(&at))).collect());
+        let shares = requests.iter().map(|_| vec![Vec::new(); devices]).collect();
+        Self { problem, answers: answers.collect(), values: vec![Vec::new(); requests.len()], shares }
+    }
+}
+
 /// Numbers drawn from one list, so that a failing problem shrinks as a whole.
 struct Drawn<'a> {
     numbers: &'a [u8],
