@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, ensure};
-use dra_model::{DeviceClass, Features, Implementation, Node, ResourceSlice};
+use dra_model::{DeviceClass, Features, Implementation, Node, ResourceClaim, ResourceSlice};
 use serde_json::{Value, json};
 use topology_manifest::{ResourceObjects, Source, read_resource_objects};
 
@@ -30,6 +30,10 @@ pub(super) fn slices(list: &Value) -> Result<Vec<ResourceSlice>> {
 
 pub(super) fn classes(list: &Value) -> Result<Vec<DeviceClass>> {
     Ok(objects(list, "DeviceClass")?.classes)
+}
+
+pub(super) fn claims(list: &Value) -> Result<Vec<ResourceClaim>> {
+    Ok(objects(list, "ResourceClaim")?.claims)
 }
 
 pub(super) fn node(value: &Value) -> Node {
