@@ -22,10 +22,3 @@ pub enum SelectorError {
     /// It fails on this device.
     Runtime(String),
 }
-
-/// What kube-scheduler adds to errors of expressions that read what is not there, once.
-pub(crate) fn with_advice(error: String) -> String {
-    const ADVICE: &str = ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() \
-                          for optional fields";
-    if error.contains("no such key:") && !error.contains(ADVICE) { error + ADVICE } else { error }
-}

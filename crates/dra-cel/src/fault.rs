@@ -41,6 +41,10 @@ impl Place {
 
     /// The error with line and column, and the line with a mark below.
     pub(crate) fn in_source(&self, source: &str) -> CompileError {
+        // There is no place in an empty text.
+        if source.is_empty() {
+            return CompileError(format!("compilation failed: ERROR: <input>:1:0: {}", self.message));
+        }
         let offset = (0..=self.offset.min(source.len())).rev().find(|at| source.is_char_boundary(*at));
         let (before, behind) = source.split_at(offset.unwrap_or(0));
         let line = before.matches('\n').count() + 1;

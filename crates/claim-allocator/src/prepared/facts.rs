@@ -10,7 +10,7 @@ use super::{Placed, Prepared};
 use crate::capacity::{Fit, billionths, fit};
 use crate::error::{AllocateError, ClaimFault, SelectorFault, reference};
 use crate::search::{Answer, Facts, Value, Want};
-use crate::selectors::{SelectorError, Selectors, with_advice};
+use crate::selectors::{SelectorError, Selectors};
 
 impl<S: Selectors> Facts for Prepared<'_, S> {
     type Error = AllocateError;
@@ -205,10 +205,7 @@ impl<'a, S: Selectors> Prepared<'a, S> {
                 Ok(false) => return Ok(false),
                 Err(SelectorError::Compile(text)) => return Err(error(number, SelectorFault::Compile(text))),
                 Err(SelectorError::Runtime(text)) => {
-                    let fault = SelectorFault::Runtime {
-                        device: self.devices[device].id(),
-                        error: with_advice(text),
-                    };
+                    let fault = SelectorFault::Runtime { device: self.devices[device].id(), error: text };
                     return Err(error(number, fault));
                 }
             }

@@ -48,6 +48,10 @@ const RESERVED: [&str; 17] = [
 
 type Parsed = Result<Expression, Place>;
 
+/// What an expression begins with, in the words of the parser that Kubernetes uses.
+const EXPRESSION: &str = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, \
+                          IDENTIFIER}";
+
 /// Reads an expression and expands its macros. The number is that of ids given out.
 pub(crate) fn parse(source: &str) -> Result<(Expression, usize), Place> {
     let length = source.chars().count();
@@ -276,7 +280,7 @@ impl<'a> Parser<'a> {
             TokenKind::String | TokenKind::Bytes => self.quoted(),
             TokenKind::Identifier => self.named(""),
             TokenKind::Symbol => self.symbol(),
-            TokenKind::Escaped | TokenKind::End => Err(self.unexpected("an expression")),
+            TokenKind::Escaped | TokenKind::End => Err(self.unexpected(EXPRESSION)),
         }
     }
 
@@ -296,7 +300,7 @@ impl<'a> Parser<'a> {
             "." if self.peek().kind == TokenKind::Identifier => return self.named("."),
             _ => {
                 self.at -= 1;
-                return Err(self.unexpected("an expression"));
+                return Err(self.unexpected(EXPRESSION));
             }
         };
         Ok(self.ids.literal(token.offset, literal))
