@@ -5,7 +5,7 @@
 //! one cannot be served, this one counts interchangeable devices: the answer is the same, and [`Allocator::cost`] says how
 //! long the other takes for it.
 //!
-//! This crate does not know other nodes, files, clocks or the language of selectors: whoever asks brings [`Selectors`].
+//! This crate does not know other nodes, files, clocks or the language of selectors: its caller brings [`Selectors`].
 #![no_std]
 
 extern crate alloc;

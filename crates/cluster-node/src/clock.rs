@@ -1,4 +1,4 @@
-//! Time and randomness, which whatever watches, publishes, waits or tries again gets from outside.
+//! Time and randomness, given to everything that watches, publishes, waits or tries again.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// The end of a pause.
 pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A clock, how time passes by it, and randomness. Tests and simulations have one of their own.
+/// A clock, pauses by it, and randomness. Tests and simulations implement it.
 pub trait Clock: Send + Sync {
     /// The moment.
     fn now(&self) -> Instant;

@@ -9,7 +9,7 @@ use crate::error::ClusterError;
 
 type Connect = dyn Fn() -> Result<Cluster, ClusterError> + Send + Sync;
 
-/// Makes connections to an API server, for whoever has to make them again.
+/// Makes connections to an API server, for callers that have to make them again.
 #[derive(Clone)]
 pub struct Connector {
     connect: Arc<Connect>,

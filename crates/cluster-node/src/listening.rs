@@ -29,7 +29,7 @@ pub enum ObjectEvent {
     Gone {
         /// Its name, or the UID of a pod.
         id: String,
-        /// What it was; `None`: it has gone while nobody listened.
+        /// What it was; `None`: it was deleted while no watch was open.
         last: Option<WatchedObject>,
     },
     /// All objects that there are have been heard of, and those that have gone meanwhile.

@@ -186,7 +186,7 @@ impl TopologyWriter {
         self.cluster.rest(woken, within)
     }
 
-    /// Waits until `woken` is there, or somebody else has changed or deleted the object; `None`: the time is over.
+    /// Waits until `woken` is there, or another client has changed or deleted the object; `None`: the time is over.
     ///
     /// # Errors
     /// The API server cannot be reached, or the right to watch is missing. The next wait begins anew.

@@ -49,7 +49,7 @@ impl Publication for State {
     }
 }
 
-/// When the API server was asked, in milliseconds, by what it answers; and how often somebody connected.
+/// When the API server was asked, in milliseconds, by what it answers; and how many connections were made.
 fn played(answer: fn(Duration) -> Answer, changes: &[u64], until: u64) -> (Vec<u128>, usize) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let passed = Arc::new(Mutex::new(Duration::ZERO));

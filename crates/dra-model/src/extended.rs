@@ -1,6 +1,6 @@
 //! Extended resources that classes serve: a pod's `example.com/gpu: 2` as requests of one special claim.
 //!
-//! Each long-lived container (not an ordinary init container) has a request of its own for a resource. Ordinary init
+//! Each long-lived container (not an ordinary init container) has its own request for a resource. Ordinary init
 //! containers run before these, so they reuse the requests of long-lived containers behind them, in order, and ask for what
 //! is still missing; they run one after the other, so only the largest remainder becomes a request, to which the others
 //! are mapped.
@@ -156,7 +156,7 @@ impl Split<'_> {
         claim.requests.extend(largest.into_iter().chain(long_lived.into_iter().flatten()));
     }
 
-    /// Maps a container to requests that it can reuse, and to one of its own for what these lack, which is returned.
+    /// Maps a container to requests that it can reuse, and to a new one for what these lack, which is returned.
     fn serve(
         &self,
         number: usize,

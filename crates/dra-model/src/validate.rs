@@ -7,7 +7,7 @@
 //! declaration covers, `declared` those that one does.
 //!
 //! Fields whose gate is off are dropped before ([`dropped`]). `metadata.ownerReferences`, `finalizers`, `managedFields`
-//! and `generation` are no part of these values, so nothing is said of them.
+//! and `generation` are no part of these values, so they are not validated.
 
 mod limits;
 mod path;

@@ -94,7 +94,7 @@ enum Object {
 }
 
 impl Publication for Publishing {
-    /// Writes the object as it is now. Unless the node has changed it is written in any case: somebody else may have
+    /// Writes the object as it is now. Unless the node has changed it is written in any case: another client may have
     /// changed it.
     fn publish(&mut self, why: Woken, now: Instant) -> Published {
         // Taken before the snapshot: no later change is lost.

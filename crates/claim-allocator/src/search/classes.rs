@@ -3,7 +3,7 @@
 //! Two devices are of one class if they give every alternative the same answer, have the same values for its constraints,
 //! draw the same counters, have the same groups and capacities and are equally in use. Within a class only the number
 //! of devices of each status matters, because the sets that can be chosen do not depend on the order in which they are:
-//! a device that is refused stays refused when more are chosen. Where that does not hold, a device is a class of its own,
+//! a device that is refused stays refused when more are chosen. Where that does not hold, a device is the only one of its class,
 //! and classes are numbered in the order of their first devices:
 //!
 //! - all devices are wanted and a constraint applies: whether a device in use or a refused one comes first decides

@@ -30,7 +30,7 @@ impl Memory {
     }
 }
 
-/// What comes of a state.
+/// How a search from a state can end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outlook {
     /// A solution or an error can be reached.

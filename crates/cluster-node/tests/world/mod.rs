@@ -59,7 +59,7 @@ pub(crate) struct Answer(pub(crate) u16, pub(crate) String);
 
 type Server = dyn Fn(&str) -> Answer + Send + Sync;
 
-/// A clock, an API server, and how often somebody has connected.
+/// A clock, an API server, and how many connections were made.
 pub(crate) struct World {
     pub(crate) clock: Arc<HandClock>,
     pub(crate) connections: Arc<AtomicUsize>,

@@ -78,7 +78,7 @@ fn inserted(values: &[Value], budget: &Budget) -> Result<Value, Fault> {
     }
 }
 
-/// The map with one more entry, in place where nobody else has it.
+/// The map with one more entry, in place where it is not shared.
 pub(crate) fn insert(mut map: Arc<Map>, key: &Value, value: Value) -> Result<Value, Fault> {
     let Some(known) = Key::of(key) else { return Err(Fault::text("unsupported key type")) };
     if map.entry(&known).is_some() {

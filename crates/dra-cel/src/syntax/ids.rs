@@ -34,7 +34,7 @@ impl Ids {
         self.node(offset, Kind::Identifier(name.to_string()))
     }
 
-    /// The same expression with ids of its own.
+    /// The same expression with new ids.
     pub(super) fn copy(&mut self, original: &Expression) -> Expression {
         let mut copy = original.clone();
         self.renumber(&mut copy);

@@ -49,7 +49,7 @@ impl List {
         Self { length, parts: Arc::new(Parts::Joined(self, other)) }
     }
 
-    /// This list with more elements, in place where nobody else has it.
+    /// This list with more elements, in place where it is not shared.
     pub(crate) fn extended(mut self, more: &Self) -> Self {
         match Arc::get_mut(&mut self.parts) {
             Some(Parts::Flat(values)) => {

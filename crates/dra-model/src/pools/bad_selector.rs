@@ -8,7 +8,7 @@ use core::fmt;
 use crate::node_match::GoSelector;
 use crate::{BadNodeSelector, CounterConsumption, Device, ResourceSlice};
 
-/// Of what the nodes cannot be told. Displays as the allocator's error.
+/// A slice or device whose node selector cannot be read. Displays as the allocator's error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BadSelection {
     /// Name of the slice.

@@ -1,4 +1,4 @@
-//! Expressions of new objects: compiled by whoever knows the language, judged here.
+//! Expressions of new objects: compiled by [`CheckExpression`], judged here.
 
 use alloc::string::String;
 

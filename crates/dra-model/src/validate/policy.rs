@@ -92,7 +92,7 @@ impl Checked<'_> {
         }
     }
 
-    /// By which values are told apart: whole units, unless fractions count.
+    /// The text by which values are compared: whole units, unless fractions count.
     fn key(&self, value: &Quantity) -> String {
         if self.features.has(Feature::FractionalCapacityRange) {
             return plain_decimal(value);

@@ -4,7 +4,7 @@ use axum::http::HeaderMap;
 use bounded_http::{Offer, chosen};
 use node_view::Exposition;
 
-/// Text comes first: it is served to whoever has no preference.
+/// Text comes first: it is served to clients without a preference.
 const OFFERS: [Offer<Exposition>; 2] = [
     Offer { form: Exposition::Text, names: &["text/plain"], versions: &["0.0.4"] },
     Offer {
