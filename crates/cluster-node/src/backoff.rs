@@ -17,6 +17,7 @@ use std::time::Duration;
 /// assert_eq!(pauses, [500, 500, 2000, 3000]);
 /// backoff.reset();
 /// assert_eq!(backoff.pause(0), Duration::from_millis(250));
+/// assert_eq!(Backoff::up_to(Duration::from_millis(100)).pause(u64::MAX), Duration::from_millis(100));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
@@ -30,7 +31,9 @@ impl Backoff {
     /// Half a second at first, and no longer than this.
     #[must_use]
     pub const fn up_to(longest: Duration) -> Self {
-        Self { next: Self::FIRST, longest }
+        let mut backoff = Self { next: longest, longest };
+        backoff.reset();
+        backoff
     }
 
     /// How long to wait after one more failure. Any value of `random` is as likely as any other.
@@ -43,6 +46,7 @@ impl Backoff {
 
     /// It has worked: the next pause is the first again.
     pub const fn reset(&mut self) {
-        self.next = Self::FIRST;
+        let is_short = self.longest.as_nanos() < Self::FIRST.as_nanos();
+        self.next = if is_short { self.longest } else { Self::FIRST };
     }
 }
