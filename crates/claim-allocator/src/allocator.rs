@@ -8,11 +8,11 @@ use node_cover::Steps;
 
 use crate::cost::Cost;
 use crate::error::AllocateError;
+use crate::expressions::Expressions;
 use crate::implementation::{covers, printed};
 use crate::prepared::Prepared;
 use crate::question::Question;
 use crate::search::{Outcome, calls, first};
-use crate::selectors::Selectors;
 
 /// How many steps a decision may take. No published driver's devices come near the default of a million, which is some tenths
 /// of a second.
@@ -40,18 +40,29 @@ pub enum Decision {
 }
 
 /// A question that was looked at as far as kube-scheduler does before it searches.
-pub struct Allocator<'a, S> {
+pub struct Allocator<'a> {
     implementation: Implementation,
     pools: Vec<NodePool<'a>>,
-    prepared: Prepared<'a, S>,
+    prepared: Prepared<'a>,
 }
 
-impl<'a, S: Selectors> Allocator<'a, S> {
+impl<'a> Allocator<'a> {
     /// Looks at pools and claims.
     ///
     /// # Errors
     /// What kube-scheduler says of them before it searches; always about the pod.
-    pub fn new(question: &'a Question<'a>, selectors: &'a S) -> Result<Self, AllocateError> {
+    pub fn new(question: &'a Question<'a>) -> Result<Self, AllocateError> {
+        Self::with_expressions(question, &mut Expressions::new())
+    }
+
+    /// The same with expressions of earlier questions, which need not be compiled again.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn with_expressions(
+        question: &'a Question<'a>,
+        expressions: &mut Expressions,
+    ) -> Result<Self, AllocateError> {
         let implementation = question.implementation.unwrap_or_else(|| Implementation::of(question.features));
         if !covers(implementation, question.features) {
             let features = printed(question.features);
@@ -63,7 +74,7 @@ impl<'a, S: Selectors> Allocator<'a, S> {
         let slices: Vec<&ResourceSlice> = question.slices.iter().collect();
         let pools = node_pools(&slices, question.node, question.features, implementation);
         let pools = pools.map_err(|error| AllocateError::Pools(error.to_string()))?;
-        let prepared = Prepared::of(question, implementation, &pools, selectors)?;
+        let prepared = Prepared::of(question, implementation, &pools, expressions)?;
         Ok(Self { implementation, pools, prepared })
     }
 
@@ -97,8 +108,8 @@ impl<'a, S: Selectors> Allocator<'a, S> {
 }
 
 /// Decides; what is wrong before the search is a decision too.
-pub fn decide<S: Selectors>(question: &Question<'_>, selectors: &S, limit: WorkLimit) -> Decision {
-    match Allocator::new(question, selectors) {
+pub fn decide(question: &Question<'_>, limit: WorkLimit) -> Decision {
+    match Allocator::new(question) {
         Ok(allocator) => allocator.decide(limit),
         Err(error) => Decision::Error(error),
     }

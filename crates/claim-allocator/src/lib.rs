@@ -5,7 +5,8 @@
 //! one cannot be served, this one counts interchangeable devices: the answer is the same, and [`Allocator::cost`] says how
 //! long the other takes for it.
 //!
-//! This crate does not know other nodes, files, clocks or the language of selectors: its caller brings [`Selectors`].
+//! This crate does not know other nodes, files or clocks. Expressions of classes and claims are those of `dra-cel`; a caller
+//! that asks about many nodes keeps them compiled, as [`Expressions`].
 #![no_std]
 
 extern crate alloc;
@@ -15,7 +16,7 @@ extern crate std;
 mod question;
 mod implementation;
 mod error;
-mod selectors;
+mod expressions;
 mod allocator;
 mod cost;
 mod prepared;
@@ -28,8 +29,8 @@ pub use allocator::{Allocator, Decision, WorkLimit, decide};
 pub use capacity::CapacityError;
 pub use cost::{Cost, Timeout};
 pub use error::{AllocateError, ClaimFault, Scope, SelectorFault};
+pub use expressions::Expressions;
 pub use question::Question;
-pub use selectors::{SelectorError, Selectors};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

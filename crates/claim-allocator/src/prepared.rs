@@ -1,9 +1,11 @@
 //! The problem that the search works on, and what it asks about it, made of objects.
 
+mod placed;
 mod claims;
 mod counters;
 mod device;
 mod facts;
+mod selectors;
 mod state;
 
 use alloc::collections::BTreeMap;
@@ -11,23 +13,18 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use dra_model::{
-    Device, DeviceClass, DeviceRequest, Feature, Implementation, NodePool, RequestName, RequestedDevices,
-    ResourceClaim, ResourceSlice,
+    DeviceClass, DeviceRequest, Feature, Implementation, NodePool, RequestName, RequestedDevices,
+    ResourceClaim,
 };
 
+pub(crate) use self::placed::Placed;
+use self::selectors::{Asks, ExpressionId, Selectors};
 use crate::attributes::{Lists, Numbers};
 use crate::capacity::{Amounts, Fractions};
 use crate::error::AllocateError;
+use crate::expressions::Expressions;
 use crate::question::Question;
 use crate::search::{Answer, Form, Problem, Value};
-use crate::selectors::{SelectorError, Selectors};
-
-/// A device with its slice.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed<'a> {
-    pub(crate) slice: &'a ResourceSlice,
-    pub(crate) device: &'a Device,
-}
 
 /// An alternative with what it was made of.
 #[derive(Clone, Copy, Debug)]
@@ -40,14 +37,16 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Everything that is known before the search, and what was worked out on the way.
-pub(crate) struct Prepared<'a, S> {
+pub(crate) struct Prepared<'a> {
     pub(crate) question: &'a Question<'a>,
     pub(crate) implementation: Implementation,
     pub(crate) problem: Problem,
     /// The devices in order, of all pools that can be used.
     pub(crate) devices: Vec<Placed<'a>>,
     pub(crate) asked: Vec<Asked<'a>>,
-    selectors: &'a S,
+    /// The expressions of each alternative.
+    asks: Vec<Asks<'a>>,
+    selectors: Selectors<'a>,
     state: state::State,
     lists: Lists,
     fractions: Fractions,
@@ -56,30 +55,28 @@ pub(crate) struct Prepared<'a, S> {
     attributes: Vec<&'a str>,
     /// The attribute of each constraint of each claim.
     attribute_of: Vec<Vec<usize>>,
-    cache: RefCell<Cache<'a>>,
+    cache: RefCell<Cache>,
 }
 
 /// What was asked before.
 #[derive(Default)]
-struct Cache<'a> {
+struct Cache {
     /// By alternative and device.
     answers: Vec<Vec<Option<Answer<AllocateError>>>>,
     selectable: Vec<Vec<Option<Result<bool, AllocateError>>>>,
     shares: BTreeMap<(usize, usize), Vec<i128>>,
     /// By attribute and device.
     values: Vec<Vec<Option<Value<AllocateError>>>>,
-    /// By expression, then device.
-    expressions: BTreeMap<&'a str, Vec<Option<Result<bool, SelectorError>>>>,
-    derived: BTreeMap<(&'a str, usize), Value<AllocateError>>,
+    derived: BTreeMap<(ExpressionId, usize), Value<AllocateError>>,
 }
 
-impl<'a, S: Selectors> Prepared<'a, S> {
+impl<'a> Prepared<'a> {
     /// Looks at pools and claims; the first fault is the answer.
     pub(crate) fn of(
         question: &'a Question<'a>,
         implementation: Implementation,
         pools: &[NodePool<'a>],
-        selectors: &'a S,
+        expressions: &mut Expressions,
     ) -> Result<Self, AllocateError> {
         let features = question.features;
         let lists = if features.has(Feature::ListTypeAttributes) { Lists::Compared } else { Lists::Ignored };
@@ -91,7 +88,8 @@ impl<'a, S: Selectors> Prepared<'a, S> {
             problem: Problem::default(),
             devices: Vec::new(),
             asked: Vec::new(),
-            selectors,
+            asks: Vec::new(),
+            selectors: Selectors::of(implementation),
             state: state::State::of(question),
             lists,
             fractions,
@@ -101,7 +99,8 @@ impl<'a, S: Selectors> Prepared<'a, S> {
             cache: RefCell::default(),
         };
         prepared.add_pools(pools);
-        prepared.add_claims(pools)?;
+        prepared.selectors.set_devices(prepared.devices.len());
+        prepared.add_claims(pools, expressions)?;
         Ok(prepared)
     }
 

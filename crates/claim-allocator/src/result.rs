@@ -12,9 +12,8 @@ use crate::capacity::{Amounts, Fit, fit};
 use crate::error::AllocateError;
 use crate::prepared::{Placed, Prepared};
 use crate::search::{Access, Choice, Form, Solution};
-use crate::selectors::Selectors;
 
-impl<S: Selectors> Prepared<'_, S> {
+impl Prepared<'_> {
     /// One allocation for each claim, in order.
     pub(crate) fn allocations(&self, solution: &Solution) -> Result<Vec<AllocationResult>, AllocateError> {
         let mut allocations = Vec::new();

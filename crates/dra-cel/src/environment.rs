@@ -1,5 +1,7 @@
 //! In which environment an expression is compiled: types and functions differ.
 
+use dra_model::{Feature, Features};
+
 /// When an expression was written, which decides what it may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
@@ -7,17 +9,9 @@ pub enum Written {
     /// so.
     Stored,
     /// An API server validates it in a new object: the functions of release 1.36, with which 1.37 is compatible, and the types
-    /// that the enabled features have.
-    New,
-}
-
-/// A feature gate that new expressions depend on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Feature {
-    /// `DRAConsumableCapacity`: `device.allowMultipleAllocations`.
-    ConsumableCapacity,
-    /// `DRAListTypeAttributes`: attributes that are lists, and the function `includes`.
-    ListTypeAttributes,
+    /// that these features have: `device.allowMultipleAllocations` with `DRAConsumableCapacity`, and attributes that are
+    /// lists with `DRAListTypeAttributes`.
+    New(Features),
 }
 
 /// What an expression is for.
@@ -32,49 +26,34 @@ pub enum Purpose {
 /// In which environment an expression is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Environment {
-    pub(crate) written: Written,
+    written: Written,
     pub(crate) purpose: Purpose,
-    pub(crate) consumable_capacity: Switch,
-    pub(crate) list_type_attributes: Switch,
-}
-
-/// Whether a feature is enabled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Switch {
-    On,
-    Off,
 }
 
 impl Environment {
     /// Of selectors that are stored in a cluster: that of the scheduler.
     #[must_use]
     pub const fn stored() -> Self {
-        Self {
-            written: Written::Stored,
-            purpose: Purpose::Selector,
-            consumable_capacity: Switch::Off,
-            list_type_attributes: Switch::Off,
-        }
+        Self { written: Written::Stored, purpose: Purpose::Selector }
     }
 
-    /// Of selectors in new objects, as an API server validates them, without any feature.
+    /// Of selectors in new objects, as an API server with these features validates them.
     #[must_use]
-    pub const fn new_expressions() -> Self {
-        Self { written: Written::New, ..Self::stored() }
-    }
-
-    /// With a feature enabled.
-    #[must_use]
-    pub const fn with(self, feature: Feature) -> Self {
-        match feature {
-            Feature::ConsumableCapacity => Self { consumable_capacity: Switch::On, ..self },
-            Feature::ListTypeAttributes => Self { list_type_attributes: Switch::On, ..self },
-        }
+    pub const fn new_expressions(features: Features) -> Self {
+        Self { written: Written::New(features), purpose: Purpose::Selector }
     }
 
     /// For another purpose.
     #[must_use]
     pub const fn for_purpose(self, purpose: Purpose) -> Self {
         Self { purpose, ..self }
+    }
+
+    /// Whether an expression may use what comes with a feature.
+    pub(crate) const fn has(self, feature: Feature) -> bool {
+        match self.written {
+            Written::Stored => true,
+            Written::New(features) => features.has(feature),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The expression language (CEL) of device selectors in Kubernetes' Dynamic Resource Allocation.
 //!
-//! A [`Program`] is compiled once in an [`Environment`] and evaluated on many [`Device`]s. It sees one variable, `device`.
+//! A [`Program`] is compiled once in an [`Environment`] and evaluated on many devices, each a [`DeviceVariable`] that
+//! was built once: it sees one variable, `device`.
 //! Functions, types, errors and costs are those of Kubernetes v1.37.2.
 //!
 //! This crate does not know claims, classes, slices or pools, nor which devices are free.
@@ -25,8 +26,8 @@ mod estimate;
 mod value;
 mod functions;
 
-pub use device::{Attribute, Device, DeviceFault};
-pub use environment::{Environment, Feature, Purpose, Written};
+pub use device::{DeviceFault, DeviceVariable};
+pub use environment::{Environment, Purpose, Written};
 pub use fault::{CompileError, EvaluationError};
 pub use program::{Evaluation, Program, Reads};
 

@@ -6,6 +6,8 @@ mod reads;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
+use dra_model::AttributeValue;
+
 use crate::checker::{check, validate};
 use crate::estimate::estimate;
 use crate::evaluate::Frame;
@@ -13,7 +15,7 @@ use crate::fault::{CompileError, EvaluationError, Place};
 use crate::plan::{Planned, plan};
 use crate::syntax::parse;
 use crate::value::{Fault, Value};
-use crate::{Attribute, Device, Environment};
+use crate::{DeviceVariable, Environment};
 pub use reads::Reads;
 use reads::reads;
 
@@ -68,13 +70,13 @@ impl Program {
     }
 
     /// Whether a selector selects a device.
-    pub fn matches(&self, device: &Device) -> Result<bool, EvaluationError> {
+    pub fn matches(&self, device: &DeviceVariable) -> Result<bool, EvaluationError> {
         self.evaluate(device).outcome
     }
 
     /// Whether a selector selects a device, and what it cost to know.
     #[must_use]
-    pub fn evaluate(&self, device: &Device) -> Evaluation<bool> {
+    pub fn evaluate(&self, device: &DeviceVariable) -> Evaluation<bool> {
         self.evaluated(device, |value| match value {
             Value::Bool(value) => Ok(value),
             other => {
@@ -85,22 +87,23 @@ impl Program {
         })
     }
 
-    /// The derived attribute that an expression of [`Purpose::DerivedAttribute`](crate::Purpose::DerivedAttribute) gives a device.
+    /// The value of the derived attribute that an expression of [`Purpose::DerivedAttribute`](crate::Purpose::DerivedAttribute) gives a device.
     #[must_use]
-    pub fn derive(&self, device: &Device) -> Evaluation<Attribute> {
+    pub fn derive(&self, device: &DeviceVariable) -> Evaluation<AttributeValue> {
         self.evaluated(device, |value| output::attribute(&value))
     }
 
     fn evaluated<T>(
         &self,
-        device: &Device,
+        device: &DeviceVariable,
         convert: impl Fn(Value) -> Result<T, EvaluationError>,
     ) -> Evaluation<T> {
-        if let Some(fault) = device.fault() {
-            return Evaluation { outcome: Err(fault.clone().into()), cost: 0 };
-        }
+        let variable = match &device.value {
+            Ok(value) => value,
+            Err(fault) => return Evaluation { outcome: Err(fault.clone().into()), cost: 0 },
+        };
         let planned = &self.compiled.planned;
-        let mut frame = Frame::new(&device.value, planned.locals, Self::COST_LIMIT);
+        let mut frame = Frame::new(variable, planned.locals, Self::COST_LIMIT);
         let outcome = frame.evaluate(&planned.root);
         let outcome = outcome.map_err(|fault| match fault {
             Fault::CostLimit => EvaluationError::CostLimit,

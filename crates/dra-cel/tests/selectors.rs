@@ -2,17 +2,31 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use dra_cel::{Attribute, Device, Environment, EvaluationError, Feature, Program, Purpose, Reads};
+use dra_cel::{DeviceVariable, Environment, EvaluationError, Program, Purpose, Reads};
+use dra_model::{Attribute, AttributeValue, Capacity, Device, Feature, Features};
 
 const NO_KEY: &str = "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields";
 
-fn gpu() -> Device {
-    Device::new("gpu.example.com")
-        .with_attribute("model", Attribute::String("H100 80GB".into()))
-        .with_attribute("index", Attribute::Int(3))
-        .with_attribute("driverVersion", Attribute::Version("1.2.3+build.5".into()))
-        .with_attribute("resource.kubernetes.io/numaNode", Attribute::Int(1))
-        .with_capacity("memory", "80Gi".parse().unwrap())
+fn gpu() -> DeviceVariable {
+    DeviceVariable::of("gpu.example.com", &device())
+}
+
+fn device() -> Device {
+    let mut device = Device::new("gpu-0");
+    device.attributes = [
+        ("model".into(), "H100 80GB".into()),
+        ("index".into(), 3.into()),
+        ("driverVersion".into(), version("1.2.3+build.5")),
+        ("resource.kubernetes.io/numaNode".into(), 1.into()),
+    ]
+    .into();
+    let memory = Capacity { value: "80Gi".parse().unwrap(), policy: None };
+    device.capacity = [("memory".into(), memory)].into();
+    device
+}
+
+fn version(text: &str) -> Attribute {
+    Attribute::new(AttributeValue::Version(text.into()))
 }
 
 /// The answer of a stored selector, or the text of its error.
@@ -92,14 +106,19 @@ fn costs_are_those_of_kubernetes() {
 fn new_expressions_lack_what_the_compatible_release_lacks() {
     let expression = r#"device.attributes["gpu.example.com"].index.includes(3)"#;
     assert_eq!(answer(expression), Ok(true));
-    let environment = Environment::new_expressions();
-    assert!(Program::compile(expression, &environment).is_err());
-    assert!(Program::compile(expression, &environment.with(Feature::ListTypeAttributes)).is_ok());
+    for (features, is_there) in
+        [(Features::DEFAULT, false), (Features::of(&[Feature::ListTypeAttributes]), true)]
+    {
+        let program = Program::compile(expression, &Environment::new_expressions(features));
+        assert_eq!(program.is_ok(), is_there, "{features:?}");
+    }
 }
 
 #[test]
 fn a_device_with_a_bad_version_fails_every_expression() {
-    let device = gpu().with_attribute("old", Attribute::Version("v1.0.0".into()));
+    let mut device = device();
+    device.attributes.insert("old".into(), version("v1.0.0"));
+    let device = DeviceVariable::of("gpu.example.com", &device);
     let program = Program::compile("true", &Environment::stored()).unwrap();
     let error = program.matches(&device).unwrap_err().to_string();
     assert_eq!(
@@ -112,7 +131,7 @@ fn a_device_with_a_bad_version_fails_every_expression() {
 fn a_derived_attribute_has_the_type_of_its_value() {
     let environment = Environment::stored().for_purpose(Purpose::DerivedAttribute);
     let program = Program::compile(r#"[device.driver, "b"]"#, &environment).unwrap();
-    let expected = Attribute::Strings(vec!["gpu.example.com".into(), "b".into()]);
+    let expected = AttributeValue::Strings(vec!["gpu.example.com".into(), "b".into()]);
     assert_eq!(program.derive(&gpu()).outcome, Ok(expected));
     assert!(Program::compile("1.5", &environment).is_err());
 }

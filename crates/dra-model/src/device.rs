@@ -1,6 +1,7 @@
 //! A device of a slice.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -74,6 +75,14 @@ impl Device {
             (domain == driver).then(|| self.attributes.get(id)).flatten()
         })
     }
+
+    /// The ids of attributes that it has both as `id` and as `driver/id`. Kubernetes shows expressions a random one of the
+    /// two.
+    pub fn doubled_attributes(&self, driver: &str) -> impl Iterator<Item = &QualifiedName> {
+        let has_both =
+            move |id: &&QualifiedName| self.attributes.contains_key(format!("{driver}/{id}").as_str());
+        self.attributes.keys().filter(has_both)
+    }
 }
 
 #[cfg(test)]
@@ -97,5 +106,8 @@ mod tests {
             let expected = found.map(Attribute::from);
             assert_eq!(device.attribute(driver, name), expected.as_ref(), "{driver} {name}");
         }
+        let doubled =
+            |driver| device.doubled_attributes(driver).map(QualifiedName::as_str).collect::<Vec<_>>();
+        assert_eq!((doubled("a.example.com"), doubled("b.example.com")), (alloc::vec!["both"], Vec::new()));
     }
 }

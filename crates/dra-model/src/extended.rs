@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use pod_spec::{Amounts, Container, Overhead, Pod, PodLevelResources, ResourceName, Role};
 
-use crate::validate::is_label_key;
+use crate::text::is_label_key;
 use crate::{AllocationMode, DeviceClass, DeviceRequest, RequestName, RequestedDevices};
 
 /// What each class serves besides its `extendedResourceName`: this and its name.

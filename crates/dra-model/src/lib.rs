@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod name;
+pub mod text;
 mod metadata;
 mod features;
 mod node_selector;
@@ -24,7 +25,6 @@ mod claim;
 mod allocation;
 mod taint_rule;
 mod implementation;
-mod validate;
 mod node_match;
 mod pools;
 mod extended;
@@ -51,10 +51,6 @@ pub use request::{AllocationMode, DerivedAttribute, DeviceRequest, RequestForm, 
 pub use slice::{CounterSet, Pool, ResourceSlice};
 pub use taint::{DeviceTaint, DeviceToleration, TaintEffect, TolerationOperator};
 pub use taint_rule::{DeviceTaintRule, DeviceTaintSelector};
-pub use validate::{
-    AdminNamespace, ApiServer, CheckExpression, ExpressionFault, ExpressionUse, FieldError, FieldErrorKind,
-    drop_disabled_claim_fields, drop_disabled_class_fields, drop_disabled_slice_fields, slice_warnings,
-};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

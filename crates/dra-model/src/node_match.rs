@@ -8,7 +8,7 @@ use core::fmt;
 
 use cpuset::go_quote;
 
-use crate::validate::{is_label_key, label_value};
+use crate::text::{is_label_key, label_value};
 use crate::{NodeSelection, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 
 /// What selection reads of a node.

@@ -10,16 +10,20 @@ use dra_model::{
 
 use super::{Asked, Prepared, full_name};
 use crate::error::{AllocateError, ClaimFault, reference};
+use crate::expressions::Expressions;
 use crate::search::{self, Access, Alternative, Claim, Form, MOST_RESULTS, Order, Request, Want};
-use crate::selectors::Selectors;
 
-impl<'a, S: Selectors> Prepared<'a, S> {
-    pub(crate) fn add_claims(&mut self, pools: &[NodePool<'a>]) -> Result<(), AllocateError> {
+impl<'a> Prepared<'a> {
+    pub(crate) fn add_claims(
+        &mut self,
+        pools: &[NodePool<'a>],
+        expressions: &mut Expressions,
+    ) -> Result<(), AllocateError> {
         if self.implementation == Implementation::Stable {
             self.problem.order = Order::Permutations;
         }
         for (number, claim) in self.question.claims.iter().enumerate() {
-            self.add_claim(number, claim, pools).map_err(|fault| match fault {
+            self.add_claim((number, claim), pools, expressions).map_err(|fault| match fault {
                 Fault::Claim(place) => AllocateError::Claim { claim: reference(&claim.metadata), place },
                 Fault::Other(error) => error,
             })?;
@@ -29,14 +33,14 @@ impl<'a, S: Selectors> Prepared<'a, S> {
 
     fn add_claim(
         &mut self,
-        number: usize,
-        claim: &'a ResourceClaim,
+        (number, claim): (usize, &'a ResourceClaim),
         pools: &[NodePool<'a>],
+        expressions: &mut Expressions,
     ) -> Result<(), Fault> {
         let first = self.problem.requests.len();
         let mut least = 0;
         for request in &claim.spec.requests {
-            least += self.add_request(number, claim, request, least, pools)?;
+            least += self.add_request((number, claim), request, least, (pools, expressions))?;
         }
         let mut constraints = Vec::new();
         let mut attributes = Vec::new();
@@ -71,11 +75,10 @@ impl<'a, S: Selectors> Prepared<'a, S> {
     /// Adds a request; returns how many devices it needs at least.
     fn add_request(
         &mut self,
-        claim: usize,
-        object: &'a ResourceClaim,
+        (claim, object): (usize, &'a ResourceClaim),
         request: &'a DeviceRequest,
         before: i64,
-        pools: &[NodePool<'a>],
+        (pools, expressions): (&[NodePool<'a>], &mut Expressions),
     ) -> Result<i64, Fault> {
         let (form, list) = match request.form() {
             RequestForm::Exactly(devices) => (Form::Exactly, core::slice::from_ref(devices)),
@@ -88,6 +91,7 @@ impl<'a, S: Selectors> Prepared<'a, S> {
         let mut least = i64::MAX;
         for devices in list {
             let class = self.checked_class(devices, Self::own_name(request, devices, form))?;
+            self.asks.push(self.selectors.add(&class.selectors, devices, expressions));
             self.asked.push(Asked { claim, request, devices, class, form });
             self.add_alternative(object, number, pools)?;
             least = least.min(self.problem.wanted(self.problem.alternatives.len() - 1));

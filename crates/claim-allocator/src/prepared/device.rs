@@ -5,15 +5,15 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use dra_model::{CounterConsumption, DeviceId, Feature, NodePool, PoolDevices, PoolState};
+use dra_model::{CounterConsumption, Feature, NodePool, PoolDevices, PoolState};
 
+use super::Prepared;
 use super::counters::Counters;
-use super::{Placed, Prepared};
+use super::placed::Placed;
 use crate::capacity::billionths;
 use crate::search::{Device, Groups, Held, Sharing};
-use crate::selectors::Selectors;
 
-impl<'a, S: Selectors> Prepared<'a, S> {
+impl<'a> Prepared<'a> {
     pub(crate) fn add_pools(&mut self, pools: &[NodePool<'a>]) {
         for pool in pools {
             let PoolState::Complete(pool) = &pool.state else { continue };
@@ -97,16 +97,6 @@ impl<'a, S: Selectors> Prepared<'a, S> {
 fn all<'p, 'a>(pool: &'p PoolDevices<'a>) -> impl Iterator<Item = Placed<'a>> + 'p {
     let slices = pool.slices.iter().chain(&pool.elsewhere);
     slices.flat_map(|&slice| slice.devices().iter().map(move |device| Placed { slice, device }))
-}
-
-impl Placed<'_> {
-    pub(crate) fn id(&self) -> DeviceId {
-        DeviceId {
-            driver: self.slice.driver.clone(),
-            pool: self.slice.pool.name.clone(),
-            device: self.device.name.clone(),
-        }
-    }
 }
 
 /// Counter sets with compatibility groups.

@@ -4,15 +4,16 @@ use alloc::string::ToString as _;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use dra_model::{Feature, Implementation, Selector};
+use dra_model::{Feature, Implementation};
 
-use super::{Placed, Prepared};
+use super::Prepared;
+use super::placed::Placed;
+use super::selectors::ExpressionId;
 use crate::capacity::{Fit, billionths, fit};
 use crate::error::{AllocateError, ClaimFault, SelectorFault, reference};
 use crate::search::{Answer, Facts, Value, Want};
-use crate::selectors::{SelectorError, Selectors};
 
-impl<S: Selectors> Facts for Prepared<'_, S> {
+impl Facts for Prepared<'_> {
     type Error = AllocateError;
 
     fn answer(&self, alternative: usize, device: usize) -> Answer<AllocateError> {
@@ -30,11 +31,10 @@ impl<S: Selectors> Facts for Prepared<'_, S> {
     fn value(&self, constraint: usize, alternative: usize, device: usize) -> Value<AllocateError> {
         let attribute = self.attribute_of[self.asked[alternative].claim][constraint];
         let name = self.attributes[attribute];
-        if self.has(Feature::DerivedAttributes) {
-            let derived = &self.asked[alternative].devices.derived_attributes;
-            if let Some(derived) = derived.iter().rev().find(|derived| derived.name == *name) {
-                return self.derived(&derived.expression, name, device);
-            }
+        if let Some(&expression) = self.asks[alternative].derived.get(name)
+            && self.has(Feature::DerivedAttributes)
+        {
+            return self.derived(expression, name, device);
         }
         if let Some(value) = &self.cache.borrow().values[attribute][device] {
             return value.clone();
@@ -65,7 +65,7 @@ impl<S: Selectors> Facts for Prepared<'_, S> {
     }
 }
 
-impl<'a, S: Selectors> Prepared<'a, S> {
+impl Prepared<'_> {
     pub(crate) fn fault(&self, alternative: usize, place: ClaimFault) -> AllocateError {
         AllocateError::Claim { claim: reference(&self.claim(alternative).metadata), place }
     }
@@ -174,13 +174,13 @@ impl<'a, S: Selectors> Prepared<'a, S> {
             selector,
             fault,
         };
-        if !self.all_match(&asked.class.selectors, device, of_class)? {
+        if !self.all_match(&self.asks[alternative].of_class, device, of_class)? {
             return Ok(false);
         }
         let claim = reference(&self.claim(alternative).metadata);
         let of_claim =
             |selector, fault| AllocateError::ClaimSelector { claim: claim.clone(), selector, fault };
-        if !self.all_match(&asked.devices.selectors, device, of_claim)? {
+        if !self.all_match(&self.asks[alternative].of_request, device, of_claim)? {
             return Ok(false);
         }
         if !slice.selects_nodes_per_device() {
@@ -194,52 +194,31 @@ impl<'a, S: Selectors> Prepared<'a, S> {
 
     fn all_match(
         &self,
-        selectors: &'a [Selector],
+        selectors: &[Option<ExpressionId>],
         device: usize,
         error: impl Fn(usize, SelectorFault) -> AllocateError,
     ) -> Result<bool, AllocateError> {
         for (number, selector) in selectors.iter().enumerate() {
-            let Some(expression) = &selector.expression else { continue };
-            match self.matches(expression, device) {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                Err(SelectorError::Compile(text)) => return Err(error(number, SelectorFault::Compile(text))),
-                Err(SelectorError::Runtime(text)) => {
-                    let fault = SelectorFault::Runtime { device: self.devices[device].id(), error: text };
-                    return Err(error(number, fault));
-                }
+            let Some(expression) = *selector else { continue };
+            let answer = self.selectors.matches(expression, device, self.devices[device]);
+            if !answer.map_err(|fault| error(number, fault))? {
+                return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn matches(&self, expression: &'a str, device: usize) -> Result<bool, SelectorError> {
-        let mut cache = self.cache.borrow_mut();
-        let known = cache.expressions.entry(expression).or_insert_with(|| vec![None; self.devices.len()]);
-        let Placed { slice, device: object } = self.devices[device];
-        known[device].get_or_insert_with(|| self.selectors.matches(expression, &slice.driver, object)).clone()
-    }
-
-    fn derived(&self, expression: &'a str, name: &str, device: usize) -> Value<AllocateError> {
+    fn derived(&self, expression: ExpressionId, name: &str, device: usize) -> Value<AllocateError> {
         if let Some(value) = self.cache.borrow().derived.get(&(expression, device)) {
             return value.clone();
         }
-        let Placed { slice, device: object } = self.devices[device];
-        let name = || name.into();
-        match self.selectors.derive(expression, &slice.driver, object) {
+        match self.selectors.derive(expression, (name, device), self.devices[device]) {
             Ok(attribute) => {
                 let value: Value<AllocateError> = self.numbers.value(Some(&attribute), self.lists);
                 self.cache.borrow_mut().derived.insert((expression, device), value.clone());
                 value
             }
-            Err(SelectorError::Compile(error)) => {
-                Value::Error(AllocateError::DerivedCompile { name: name(), error })
-            }
-            Err(SelectorError::Runtime(error)) => Value::Error(AllocateError::DerivedRuntime {
-                name: name(),
-                device: self.devices[device].id(),
-                error,
-            }),
+            Err(error) => Value::Error(error),
         }
     }
 

@@ -1,6 +1,5 @@
 //! Decisions of the allocator on claims, and what they cost the real one.
 
-mod cel;
 mod shown;
 
 use anyhow::Result;
@@ -11,8 +10,6 @@ use serde_json::{Value, json};
 use super::objects;
 use crate::case::{Case, Expected, Outcome};
 use crate::corpus::Corpus;
-
-use self::cel::Expressions;
 
 /// Verdict, devices and texts of errors.
 pub(super) fn allocate(_: &Corpus, case: &Case) -> Outcome {
@@ -83,8 +80,7 @@ fn decide(input: &Value) -> Result<(Implementation, Decision, Option<Cost>)> {
         allocated: &allocated,
         claims: &claims,
     };
-    let expressions = Expressions::new(features, implementation);
-    Ok(match Allocator::new(&question, &expressions) {
+    Ok(match Allocator::new(&question) {
         Ok(allocator) => {
             let limit = WorkLimit::default();
             (implementation, allocator.decide(limit), allocator.cost(limit))

@@ -1,10 +1,7 @@
 //! New objects as an API server of 1.37.2 with default gates judges them.
 
-use dra_cel::{Environment, Program, Purpose};
-use dra_model::{
-    AdminNamespace, ApiServer, CheckExpression, ExpressionFault, ExpressionUse, Feature, Features,
-    FieldError, slice_warnings,
-};
+use dra_model::Features;
+use dra_validation::{AdminNamespace, ApiServer, FieldError, slice_warnings};
 use serde_json::{Value, json};
 use topology_manifest::{ResourceObject, Source, read_resource_object};
 
@@ -38,7 +35,7 @@ fn is_elsewhere(object: &ResourceObject) -> bool {
 }
 
 fn judged(object: &ResourceObject, namespace: AdminNamespace) -> Value {
-    let server = ApiServer { features: Features::DEFAULT, expressions: &Compiler };
+    let server = ApiServer { features: Features::DEFAULT };
     let (errors, warnings) = match object {
         ResourceObject::Slice(slice) => (server.slice(slice), slice_warnings(slice)),
         ResourceObject::Class(class) => (server.class(class), Vec::new()),
@@ -58,34 +55,4 @@ fn judged(object: &ResourceObject, namespace: AdminNamespace) -> Value {
 
 fn described(error: &FieldError) -> Value {
     json!({ "field": error.field, "type": error.kind.reason(), "message": error.message })
-}
-
-/// The expression language itself.
-struct Compiler;
-
-impl CheckExpression for Compiler {
-    fn estimated_cost(
-        &self,
-        expression: &str,
-        of: ExpressionUse,
-        features: Features,
-    ) -> Result<u64, ExpressionFault> {
-        let purpose = match of {
-            ExpressionUse::Selector => Purpose::Selector,
-            ExpressionUse::DerivedAttribute => Purpose::DerivedAttribute,
-        };
-        let mut environment = Environment::new_expressions().for_purpose(purpose);
-        for (gate, feature) in [
-            (Feature::ConsumableCapacity, dra_cel::Feature::ConsumableCapacity),
-            (Feature::ListTypeAttributes, dra_cel::Feature::ListTypeAttributes),
-        ] {
-            if features.has(gate) {
-                environment = environment.with(feature);
-            }
-        }
-        let program = Program::compile(expression, &environment);
-        program
-            .map(|program| program.estimated_cost())
-            .map_err(|error| ExpressionFault::Invalid(error.to_string()))
-    }
 }

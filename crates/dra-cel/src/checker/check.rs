@@ -6,11 +6,13 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
+use dra_model::Feature;
+
 use super::declarations::overloads;
 use super::signatures::{Style, signature};
 use super::types::{DEVICE, QUANTITY, Type};
 use super::unification::Unification;
-use crate::environment::{Environment, Switch, Written};
+use crate::environment::Environment;
 use crate::fault::Place;
 use crate::syntax::expression::{
     Call, Comprehension, Element, Entry, Expression, Kind, Literal, Need, Select, Wanted,
@@ -69,14 +71,12 @@ struct Checker {
 
 /// The type of an attribute's value.
 pub(crate) fn attribute_type(environment: Environment) -> Type {
-    let is_any = environment.written == Written::New && environment.list_type_attributes == Switch::Off;
-    if is_any { Type::Any } else { Type::Dyn }
+    if environment.has(Feature::ListTypeAttributes) { Type::Dyn } else { Type::Any }
 }
 
 fn device_field(environment: Environment, field: &str) -> Option<Type> {
     let by_domain = |value: Type| Type::map(Type::String, Type::map(Type::String, value));
-    let has_allocations =
-        environment.written == Written::Stored || environment.consumable_capacity == Switch::On;
+    let has_allocations = environment.has(Feature::ConsumableCapacity);
     match field {
         "driver" => Some(Type::String),
         "attributes" => Some(by_domain(attribute_type(environment))),

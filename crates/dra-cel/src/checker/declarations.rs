@@ -4,7 +4,9 @@
 //! macros, and of Kubernetes' libraries, in the order in which overloads are tried. Operators have names that no source can
 //! write.
 
-use crate::environment::{Environment, Switch, Written};
+use dra_model::Feature;
+
+use crate::environment::Environment;
 
 /// One way to call a function.
 #[derive(Debug)]
@@ -17,9 +19,7 @@ pub(super) struct Declaration {
 
 /// The overloads of a function in an environment; none if it is not declared there.
 pub(super) fn overloads(name: &str, environment: Environment) -> impl Iterator<Item = &'static Declaration> {
-    let is_there = name != "includes"
-        || environment.written == Written::Stored
-        || environment.list_type_attributes == Switch::On;
+    let is_there = name != "includes" || environment.has(Feature::ListTypeAttributes);
     DECLARATIONS.iter().filter(move |declared| is_there && declared.function == name)
 }
 

@@ -4,10 +4,11 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use crate::Attribute;
+use dra_model::{AttributeValue, Feature};
+
 use crate::checker::attribute_type;
 use crate::checker::types::{SEMVER, Type};
-use crate::environment::{Environment, Purpose, Switch, Written};
+use crate::environment::{Environment, Purpose};
 use crate::fault::{CompileError, EvaluationError};
 use crate::value::{List, Value};
 
@@ -17,8 +18,7 @@ pub(super) fn check(found: &Type, environment: Environment) -> Result<(), Compil
         Purpose::Selector if *found == Type::Bool || *found == attribute_type(environment) => return Ok(()),
         Purpose::Selector => format!("must evaluate to bool or the unknown type, not {}", named(found)),
         Purpose::DerivedAttribute => {
-            let lists =
-                environment.written == Written::Stored || environment.list_type_attributes == Switch::On;
+            let lists = environment.has(Feature::ListTypeAttributes);
             let element = match found {
                 Type::List(element) if lists => element,
                 other => other,
@@ -49,12 +49,12 @@ fn named(of: &Type) -> String {
 }
 
 /// A value as an attribute.
-pub(super) fn attribute(value: &Value) -> Result<Attribute, EvaluationError> {
+pub(super) fn attribute(value: &Value) -> Result<AttributeValue, EvaluationError> {
     Ok(match value {
-        Value::Bool(value) => Attribute::Bool(*value),
-        Value::Int(value) => Attribute::Int(*value),
-        Value::String(value) => Attribute::String(value.to_string()),
-        Value::Version(value) => Attribute::Version(value.to_string()),
+        Value::Bool(value) => AttributeValue::Bool(*value),
+        Value::Int(value) => AttributeValue::Int(*value),
+        Value::String(value) => AttributeValue::String(value.to_string()),
+        Value::Version(value) => AttributeValue::Version(value.to_string()),
         Value::List(list) => return of_list(list),
         other => return Err(unsupported("CEL return type", other)),
     })
@@ -65,7 +65,7 @@ fn unsupported(what: &str, value: &Value) -> EvaluationError {
 }
 
 /// The type is that of the first element. An empty list is one of texts.
-fn of_list(list: &List) -> Result<Attribute, EvaluationError> {
+fn of_list(list: &List) -> Result<AttributeValue, EvaluationError> {
     let text = |value: &Value| match value {
         Value::String(text) => Some(text.to_string()),
         _ => None,
@@ -75,19 +75,19 @@ fn of_list(list: &List) -> Result<Attribute, EvaluationError> {
         _ => None,
     };
     match list.get(0) {
-        None => Ok(Attribute::Strings(Vec::new())),
-        Some(Value::String(_)) => all(list, text).map(Attribute::Strings),
-        Some(Value::Version(_)) => all(list, version).map(Attribute::Versions),
+        None => Ok(AttributeValue::Strings(Vec::new())),
+        Some(Value::String(_)) => all(list, text).map(AttributeValue::Strings),
+        Some(Value::Version(_)) => all(list, version).map(AttributeValue::Versions),
         Some(Value::Bool(_)) => all(list, |value| match value {
             Value::Bool(value) => Some(*value),
             _ => None,
         })
-        .map(Attribute::Bools),
+        .map(AttributeValue::Bools),
         Some(Value::Int(_)) => all(list, |value| match value {
             Value::Int(value) => Some(*value),
             _ => None,
         })
-        .map(Attribute::Ints),
+        .map(AttributeValue::Ints),
         Some(other) => Err(unsupported("list element type", other)),
     }
 }

@@ -4,15 +4,16 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::errors::Faults;
-use super::path::Path;
-use super::text::{Length, c_identifier, dns_label, dns_subdomain, dns_subdomain_caseless};
+use dra_model::text::{Length, c_identifier, dns_label, dns_subdomain, dns_subdomain_caseless};
+
+use crate::errors::Faults;
+use crate::path::Path;
 
 const LONGEST_DOMAIN: usize = 63;
 const LONGEST_ID: usize = 32;
 
 /// A driver's name, in which capitals are the same as small letters.
-pub(super) fn driver(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn driver(name: &str, at: &Path, faults: &mut Faults) {
     if name.is_empty() {
         return faults.required(at, "");
     }
@@ -23,7 +24,7 @@ pub(super) fn driver(name: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// The same by declaration.
-pub(super) fn declared_driver(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared_driver(name: &str, at: &Path, faults: &mut Faults) {
     if name.is_empty() {
         return faults.required(at, "");
     }
@@ -34,7 +35,7 @@ pub(super) fn declared_driver(name: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// A pool's name: parts like names of nodes, with slashes between.
-pub(super) fn pool(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn pool(name: &str, at: &Path, faults: &mut Faults) {
     const LONGEST: usize = 253;
     if name.is_empty() {
         return faults.required(at, "");
@@ -48,12 +49,12 @@ pub(super) fn pool(name: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// A name that is a label of DNS, also if it is empty.
-pub(super) fn label(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn label(name: &str, at: &Path, faults: &mut Faults) {
     faults.invalid_for(at, name, dns_label(name, Length::Characters));
 }
 
 /// A name that must be there and be a label of DNS, by declaration.
-pub(super) fn declared_label(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared_label(name: &str, at: &Path, faults: &mut Faults) {
     if name.is_empty() {
         return faults.required(at, "");
     }
@@ -61,17 +62,17 @@ pub(super) fn declared_label(name: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// A label of DNS by declaration.
-pub(super) fn declared_key(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared_key(name: &str, at: &Path, faults: &mut Faults) {
     faults.invalid_for(at, name, dns_label(name, Length::Bytes));
 }
 
 /// The name of an object.
-pub(super) fn subdomain(name: &str, at: &Path, length: Length, faults: &mut Faults) {
+pub(crate) fn subdomain(name: &str, at: &Path, length: Length, faults: &mut Faults) {
     faults.invalid_for(at, name, dns_subdomain(name, length));
 }
 
 /// The name of a class in a request.
-pub(super) fn class(name: &str, at: &Path, length: Length, faults: &mut Faults) {
+pub(crate) fn class(name: &str, at: &Path, length: Length, faults: &mut Faults) {
     if name.is_empty() {
         return faults.required(at, "");
     }
@@ -79,7 +80,7 @@ pub(super) fn class(name: &str, at: &Path, length: Length, faults: &mut Faults) 
 }
 
 /// `id` or `domain/id`. A name with more slashes is not looked at.
-pub(super) fn qualified(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn qualified(name: &str, at: &Path, faults: &mut Faults) {
     match name.split('/').collect::<Vec<_>>().as_slice() {
         [id] => identifier(id, at, faults),
         [domain, id] => {
@@ -99,7 +100,7 @@ pub(super) fn qualified(name: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// `domain/id` by declaration.
-pub(super) fn fully_qualified(name: &str, at: &Path, faults: &mut Faults) {
+pub(crate) fn fully_qualified(name: &str, at: &Path, faults: &mut Faults) {
     match name.split('/').collect::<Vec<_>>().as_slice() {
         [id] => identifier(id, at, faults),
         [domain, id] => declared_parts(domain, id, at, faults),
@@ -137,7 +138,7 @@ fn identifier(id: &str, at: &Path, faults: &mut Faults) {
 }
 
 /// A key in a path: a long one loses its middle.
-pub(super) fn shortened(key: &str, most: usize) -> String {
+pub(crate) fn shortened(key: &str, most: usize) -> String {
     const ELLIPSIS: &str = "...";
     let most = most.max(16);
     if key.len() <= most {
@@ -150,4 +151,4 @@ pub(super) fn shortened(key: &str, most: usize) -> String {
 }
 
 /// The longest key of attributes and capacities that a path has in full.
-pub(super) const LONGEST_QUALIFIED: usize = LONGEST_DOMAIN + 1 + LONGEST_ID;
+pub(crate) const LONGEST_QUALIFIED: usize = LONGEST_DOMAIN + 1 + LONGEST_ID;

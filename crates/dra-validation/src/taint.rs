@@ -1,21 +1,22 @@
 //! Taints, tolerations, and rules for taints.
 
-use super::errors::Faults;
-use super::names;
-use super::path::Path;
-use super::text::{is_label_key, label_value};
-use crate::{DeviceTaint, DeviceTaintRule, DeviceToleration, TaintEffect, TolerationOperator};
+use dra_model::text::{is_label_key, label_value};
+use dra_model::{DeviceTaint, DeviceTaintRule, DeviceToleration, TaintEffect, TolerationOperator};
+
+use crate::errors::Faults;
+use crate::names;
+use crate::path::Path;
 
 const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 
-pub(super) fn by_hand(taint: &DeviceTaint, at: &Path, faults: &mut Faults) {
+pub(crate) fn by_hand(taint: &DeviceTaint, at: &Path, faults: &mut Faults) {
     faults.invalid_for(&at.child("key"), &taint.key, is_label_key(&taint.key));
     if !taint.value.is_empty() {
         faults.invalid_for(&at.child("value"), &taint.value, label_value(&taint.value));
     }
 }
 
-pub(super) fn declared(taint: &DeviceTaint, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(taint: &DeviceTaint, at: &Path, faults: &mut Faults) {
     let at = at.child("effect");
     match &taint.effect {
         TaintEffect::Other(text) if text.is_empty() => faults.required(&at, ""),
@@ -24,7 +25,7 @@ pub(super) fn declared(taint: &DeviceTaint, at: &Path, faults: &mut Faults) {
     }
 }
 
-pub(super) fn toleration_by_hand(toleration: &DeviceToleration, at: &Path, faults: &mut Faults) {
+pub(crate) fn toleration_by_hand(toleration: &DeviceToleration, at: &Path, faults: &mut Faults) {
     let at = at.child("value");
     match toleration.operator {
         TolerationOperator::Exists => {
@@ -39,7 +40,7 @@ pub(super) fn toleration_by_hand(toleration: &DeviceToleration, at: &Path, fault
     }
 }
 
-pub(super) fn toleration_declared(toleration: &DeviceToleration, at: &Path, faults: &mut Faults) {
+pub(crate) fn toleration_declared(toleration: &DeviceToleration, at: &Path, faults: &mut Faults) {
     if !toleration.key.is_empty() {
         faults.invalid_for(&at.child("key"), &toleration.key, is_label_key(&toleration.key));
     }
@@ -51,7 +52,7 @@ pub(super) fn toleration_declared(toleration: &DeviceToleration, at: &Path, faul
     }
 }
 
-pub(super) fn rule_by_hand(rule: &DeviceTaintRule, faults: &mut Faults) {
+pub(crate) fn rule_by_hand(rule: &DeviceTaintRule, faults: &mut Faults) {
     let spec = Path::new("spec");
     let at = spec.child("deviceSelector");
     if let Some(selector) = &rule.selector {

@@ -1,6 +1,6 @@
 //! Fields whose gate is off: an API server drops them from new objects without a word.
 
-use crate::{
+use dra_model::{
     AttributeValue, Device, DeviceClass, Feature, Features, NodeSelection, ResourceClaimSpec, ResourceSlice,
 };
 

@@ -1,16 +1,17 @@
 //! Node selectors.
 
-use super::errors::Faults;
-use super::json;
-use super::path::Path;
-use super::text::{Length, dns_subdomain, is_label_key, label_value};
-use crate::{NodeSelector, NodeSelectorRequirement};
+use dra_model::text::{Length, dns_subdomain, is_label_key, label_value};
+use dra_model::{NodeSelector, NodeSelectorRequirement};
 
-pub(super) fn node_name(name: &str, at: &Path, faults: &mut Faults) {
+use crate::errors::Faults;
+use crate::json;
+use crate::path::Path;
+
+pub(crate) fn node_name(name: &str, at: &Path, faults: &mut Faults) {
     faults.invalid_for(at, name, dns_subdomain(name, Length::Characters));
 }
 
-pub(super) fn node_selector(selector: &NodeSelector, at: &Path, faults: &mut Faults) {
+pub(crate) fn node_selector(selector: &NodeSelector, at: &Path, faults: &mut Faults) {
     let at = at.child("nodeSelectorTerms");
     if selector.terms.is_empty() {
         return faults.required(&at, "must have at least one node selector term");
@@ -27,7 +28,7 @@ pub(super) fn node_selector(selector: &NodeSelector, at: &Path, faults: &mut Fau
 }
 
 /// The selector of a slice, whose terms are merged with those of other slices.
-pub(super) fn single_term(selector: &NodeSelector, at: &Path, faults: &mut Faults) {
+pub(crate) fn single_term(selector: &NodeSelector, at: &Path, faults: &mut Faults) {
     node_selector(selector, at, faults);
     if selector.terms.len() != 1 {
         let terms = json::node_selector_terms(&selector.terms);

@@ -6,22 +6,22 @@ use core::fmt;
 
 /// The path of a field: `spec.devices[0].attributes[model]`.
 #[derive(Clone)]
-pub(super) struct Path(String);
+pub(crate) struct Path(String);
 
 impl Path {
-    pub(super) fn new(field: &str) -> Self {
+    pub(crate) fn new(field: &str) -> Self {
         Self(field.to_string())
     }
 
-    pub(super) fn child(&self, field: &str) -> Self {
+    pub(crate) fn child(&self, field: &str) -> Self {
         Self(format!("{}.{field}", self.0))
     }
 
-    pub(super) fn index(&self, at: usize) -> Self {
+    pub(crate) fn index(&self, at: usize) -> Self {
         Self(format!("{}[{at}]", self.0))
     }
 
-    pub(super) fn key(&self, key: &str) -> Self {
+    pub(crate) fn key(&self, key: &str) -> Self {
         Self(format!("{}[{key}]", self.0))
     }
 }

@@ -2,16 +2,17 @@
 
 use alloc::format;
 
-use super::errors::Faults;
-use super::expressions::Expressions;
-use super::path::Path;
-use super::text::is_label_key;
-use super::{config, limits};
-use crate::DeviceClass;
+use dra_model::DeviceClass;
+use dra_model::text::is_label_key;
+
+use crate::errors::Faults;
+use crate::expressions::Expressions;
+use crate::path::Path;
+use crate::{config, limits};
 
 const MOST_CONFIGS: usize = 32;
 
-pub(super) fn by_hand(class: &DeviceClass, expressions: Expressions<'_>, faults: &mut Faults) {
+pub(crate) fn by_hand(class: &DeviceClass, expressions: Expressions, faults: &mut Faults) {
     let at = Path::new("spec");
     expressions.selectors(&class.selectors, &at.child("selectors"), faults);
     if class.config.len() <= MOST_CONFIGS {
@@ -21,7 +22,7 @@ pub(super) fn by_hand(class: &DeviceClass, expressions: Expressions<'_>, faults:
     }
 }
 
-pub(super) fn declared(class: &DeviceClass, faults: &mut Faults) {
+pub(crate) fn declared(class: &DeviceClass, faults: &mut Faults) {
     let at = Path::new("spec");
     faults.is_within(&at.child("selectors"), class.selectors.len(), limits::SELECTORS);
     let place = at.child("config");

@@ -5,13 +5,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::errors::Faults;
-use super::names::{LONGEST_QUALIFIED, declared_key, declared_label, label, qualified, shortened};
-use super::node_selector::{node_name, node_selector};
-use super::path::Path;
-use super::text::is_label_key;
-use super::{attributes, json, policy, taint};
-use crate::{AttributeValue, CounterConsumption, Device, Features};
+use dra_model::text::is_label_key;
+use dra_model::{AttributeValue, CounterConsumption, Device, Features};
+
+use crate::errors::Faults;
+use crate::names::{LONGEST_QUALIFIED, declared_key, declared_label, label, qualified, shortened};
+use crate::node_selector::{node_name, node_selector};
+use crate::path::Path;
+use crate::{attributes, json, policy, taint};
 
 const MOST_PROPERTIES: usize = 32;
 const MOST_VALUES: usize = 48;
@@ -23,12 +24,12 @@ const MOST_GROUPS: usize = 2;
 
 /// Whether devices say on which nodes they are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodesOf {
+pub(crate) enum NodesOf {
     Device,
     Slice,
 }
 
-pub(super) fn by_hand(device: &Device, nodes: NodesOf, features: Features, at: &Path, faults: &mut Faults) {
+pub(crate) fn by_hand(device: &Device, nodes: NodesOf, features: Features, at: &Path, faults: &mut Faults) {
     label(&device.name, &at.child("name"), faults);
     numbers(device, at, faults);
     for (name, attribute) in &device.attributes {
@@ -157,7 +158,7 @@ fn binding(conditions: &[String], failures: &[String], at: &Path, faults: &mut F
     }
 }
 
-pub(super) fn declared(device: &Device, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(device: &Device, at: &Path, faults: &mut Faults) {
     for (name, attribute) in &device.attributes {
         attributes::declared(attribute, &at.child("attributes").key(name), faults);
     }

@@ -2,20 +2,21 @@
 
 use alloc::collections::BTreeSet;
 
-use super::errors::Faults;
-use super::expressions::Expressions;
-use super::names::{fully_qualified, label};
-use super::namespace::AdminNamespace;
-use super::path::Path;
-use super::request::{self, Context};
-use super::{config, json};
-use crate::{Constraint, DeviceRequest, Feature, Features, RequestName, ResourceClaimSpec};
+use dra_model::{Constraint, DeviceRequest, Feature, Features, RequestName, ResourceClaimSpec};
+
+use crate::errors::Faults;
+use crate::expressions::Expressions;
+use crate::names::{fully_qualified, label};
+use crate::namespace::AdminNamespace;
+use crate::path::Path;
+use crate::request::{self, Context};
+use crate::{config, json};
 
 /// Of requests, constraints and configurations each, and of requests that one of them names.
 const MOST: usize = 32;
 
 /// Admin access needs a namespace with a label. The path is that of a claim also in templates, and without `exactly`.
-pub(super) fn admin_access(spec: &ResourceClaimSpec, namespace: AdminNamespace, faults: &mut Faults) {
+pub(crate) fn admin_access(spec: &ResourceClaimSpec, namespace: AdminNamespace, faults: &mut Faults) {
     let is_asked_for = |request: &DeviceRequest| {
         request.exactly.as_ref().is_some_and(|devices| devices.admin_access == Some(true))
     };
@@ -34,10 +35,10 @@ fn within<T>(list: &[T]) -> &[T] {
     if list.len() > MOST { &[] } else { list }
 }
 
-pub(super) fn by_hand(
+pub(crate) fn by_hand(
     spec: &ResourceClaimSpec,
     at: &Path,
-    expressions: Expressions<'_>,
+    expressions: Expressions,
     features: Features,
     faults: &mut Faults,
 ) {
@@ -96,7 +97,7 @@ fn names_one(name: &str, requests: &[DeviceRequest]) -> bool {
     })
 }
 
-pub(super) fn declared(spec: &ResourceClaimSpec, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(spec: &ResourceClaimSpec, at: &Path, faults: &mut Faults) {
     let place = at.child("requests");
     if faults.is_within(&place, spec.requests.len(), MOST) {
         let mut seen = BTreeSet::new();

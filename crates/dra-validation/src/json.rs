@@ -7,15 +7,14 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 use core::fmt::Write as _;
 
-use k8s_quantity::Quantity;
-
-use crate::{
+use dra_model::{
     CounterConsumption, CounterSet, DerivedAttribute, DeviceRequest, DeviceToleration,
     NodeSelectorRequirement, NodeSelectorTerm, RequestedDevices, Selector,
 };
+use k8s_quantity::Quantity;
 
 /// A text in quotes. `<`, `>` and `&` are escaped too.
-pub(super) fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -86,17 +85,17 @@ fn counters<K: AsRef<str>>(object: Object, counters: &BTreeMap<K, Quantity>) -> 
     object.field("counters", &amounts(counters, counter))
 }
 
-pub(super) fn counter_set(set: &CounterSet) -> String {
+pub(crate) fn counter_set(set: &CounterSet) -> String {
     counters(Object::default().text("name", &set.name), &set.counters).end()
 }
 
-pub(super) fn consumption(consumption: &CounterConsumption) -> String {
+pub(crate) fn consumption(consumption: &CounterConsumption) -> String {
     counters(Object::default().text("counterSet", &consumption.set), &consumption.counters)
         .filled_list("compatibilityGroups", &consumption.compatibility_groups, |group| text(group))
         .end()
 }
 
-pub(super) fn request(request: &DeviceRequest) -> String {
+pub(crate) fn request(request: &DeviceRequest) -> String {
     let mut object = Object::default().text("name", &request.name);
     if let Some(devices) = &request.exactly {
         object = object.field("exactly", &requested(Object::default(), devices));
@@ -104,7 +103,7 @@ pub(super) fn request(request: &DeviceRequest) -> String {
     object.filled_list("firstAvailable", &request.first_available, alternative).end()
 }
 
-pub(super) fn alternative(devices: &RequestedDevices) -> String {
+pub(crate) fn alternative(devices: &RequestedDevices) -> String {
     requested(Object::default().text("name", &devices.name), devices)
 }
 
@@ -155,7 +154,7 @@ fn toleration(toleration: &DeviceToleration) -> String {
 }
 
 /// Terms of a node selector, whose fields have no JSON names in the API server: nothing is left out.
-pub(super) fn node_selector_terms(terms: &[NodeSelectorTerm]) -> String {
+pub(crate) fn node_selector_terms(terms: &[NodeSelectorTerm]) -> String {
     let requirements = |all: &[NodeSelectorRequirement]| or_null(all, requirement);
     list(terms, |term| {
         Object::default()

@@ -4,13 +4,14 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::device::{self, NodesOf};
-use super::errors::Faults;
-use super::json;
-use super::names::{declared_key, declared_label, driver, fully_qualified, pool};
-use super::node_selector::{node_name, single_term};
-use super::path::Path;
-use crate::{AttributeValue, CounterSet, Device, Features, ResourceSlice};
+use dra_model::{AttributeValue, CounterSet, Device, Features, ResourceSlice};
+
+use crate::device::{self, NodesOf};
+use crate::errors::Faults;
+use crate::json;
+use crate::names::{declared_key, declared_label, driver, fully_qualified, pool};
+use crate::node_selector::{node_name, single_term};
+use crate::path::Path;
 
 const MOST_DEVICES: usize = 128;
 /// If any of them has taints, draws on counters or has lists.
@@ -18,7 +19,7 @@ const MOST_ADVANCED_DEVICES: usize = 64;
 const MOST_SETS: usize = 8;
 const MOST_COUNTERS: usize = 32;
 
-pub(super) fn by_hand(slice: &ResourceSlice, features: Features, faults: &mut Faults) {
+pub(crate) fn by_hand(slice: &ResourceSlice, features: Features, faults: &mut Faults) {
     let at = Path::new("spec");
     driver(&slice.driver, &at.child("driver"), faults);
     pool_by_hand(slice, &at.child("pool"), faults);
@@ -144,7 +145,7 @@ fn skipped_operations(all: &[alloc::string::String], at: &Path, faults: &mut Fau
 /// What a kubelet can leave out for devices.
 const OPERATIONS: [&str; 3] = ["*", "NodePrepareResources", "NodeUnprepareResources"];
 
-pub(super) fn declared(slice: &ResourceSlice, faults: &mut Faults) {
+pub(crate) fn declared(slice: &ResourceSlice, faults: &mut Faults) {
     let at = Path::new("spec");
     for (number, device) in slice.devices().iter().enumerate() {
         device::declared(device, &at.child("devices").index(number), faults);

@@ -1,4 +1,4 @@
 //! Limits that several kinds of objects share.
 
 /// The most selectors of a request or class.
-pub(super) const SELECTORS: usize = 32;
+pub(crate) const SELECTORS: usize = 32;

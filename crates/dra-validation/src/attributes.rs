@@ -1,16 +1,18 @@
 //! Attributes of devices.
 
-use super::errors::Faults;
-use super::path::Path;
-use crate::{Attribute, AttributeValue};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use dra_model::{Attribute, AttributeValue};
+
+use crate::errors::Faults;
+use crate::path::Path;
+
 /// The longest text or version, in bytes.
 const LONGEST: usize = 64;
 
-pub(super) fn by_hand(attribute: &Attribute, at: &Path, faults: &mut Faults) {
+pub(crate) fn by_hand(attribute: &Attribute, at: &Path, faults: &mut Faults) {
     for value in &attribute.values {
         let at = at.child(value.field());
         match value {
@@ -29,7 +31,7 @@ pub(super) fn by_hand(attribute: &Attribute, at: &Path, faults: &mut Faults) {
     }
 }
 
-pub(super) fn declared(attribute: &Attribute, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(attribute: &Attribute, at: &Path, faults: &mut Faults) {
     // A list without values is not set.
     let set: Vec<&str> =
         attribute.values.iter().filter(|value| !value.is_empty_list()).map(AttributeValue::field).collect();

@@ -4,24 +4,24 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use dra_model::{Capacity, Feature, Features, RequestPolicy, ValidRange};
 use k8s_quantity::{Quantity, Sign};
 
-use super::errors::Faults;
-use super::path::Path;
-use crate::{Capacity, Feature, Features, RequestPolicy, ValidRange};
+use crate::errors::Faults;
+use crate::path::Path;
 
 /// The most entries of `validValues`.
 const MOST_VALUES: usize = 10;
 
 /// Of a device that only one request can have.
-pub(super) fn exclusive(capacity: &Capacity, at: &Path, faults: &mut Faults) {
+pub(crate) fn exclusive(capacity: &Capacity, at: &Path, faults: &mut Faults) {
     if capacity.policy.is_some() {
         faults.forbidden(&at.child("requestPolicy"), "allowMultipleAllocations must be true");
     }
 }
 
 /// Of a device that several requests can share.
-pub(super) fn shared(capacity: &Capacity, features: Features, at: &Path, faults: &mut Faults) {
+pub(crate) fn shared(capacity: &Capacity, features: Features, at: &Path, faults: &mut Faults) {
     let Some(policy) = &capacity.policy else { return };
     let at = at.child("requestPolicy");
     if !policy.values.is_empty() && policy.range.is_some() {

@@ -2,15 +2,16 @@
 
 use alloc::string::String;
 
-use super::errors::Faults;
-use super::names::declared_driver;
-use super::path::Path;
-use crate::OpaqueConfig;
+use dra_model::OpaqueConfig;
+
+use crate::errors::Faults;
+use crate::names::declared_driver;
+use crate::path::Path;
 
 /// The longest parameters, in bytes.
 const LONGEST: usize = 10 * 1024;
 
-pub(super) fn by_hand(config: Option<&OpaqueConfig>, at: &Path, faults: &mut Faults) {
+pub(crate) fn by_hand(config: Option<&OpaqueConfig>, at: &Path, faults: &mut Faults) {
     let at = at.child("opaque");
     match config {
         None => faults.required(&at, ""),
@@ -29,7 +30,7 @@ fn parameters(text: &String, at: &Path, faults: &mut Faults) {
     }
 }
 
-pub(super) fn declared(config: Option<&OpaqueConfig>, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(config: Option<&OpaqueConfig>, at: &Path, faults: &mut Faults) {
     if let Some(config) = config {
         declared_driver(&config.driver, &at.child("opaque").child("driver"), faults);
     }

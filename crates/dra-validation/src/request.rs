@@ -3,28 +3,30 @@
 use alloc::collections::BTreeSet;
 use alloc::format;
 
-use super::errors::Faults;
-use super::expressions::{ExpressionUse, Expressions, HIGHEST_COST};
-use super::names::{class, fully_qualified, label};
-use super::path::Path;
-use super::text::Length;
-use super::{json, limits, taint};
-use crate::{AllocationMode, Constraint, DerivedAttribute, DeviceRequest, RequestedDevices};
+use dra_cel::Purpose;
+use dra_model::text::Length;
+use dra_model::{AllocationMode, Constraint, DerivedAttribute, DeviceRequest, RequestedDevices};
+
+use crate::errors::Faults;
+use crate::expressions::{Expressions, HIGHEST_COST};
+use crate::names::{class, fully_qualified, label};
+use crate::path::Path;
+use crate::{json, limits, taint};
 
 const MOST_ALTERNATIVES: usize = 8;
 const MOST_DERIVED: usize = 32;
 
 /// What requests are checked with.
-pub(super) struct Context<'a> {
-    pub(super) expressions: Expressions<'a>,
-    pub(super) constraints: &'a [Constraint],
+pub(crate) struct Context<'a> {
+    pub(crate) expressions: Expressions,
+    pub(crate) constraints: &'a [Constraint],
     /// The cost of all derived attributes so far.
-    pub(super) derived_cost: u64,
+    pub(crate) derived_cost: u64,
 }
 
 const ONE: &str = "exactly one of `exactly` or `firstAvailable` is required";
 
-pub(super) fn by_hand(request: &DeviceRequest, context: &mut Context<'_>, at: &Path, faults: &mut Faults) {
+pub(crate) fn by_hand(request: &DeviceRequest, context: &mut Context<'_>, at: &Path, faults: &mut Faults) {
     label(&request.name, &at.child("name"), faults);
     match (&request.exactly, request.first_available.as_slice()) {
         (None, []) => faults.required(at, ONE),
@@ -74,14 +76,13 @@ impl Context<'_> {
         }
         if !attribute.expression.is_empty() {
             let at = at.child("expression");
-            let cost =
-                self.expressions.cost(&attribute.expression, ExpressionUse::DerivedAttribute, &at, faults);
+            let cost = self.expressions.cost(&attribute.expression, Purpose::DerivedAttribute, &at, faults);
             self.derived_cost = self.derived_cost.saturating_add(cost);
         }
     }
 
     /// Whether all derived attributes together may be evaluated.
-    pub(super) fn total_cost(&self, at: &Path, faults: &mut Faults) {
+    pub(crate) fn total_cost(&self, at: &Path, faults: &mut Faults) {
         if self.derived_cost > HIGHEST_COST {
             let rule = "too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit";
             faults.forbidden(at, rule);
@@ -117,7 +118,7 @@ fn mode(mode: &AllocationMode, at: &Path, faults: &mut Faults) {
 
 const MODES: [&str; 2] = ["All", "ExactCount"];
 
-pub(super) fn declared(request: &DeviceRequest, at: &Path, faults: &mut Faults) {
+pub(crate) fn declared(request: &DeviceRequest, at: &Path, faults: &mut Faults) {
     if let Some(devices) = &request.exactly {
         devices_declared(devices, &at.child("exactly"), faults);
     }

@@ -5,14 +5,17 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 /// In what a length is counted: Kubernetes has two copies of some rules, which differ in that word.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Length {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Length {
+    /// `must be no more than 63 bytes`.
     Bytes,
+    /// `must be no more than 63 characters`.
     Characters,
 }
 
 /// A label of DNS.
-pub(super) fn dns_label(text: &str, length: Length) -> Vec<String> {
+#[must_use]
+pub fn dns_label(text: &str, length: Length) -> Vec<String> {
     let mut broken = too_long(text, 63, length);
     if !is_dns_label(text) {
         broken.push(if is_dns_subdomain(text) {
@@ -28,7 +31,8 @@ pub(super) fn dns_label(text: &str, length: Length) -> Vec<String> {
 }
 
 /// Labels of DNS with dots between.
-pub(super) fn dns_subdomain(text: &str, length: Length) -> Vec<String> {
+#[must_use]
+pub fn dns_subdomain(text: &str, length: Length) -> Vec<String> {
     let mut broken = too_long(text, 253, length);
     if !is_dns_subdomain(text) {
         broken.push(
@@ -42,7 +46,8 @@ pub(super) fn dns_subdomain(text: &str, length: Length) -> Vec<String> {
 }
 
 /// The same, also with capitals.
-pub(super) fn dns_subdomain_caseless(text: &str) -> Vec<String> {
+#[must_use]
+pub fn dns_subdomain_caseless(text: &str) -> Vec<String> {
     let mut broken = too_long(text, 253, Length::Bytes);
     if !is_dns_subdomain(&text.to_ascii_lowercase()) {
         broken.push(
@@ -60,7 +65,8 @@ const LABEL_KEY: &str = "must consist of alphanumeric characters, '-', '_' or '.
     '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
 /// The key of a label, with or without a domain.
-pub(crate) fn is_label_key(text: &str) -> Vec<String> {
+#[must_use]
+pub fn is_label_key(text: &str) -> Vec<String> {
     let mut broken = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
     let name = match parts.as_slice() {
@@ -92,7 +98,8 @@ pub(crate) fn is_label_key(text: &str) -> Vec<String> {
 }
 
 /// The value of a label.
-pub(crate) fn label_value(text: &str) -> Vec<String> {
+#[must_use]
+pub fn label_value(text: &str) -> Vec<String> {
     let mut broken = too_long(text, 63, Length::Bytes);
     if !text.is_empty() && !is_label_text(text) {
         broken.push(
@@ -106,7 +113,8 @@ pub(crate) fn label_value(text: &str) -> Vec<String> {
 }
 
 /// An identifier of C.
-pub(super) fn c_identifier(text: &str) -> Option<&'static str> {
+#[must_use]
+pub fn c_identifier(text: &str) -> Option<&'static str> {
     let mut bytes = text.bytes();
     let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let is_one = begins && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

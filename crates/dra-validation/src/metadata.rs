@@ -4,15 +4,16 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 
-use super::errors::Faults;
-use super::names::subdomain;
-use super::path::Path;
-use super::text::{Length, dns_label, is_label_key, label_value};
-use crate::Metadata;
+use dra_model::Metadata;
+use dra_model::text::{Length, dns_label, dns_subdomain, is_label_key, label_value};
+
+use crate::errors::Faults;
+use crate::names::subdomain;
+use crate::path::Path;
 
 /// What objects of a kind belong to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(crate) enum Scope {
     Cluster,
     Namespace,
 }
@@ -20,10 +21,10 @@ pub(super) enum Scope {
 /// The most bytes that annotations have together.
 const MOST_ANNOTATIONS: usize = 256 * 1024;
 
-pub(super) fn by_hand(metadata: &Metadata, scope: Scope, faults: &mut Faults) {
+pub(crate) fn by_hand(metadata: &Metadata, scope: Scope, faults: &mut Faults) {
     let at = Path::new("metadata");
     if !metadata.generate_name.is_empty() {
-        let rules = super::text::dns_subdomain(&masked(&metadata.generate_name), Length::Characters);
+        let rules = dns_subdomain(&masked(&metadata.generate_name), Length::Characters);
         faults.invalid_for(&at.child("generateName"), &metadata.generate_name, rules);
     }
     name(metadata, &at, Length::Characters, faults);
@@ -31,7 +32,7 @@ pub(super) fn by_hand(metadata: &Metadata, scope: Scope, faults: &mut Faults) {
 }
 
 /// A class has its name checked by declaration.
-pub(super) fn of_class(metadata: &Metadata, faults: &mut Faults) {
+pub(crate) fn of_class(metadata: &Metadata, faults: &mut Faults) {
     let at = Path::new("metadata");
     name(metadata, &at, Length::Bytes, faults);
     common(metadata, Scope::Cluster, &at, faults);
@@ -70,7 +71,7 @@ fn common(metadata: &Metadata, scope: Scope, at: &Path, faults: &mut Faults) {
 }
 
 /// `spec.metadata` of a template: labels and annotations alone.
-pub(super) fn of_template(metadata: &Metadata, at: &Path, faults: &mut Faults) {
+pub(crate) fn of_template(metadata: &Metadata, at: &Path, faults: &mut Faults) {
     annotations(&metadata.annotations, &at.child("annotations"), faults);
     labels(&metadata.labels, &at.child("labels"), faults);
     for (field, is_set) in [

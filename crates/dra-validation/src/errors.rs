@@ -7,7 +7,8 @@ use core::fmt;
 
 use cpuset::go_quote;
 
-use super::path::Path;
+use crate::json;
+use crate::path::Path;
 
 /// One cause for which an object is refused. Displays as kubectl shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,8 +38,6 @@ pub enum FieldErrorKind {
     TooLong,
     /// A list or mapping has too many members.
     TooMany,
-    /// The server failed.
-    Internal,
 }
 
 impl FieldErrorKind {
@@ -53,7 +52,6 @@ impl FieldErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
-            Self::Internal => "InternalError",
         }
     }
 
@@ -66,7 +64,6 @@ impl FieldErrorKind {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
-            Self::Internal => "Internal error",
         }
     }
 }
@@ -79,66 +76,62 @@ impl fmt::Display for FieldError {
 
 /// What was found so far.
 #[derive(Default)]
-pub(super) struct Faults(Vec<FieldError>);
+pub(crate) struct Faults(Vec<FieldError>);
 
 impl Faults {
     /// By field, then by reason and message.
-    pub(super) fn sorted(mut self) -> Vec<FieldError> {
+    pub(crate) fn sorted(mut self) -> Vec<FieldError> {
         self.0.sort_by_cached_key(|error| {
             (error.field.clone(), error.kind.reason().to_string() + &error.message)
         });
         self.0
     }
 
-    pub(super) fn required(&mut self, at: &Path, detail: &str) {
+    pub(crate) fn required(&mut self, at: &Path, detail: &str) {
         self.push(at, FieldErrorKind::Required, None, detail);
     }
 
-    pub(super) fn forbidden(&mut self, at: &Path, detail: &str) {
+    pub(crate) fn forbidden(&mut self, at: &Path, detail: &str) {
         self.push(at, FieldErrorKind::Forbidden, None, detail);
     }
 
-    pub(super) fn internal(&mut self, at: &Path, detail: &str) {
-        self.push(at, FieldErrorKind::Internal, None, detail);
-    }
-
     /// A text that breaks a rule.
-    pub(super) fn invalid(&mut self, at: &Path, text: &str, detail: &str) {
+    pub(crate) fn invalid(&mut self, at: &Path, text: &str, detail: &str) {
         self.invalid_value(at, &go_quote(text), detail);
     }
 
     /// A text that breaks some rules.
-    pub(super) fn invalid_for(&mut self, at: &Path, text: &str, rules: Vec<String>) {
+    pub(crate) fn invalid_for(&mut self, at: &Path, text: &str, rules: Vec<String>) {
         for rule in rules {
             self.invalid(at, text, &rule);
         }
     }
 
     /// A value that is no text: a number, or JSON.
-    pub(super) fn invalid_value(&mut self, at: &Path, value: &dyn fmt::Display, detail: &str) {
+    pub(crate) fn invalid_value(&mut self, at: &Path, value: &dyn fmt::Display, detail: &str) {
         self.push(at, FieldErrorKind::Invalid, Some(value), detail);
     }
 
-    pub(super) fn duplicate(&mut self, at: &Path, value: &dyn fmt::Display) {
+    pub(crate) fn duplicate(&mut self, at: &Path, value: &dyn fmt::Display) {
         self.push(at, FieldErrorKind::Duplicate, Some(value), "");
     }
 
-    pub(super) fn not_supported(&mut self, at: &Path, text: &str, supported: &[&str]) {
+    pub(crate) fn not_supported(&mut self, at: &Path, text: &str, supported: &[&str]) {
         let supported: Vec<_> = supported.iter().map(|value| format!("\"{value}\"")).collect();
         let detail = format!("supported values: {}", supported.join(", "));
-        self.push(at, FieldErrorKind::NotSupported, Some(&super::json::text(text)), &detail);
+        self.push(at, FieldErrorKind::NotSupported, Some(&json::text(text)), &detail);
     }
 
-    pub(super) fn too_long(&mut self, at: &Path, most: usize) {
+    pub(crate) fn too_long(&mut self, at: &Path, most: usize) {
         self.push(at, FieldErrorKind::TooLong, None, &format!("may not be more than {most} bytes"));
     }
 
-    pub(super) fn too_many_characters(&mut self, at: &Path, most: usize) {
+    pub(crate) fn too_many_characters(&mut self, at: &Path, most: usize) {
         self.push(at, FieldErrorKind::TooLong, None, &format!("may not be more than {most} characters"));
     }
 
     /// Whether a list has no more than `most` members; one that has more is not looked at further.
-    pub(super) fn is_within(&mut self, at: &Path, members: usize, most: usize) -> bool {
+    pub(crate) fn is_within(&mut self, at: &Path, members: usize, most: usize) -> bool {
         if members > most {
             self.push(
                 at,
