@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-use crate::path::{MAX_LINKS, components};
+use crate::path::{LinkTarget, MAX_LINKS, components};
 use crate::read_error::{MAX_FILE, ReadError};
 
 /// More names than any folder of sysfs has.
@@ -62,6 +62,15 @@ impl Directory {
 
     pub(crate) fn target(&self, path: &str) -> Option<String> {
         self.find(path).map(|(own, _)| own)
+    }
+
+    /// What is at a path without links before its end.
+    pub(crate) fn link(&self, path: &str) -> LinkTarget {
+        match self.look(path) {
+            PathStep::Link(target) => LinkTarget::Link(target),
+            PathStep::Nothing => LinkTarget::Nothing,
+            PathStep::Folder | PathStep::File | PathStep::Other => LinkTarget::NotALink,
+        }
     }
 
     /// The path without links that a path leads to, and what is there.

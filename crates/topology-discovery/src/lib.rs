@@ -13,6 +13,7 @@ mod archive;
 mod cadvisor;
 mod cadvisor_json;
 mod capture;
+mod device_attributes;
 mod directory;
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -31,6 +32,10 @@ pub use cadvisor::{
 };
 pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
 pub use capture::{Capture, CaptureError};
+pub use device_attributes::{
+    CpuNodeError, DeviceAttributes, FileFault, InvalidNumaNode, NumaNodeError, NumaNodeList, PciAddress,
+    PciAddressError, PcieRootError, PcieRootFault, published_node,
+};
 #[cfg(feature = "hwloc")]
 pub use hwloc::{HwlocError, HwlocSource, read_with_hwloc};
 pub use machine::{Discovery, DiscoveryError, read};

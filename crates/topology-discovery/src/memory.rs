@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use parking_lot::Mutex;
 
-use crate::path::{MAX_LINKS, components};
+use crate::path::{LinkTarget, MAX_LINKS, components};
 use crate::read_error::ReadError;
 
 /// Files, folders and links by path.
@@ -187,6 +187,17 @@ impl MemoryTree {
 
     pub(crate) fn target(&self, path: &str) -> Option<String> {
         self.find(path).map(|(_, names)| names.join("/"))
+    }
+
+    /// What a name in a folder is; the folder's path has no links.
+    pub(crate) fn link(&self, folder: &str, name: &str) -> LinkTarget {
+        let folder = self.place_below(ROOT, folder, folder).and_then(|at| self.entries.get(at));
+        let Some(Entry::Folder(children)) = folder else { return LinkTarget::Nothing };
+        match children.get(name).and_then(|at| self.entries.get(*at)) {
+            Some(Entry::Link(target)) => LinkTarget::Link(target.to_string()),
+            Some(Entry::Folder(_) | Entry::File { .. }) => LinkTarget::NotALink,
+            None => LinkTarget::Nothing,
+        }
     }
 
     /// The entry that a path leads to. Most paths have no link in them, and are looked up without keeping their

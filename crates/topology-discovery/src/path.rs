@@ -7,3 +7,14 @@ pub(crate) const MAX_LINKS: usize = 40;
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty() && *name != ".")
 }
+
+/// What a path is, if a link at its end is not followed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum LinkTarget {
+    /// A link, and where it leads to as it is written.
+    Link(String),
+    /// Something else.
+    NotALink,
+    /// Not there, or no text.
+    Nothing,
+}

@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::archive::{self, ArchiveError};
 use crate::directory::Directory;
 use crate::memory::MemoryTree;
+use crate::path::LinkTarget;
 use crate::read_error::ReadError;
 
 /// The files of a machine.
@@ -99,6 +100,23 @@ impl SysfsTree {
             Source::Memory(memory) => memory.target(path),
         }
     }
+}
+
+impl SysfsTree {
+    /// Where the link at a path leads to as it is written; links on the way to it are followed.
+    pub(crate) fn link(&self, path: &str) -> LinkTarget {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let Some(above) = self.target(above) else { return LinkTarget::Nothing };
+        match &self.source {
+            Source::Directory(directory) => directory.link(&below(&above, name)),
+            Source::Memory(memory) => memory.link(&above, name),
+        }
+    }
+}
+
+/// A name in a folder; the root's path is empty.
+fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
 impl From<MemoryTree> for SysfsTree {
