@@ -10,6 +10,7 @@ use node_config::FeatureGates;
 use serde_json::Value;
 
 use crate::case::Case;
+use crate::claim_of_file;
 
 /// The recorded answers that travel with the project: what a folder of cases lacks in data is there.
 const COMMITTED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/kubelet");
@@ -84,6 +85,14 @@ pub enum CorpusError {
         "{0} holds what changed in a release, and the corpus that it changes is neither beside nor above it"
     )]
     NoBase(PathBuf),
+    /// The files of a machine that cases name are in none of the places where they may be.
+    #[error("no {name}.tar.zst in {}, or in real and synthesised below", places(.folders))]
+    NoMachine {
+        /// The machine.
+        name: String,
+        /// Where it is looked for.
+        folders: Vec<PathBuf>,
+    },
     /// Nothing to play.
     #[error("no case files (*.jsonl, *.jsonl.zst) below {0}")]
     Empty(PathBuf),
@@ -155,6 +164,9 @@ impl Corpus {
         for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
             let fault = |reason: String| CorpusError::Line { path: file.to_path_buf(), line: at + 1, reason };
             let mut value: Value = serde_json::from_str(line).map_err(|error| fault(error.to_string()))?;
+            if value.get("case").is_none() && claim_of_file::is_answer(&value) {
+                value = claim_of_file::with_case(value);
+            }
             let input = match value.get_mut("case") {
                 Some(input) => input.take(),
                 // What begins without a case is data that cases name.
@@ -200,6 +212,16 @@ impl Corpus {
         places.into_iter().find(|path| path.exists()).unwrap_or_else(|| self.root.join(name))
     }
 
+    /// The packed files of a machine that cases name: in a folder `machines` with or beside these cases.
+    pub(crate) fn machine_archive(&self, name: &str) -> Result<PathBuf, CorpusError> {
+        let above = self.root.parent().map(|above| above.join("machines"));
+        let folders: Vec<PathBuf> = [self.root.join("machines")].into_iter().chain(above).collect();
+        let places =
+            folders.iter().flat_map(|folder| ["", "real", "synthesised"].map(|kind| folder.join(kind)));
+        let found = places.map(|place| place.join(format!("{name}.tar.zst"))).find(|file| file.is_file());
+        found.ok_or_else(|| CorpusError::NoMachine { name: name.to_owned(), folders })
+    }
+
     /// cAdvisor's description of a machine that cases name.
     pub(crate) fn machine_info(&self, name: &str) -> Result<Value, CorpusError> {
         let places = ["machineinfo", "admission/machines"];
@@ -215,6 +237,11 @@ impl Corpus {
             reason: error.to_string(),
         })
     }
+}
+
+/// Folders as a part of a sentence.
+fn places(folders: &[PathBuf]) -> String {
+    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 /// The feature gates that a case sets at its start or in a step, in the forms of all domains.

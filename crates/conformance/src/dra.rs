@@ -1,4 +1,4 @@
-//! Dynamic resource allocation: what kube-scheduler's allocator and the API server answered.
+//! Dynamic resource allocation: what kube-scheduler's allocator, the API server and the helpers for drivers answered.
 //!
 //! Objects of cases have no `apiVersion` and `kind` where their place says what they are.
 
@@ -8,11 +8,15 @@ mod pools;
 mod extended;
 mod validate;
 mod allocate;
+mod drivers;
+mod numa;
 
+use crate::claim_of_file::DRIVERS;
 use crate::runner::Runner;
 
 /// Folders of case files that belong here, besides `dra`.
-pub(crate) const FOLDERS: [&str; 6] = ["dra", "allocate", "cel", "pools", "extended", "validate"];
+pub(crate) const FOLDERS: [&str; 8] =
+    ["dra", "allocate", "cel", "pools", "extended", "validate", "numa", DRIVERS];
 
 pub(crate) fn runner(kind: &str) -> Option<Runner> {
     match kind {
@@ -23,6 +27,8 @@ pub(crate) fn runner(kind: &str) -> Option<Runner> {
         "pools" => Some(pools::pools),
         "extended" => Some(extended::extended),
         "validate" => Some(validate::validate),
+        "numa" => Some(numa::numa),
+        DRIVERS => Some(drivers::drivers),
         _ => None,
     }
 }

@@ -4,6 +4,7 @@
 //! files and nothing of what is right: that is in the files.
 
 mod case;
+mod claim_of_file;
 mod compare;
 mod corpus;
 mod runner;

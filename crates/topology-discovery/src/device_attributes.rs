@@ -79,7 +79,7 @@ pub enum InvalidNumaNode {
     TooLarge(i64),
 }
 
-/// Why a device has no PCIe root complex to publish. The texts are the helpers'.
+/// Why a device has no `pcieRoot` to publish. The texts are the helpers'.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("failed to resolve PCIe Root Complex for PCI Bus ID {address}: {fault}")]
 pub struct PcieRootError {

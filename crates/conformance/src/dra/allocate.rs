@@ -65,31 +65,34 @@ fn with_decision(
 
 fn decide(input: &Value) -> Result<(Implementation, Decision, Option<Cost>)> {
     let features = objects::features(&input["features"])?;
-    let implementation = objects::implementation(&input["implementation"], features)?;
-    let (classes, slices) = (objects::classes(&input["classes"])?, objects::slices(&input["slices"])?);
-    let (allocated, claims) = (objects::claims(&input["allocated"])?, objects::claims(&input["claims"])?);
     let declared = input["node"]["declaredFeatures"].as_array().into_iter().flatten();
     let declared: Vec<String> = declared.filter_map(Value::as_str).map(str::to_owned).collect();
-    let question = Question {
+    Ok(decide_question(&Question {
         node: &objects::node(&input["node"]),
         declared_features: &declared,
         features,
-        implementation: Some(implementation),
-        classes: &classes,
-        slices: &slices,
-        allocated: &allocated,
-        claims: &claims,
-    };
-    Ok(match Allocator::new(&question) {
+        implementation: Some(objects::implementation(&input["implementation"], features)?),
+        classes: &objects::classes(&input["classes"])?,
+        slices: &objects::slices(&input["slices"])?,
+        allocated: &objects::claims(&input["allocated"])?,
+        claims: &objects::claims(&input["claims"])?,
+    }))
+}
+
+/// The decision on a question, by which copy of the allocator, and the cost where the claims get as far as the search.
+pub(super) fn decide_question(question: &Question<'_>) -> (Implementation, Decision, Option<Cost>) {
+    let features = question.features;
+    let implementation = question.implementation.unwrap_or_else(|| Implementation::of(features));
+    match Allocator::new(question) {
         Ok(allocator) => {
             let limit = WorkLimit::default();
             (implementation, allocator.decide(limit), allocator.cost(limit))
         }
         Err(error) => (implementation, Decision::Error(error), None),
-    })
+    }
 }
 
-fn answer(decision: &Decision) -> Value {
+pub(super) fn answer(decision: &Decision) -> Value {
     match decision {
         Decision::Fits(allocations) if allocations.is_empty() => json!({ "allocations": null }),
         Decision::Fits(allocations) => {
