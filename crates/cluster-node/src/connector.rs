@@ -9,6 +9,15 @@ use crate::error::ClusterError;
 
 type Connect = dyn Fn() -> Result<Cluster, ClusterError> + Send + Sync;
 
+/// A node as an API server knows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NodeInCluster {
+    /// How the API server is reached.
+    pub access: Access,
+    /// The node's name there.
+    pub node: String,
+}
+
 /// Makes connections to an API server, for callers that have to make them again.
 #[derive(Clone)]
 pub struct Connector {

@@ -46,7 +46,7 @@ pub use agent::{AgentAnswer, AgentPod};
 pub use backoff::Backoff;
 pub use clock::{Clock, Pause, SystemClock};
 pub use connection::{Access, Cluster, KubectlAccess, RequestBody, Woken};
-pub use connector::Connector;
+pub use connector::{Connector, NodeInCluster};
 pub use error::ClusterError;
 pub use events::{EventRecorder, EventType, PodReference, Reporter};
 pub use kubelet::{KubeletAccess, KubeletPods};

@@ -30,9 +30,7 @@ fn main() -> anyhow::Result<()> {
         keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
         pods: PodSources::default(),
         #[cfg(feature = "kubernetes")]
-        topology: None,
-        #[cfg(feature = "kubernetes")]
-        state: None,
+        published: node_daemon::Publications::default(),
         disagreements: None,
         cgroups: CgroupRoot::Off,
         proc: "/proc".into(),

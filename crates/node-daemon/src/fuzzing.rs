@@ -14,12 +14,11 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
+use node_http::{NodeControl, router, runtime};
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_view::{MESSAGES, Message, Mode, NodeView, ServedNode};
 use tower::ServiceExt as _;
 
-use super::api::{NodeControl, router};
-use super::enforce;
 use super::owner::OwnerThread;
 use super::plugins::Sockets;
 use super::root;
@@ -66,7 +65,7 @@ impl Served {
             inbox: Box::new(events),
             scribe: Box::new(Scribe::start(writing)?),
             plugins: Box::new(Sockets::open(&root, &view, FILES, sender.clone())?),
-            enforcer: enforce::enforcer(None, &root, &root, super::kept_containers(&view))?,
+            enforcer: node_enforce::enforcer(None, &root, &root, super::kept_containers(&view))?,
             clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,
@@ -75,7 +74,7 @@ impl Served {
         let control = NodeControl { owner: sender.clone(), news, cgroups: None };
         let routes =
             router(view.clone(), Some(control), NonZeroUsize::MIN).layer(Extension(Peer::Unix { user: 0 }));
-        Ok(Self { runtime: super::runtime()?, routes, owner: sender, view })
+        Ok(Self { runtime: runtime()?, routes, owner: sender, view })
     }
 
     /// One request: a line with its method and where it goes, then its body.

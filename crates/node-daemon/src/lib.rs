@@ -5,20 +5,20 @@
 //! | thread | does |
 //! |---|---|
 //! | main | HTTP on the socket and TCP, makes the socket again, and waits for signals |
-//! | tokio-rt-worker, up to 32 | read bodies and make answers (`api`) |
+//! | tokio-rt-worker, up to 32 | read bodies and make answers (`node-http`) |
 //! | owner | takes events in, writes state, gives effects out (`owner`) |
 //! | scribe | writes decisions up, with what would have fitted (`scribe`) |
 //! | manifests | reads the watched folder (`watch`) |
 //! | kept | makes removed folders again (`kept`) |
-//! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`observe`) |
-//! | next-start | reads the machine anew: whether a kubelet starts on it again (`observe/next_start`) |
-//! | drift | compares where containers run with a kubelet's files (`observe/drift`) |
-//! | pods | hears which pods the kubelet has (`observe/pods`) |
-//! | told | tells an API server of refused pods (`observe/told`) |
-//! | nrt | publishes what schedulers read of the node (`nrt`) |
-//! | node-object, bound, statuses | make the node a member of a cluster in the place of a kubelet (`member`) |
+//! | observe | reads the files of a kubelet and explains what it refused, instead of owner, scribe, manifests, kept, cgroups and device-plugin (`node-observe`) |
+//! | next-start | reads the machine anew: whether a kubelet starts on it again (`node-observe/next_start`) |
+//! | drift | compares where containers run with a kubelet's files (`node-observe/drift`) |
+//! | pods | hears which pods the kubelet has (`node-observe/pods`) |
+//! | told | tells an API server of refused pods (`node-observe/told`) |
+//! | nrt, state | publish what schedulers read of the node (`node-publish`) |
+//! | node-object, bound, statuses | make the node a member of a cluster in the place of a kubelet (`node-member`) |
 //! | log | writes the log (`log`) |
-//! | cgroups | keeps running containers on their CPUs (`enforce`) |
+//! | cgroups | keeps running containers on their CPUs (`node-enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
 
 mod owner;
@@ -26,28 +26,13 @@ mod scribe;
 mod setup;
 mod watch;
 mod memory;
-#[cfg(feature = "kubernetes")]
-mod changed;
 mod plugins;
 mod open_files;
-#[cfg(feature = "kubernetes")]
-mod api_server;
-mod observe;
-#[cfg(feature = "kubernetes")]
-mod nrt;
-#[cfg(feature = "kubernetes")]
-mod state;
-#[cfg(feature = "kubernetes")]
-mod member;
-mod api;
 mod ui;
-mod simulator;
-mod listening;
 mod root;
 mod kept;
 mod start;
 mod reload;
-mod enforce;
 mod log;
 mod systemd;
 #[cfg(fuzzing)]
@@ -65,46 +50,42 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
 use node_agent::Agent;
+use node_http::{NodeControl, runtime};
+use node_observe::{Disagreements, Kubelet, Observation};
 use node_view::NodeCondition::QuarantineKnown;
 use node_view::{MESSAGES, Message, Mode, News, NodeConditions, NodeView, ProblemEvents, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
-use self::api::NodeControl;
-use self::observe::{Disagreements, Kubelet, Observation};
 use self::open_files::OpenFiles;
 use self::owner::OwnerThread;
 use self::plugins::Sockets;
 use self::scribe::{Scribe, Writing};
 
-pub use self::api::{forms, openapi};
-#[cfg(feature = "kubernetes")]
-pub use self::api_server::{Membership, NodeInCluster};
-pub use self::enforce::CgroupRoot;
+#[cfg(fuzzing)]
+pub use self::fuzzing::requests;
 pub use self::log::{Log, LogLevel, LoggingFormat};
 pub use self::memory::{check_address_space, in_small_pages};
-#[cfg(feature = "kubernetes")]
-pub use self::nrt::TopologyPublication;
-pub use self::observe::PodSources;
 pub use self::reload::{Ended, reload_waits};
 pub use self::root::Damaged;
 pub use self::setup::Setup;
-pub use self::simulator::{Progress, Simulated, Simulator};
 pub use self::ui::{Ui, UiAddress, ui};
-#[cfg(fuzzing)]
-pub use self::{api::clients, fuzzing::requests};
 #[cfg(feature = "kubernetes")]
-pub use cluster_node;
+pub use cluster_node::{self, NodeInCluster};
 #[cfg(feature = "kubernetes")]
 pub use kubelet_status::ContainerReports;
+pub use node_enforce::CgroupRoot;
+#[cfg(fuzzing)]
+pub use node_http::clients;
+pub use node_http::{Progress, Simulated, Simulator, forms, openapi};
+#[cfg(feature = "kubernetes")]
+pub use node_observe::Membership;
+pub use node_observe::PodSources;
+#[cfg(feature = "kubernetes")]
+pub use node_publish::{Publications, TopologyPublication};
 
 /// Where the socket is, below the root.
 pub const SOCKET: &str = "topolet.sock";
-
-/// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.
-const THREADS: usize = 32;
-/// How long such a thread waits for more work. The allocator returns what it has freed to the system when it ends.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// Owns the node until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
 ///
@@ -114,10 +95,10 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     in_small_pages();
     let began = Instant::now();
     let (node, machine) = setup.load(Mode::Serve)?;
-    let cgroups = enforce::open(&setup.cgroups, &node)?;
+    let cgroups = node_enforce::open(&setup.cgroups, &node)?;
     root::make(&setup.root, setup.damaged)?;
     #[cfg(feature = "kubernetes")]
-    let candidate = member::candidate(&setup.pods, &setup.root)?;
+    let candidate = node_member::candidate(&setup.pods, &setup.root)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
     let conditions = Arc::<NodeConditions>::default();
@@ -146,7 +127,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         inbox: Box::new(events),
         scribe: Box::new(Scribe::start(writing)?),
         plugins: Box::new(sockets.clone()),
-        enforcer: enforce::enforcer(cgroups.clone(), &setup.root, &setup.proc, kept_containers(&view))?,
+        enforcer: node_enforce::enforcer(cgroups.clone(), &setup.root, &setup.proc, kept_containers(&view))?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,
@@ -155,16 +136,14 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     watch::start(setup.manifests.as_deref(), &view, sender.clone())?;
     kept::start(&setup.root, view.snapshots.clone(), view.conditions.clone(), sender.clone())?;
     #[cfg(feature = "kubernetes")]
-    nrt::start(setup.topology.as_ref(), &view)?;
-    #[cfg(feature = "kubernetes")]
-    state::start(setup.state.as_ref(), &view)?;
+    setup.published.start(&view)?;
     #[cfg(feature = "kubernetes")]
     if let Some(candidate) = candidate {
         candidate.start(view.clone(), news.clone(), sender.clone(), now)?;
     }
     tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
     let control = NodeControl { owner: sender.clone(), news, cgroups };
-    let routes = api::router(view.clone(), Some(control), setup.explained);
+    let routes = node_http::router(view.clone(), Some(control), setup.explained);
     let signals = Signals { setup, view: &view, reload: &Notify::new() };
     let result = runtime.block_on(signals.wait(places.serve(routes, &view), || thread.is_finished()));
     stop(&sender, thread)?;
@@ -184,13 +163,13 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let conditions = Arc::<NodeConditions>::default();
     let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
     let sources = setup.sources(Mode::Observe);
-    let assumed = observe::assumed(&sources, &machine);
+    let assumed = node_observe::assumed(&sources, &machine);
     let disagreements = setup.disagreements.as_deref();
     let disagreements = disagreements
         .map(|folder| Disagreements::new(folder, &setup.root, &sources, &machine))
         .transpose()?;
     let kubelet = Kubelet::new(&setup.root, &setup.pods);
-    let first = observe::first(&kubelet, &node)?;
+    let first = node_observe::first(&kubelet, &node)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
@@ -207,35 +186,24 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         disagreements,
         reload: reload.clone(),
     };
-    observe::start(observation, view.clone(), writers, first)?;
+    node_observe::start(observation, view.clone(), writers, first)?;
     #[cfg(feature = "kubernetes")]
-    nrt::start(setup.topology.as_ref(), &view)?;
-    #[cfg(feature = "kubernetes")]
-    state::start(setup.state.as_ref(), &view)?;
+    setup.published.start(&view)?;
     let (root, socket) = (setup.root.display(), setup.socket.display());
     tracing::info!(%root, %socket, configuration = view.node().line.configuration, "node is watched");
-    let routes = api::router(view.clone(), None, setup.explained);
+    let routes = node_http::router(view.clone(), None, setup.explained);
     let signals = Signals { setup, view: &view, reload: &reload };
     runtime.block_on(signals.wait(places.serve(routes, &view), || false))
 }
 
 /// What the thread that writes cgroups works with.
-fn kept_containers(view: &NodeView) -> enforce::Kept {
-    enforce::Kept {
+fn kept_containers(view: &NodeView) -> node_enforce::Kept {
+    node_enforce::Kept {
         served: view.served.clone(),
         snapshots: view.snapshots.clone(),
         conditions: view.conditions.clone(),
         metrics: view.metrics.clone(),
     }
-}
-
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(THREADS)
-        .thread_keep_alive(IDLE)
-        .build()
-        .context("failed to start")
 }
 
 /// Where requests come in.
@@ -258,9 +226,9 @@ impl Places {
         connections: usize,
     ) -> anyhow::Result<Self> {
         let _inside = runtime.enter();
-        let token = setup.token_file.as_deref().map(listening::token).transpose()?;
+        let token = setup.token_file.as_deref().map(node_http::read_token).transpose()?;
         let tcp = setup.tcp.map(|address| (address, token));
-        let listeners = listening::listen((&setup.socket, setup.open), tcp, conditions)?;
+        let listeners = node_http::listen((&setup.socket, setup.open), tcp, conditions)?;
         if let Some(address) = listeners.tcp_address() {
             tracing::info!(%address, "listening on TCP");
         }
@@ -274,9 +242,9 @@ impl Places {
 
     /// Serves for ever.
     async fn serve(self, routes: axum::Router, view: &NodeView) {
-        let served = bounded_http::serve(self.listeners, api::service(routes), self.connections);
+        let served = bounded_http::serve(self.listeners, node_http::service(routes), self.connections);
         let Some(metrics) = self.metrics else { return served.await };
-        let routes = api::service(api::for_monitoring(view.clone()));
+        let routes = node_http::service(node_http::for_monitoring(view.clone()));
         tokio::join!(served, bounded_http::serve_openly(metrics, routes, SCRAPERS));
     }
 }

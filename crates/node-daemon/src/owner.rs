@@ -9,11 +9,10 @@ use crossbeam::channel::{Receiver, RecvTimeoutError};
 use device_manager::{Moment, Question};
 use kubelet_checkpoint::store::Fs;
 use node_agent::{Agent, DeferredPod, Effect, Event, PodDecision, PodMove, Ticket};
+use node_enforce::Enforcer;
 use node_view::{Events, Kind, Message, Metrics, News, OwnerReply, SnapshotWriter};
 use tokio::sync::oneshot;
 use topology_admission::Deferral;
-
-use super::enforce::Enforcer;
 
 /// How often the owner looks at what was put off.
 const EVERY: Duration = Duration::from_secs(5);

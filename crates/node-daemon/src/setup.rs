@@ -9,17 +9,13 @@ use anyhow::bail;
 use bounded_http::Open;
 use kubelet_checkpoint::store::OtherFile;
 use node_agent::KeptBackups;
+use node_enforce::CgroupRoot;
 use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
+use node_observe::PodSources;
 use node_view::Mode;
 use node_view::node_sources::NodeSources;
 
-#[cfg(feature = "kubernetes")]
-use super::api_server::NodeInCluster;
-use super::enforce::CgroupRoot;
 use super::log::Log;
-#[cfg(feature = "kubernetes")]
-use super::nrt::TopologyPublication;
-use super::observe::PodSources;
 use super::root::Damaged;
 
 /// Where a process finds its own open files: a shell makes such a pipe of `<(COMMAND)`, whose writer runs already.
@@ -57,12 +53,9 @@ pub struct Setup<'a> {
     pub keep: KeptBackups,
     /// Who tells of a kubelet's pods where the kubelet's pods API does not.
     pub pods: PodSources,
-    /// Where it is published what is free on each NUMA node; `None`: nowhere.
+    /// What schedulers read of the node.
     #[cfg(feature = "kubernetes")]
-    pub topology: Option<TopologyPublication>,
-    /// Where schedulers read the node itself, if anywhere.
-    #[cfg(feature = "kubernetes")]
-    pub state: Option<NodeInCluster>,
+    pub published: node_publish::Publications,
     /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
     pub disagreements: Option<PathBuf>,
     /// Where cgroups of containers are written, or with a kubelet read.

@@ -10,13 +10,10 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use bounded_http::{LoopbackListener, Token, serve_on_loopback};
 use node_agent::{Owner, Snapshot};
+use node_http::{Desk, Simulator, runtime};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use node_view::{Mode, NodeView, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
-
-use super::api::Desk;
-use super::simulator::Simulator;
-use super::{api, runtime};
 
 /// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was
 /// left keeps some for a while.
@@ -76,7 +73,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
         let (mut terminate, mut interrupt) =
             (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
         opened(&UiAddress { address, token })?;
-        let service = api::service(api::for_a_page(view, PODS, Desk::new(simulator)));
+        let service = node_http::service(node_http::for_a_page(view, PODS, Desk::new(simulator)));
         tokio::select! {
             () = serve_on_loopback(listener, service, CONNECTIONS) => {}
             _ = terminate.recv() => {}

@@ -6,7 +6,7 @@ use {
     anyhow::Context as _,
     clap::ValueHint,
     node_daemon::cluster_node::{Access, KubeletAccess, OthersFields},
-    node_daemon::{ContainerReports, Membership, NodeInCluster, TopologyPublication},
+    node_daemon::{ContainerReports, Membership, NodeInCluster, Publications, TopologyPublication},
     std::path::PathBuf,
     topology_manifest::check_node_name,
 };
@@ -85,16 +85,15 @@ impl PodSourceArguments {
         })
     }
 
-    /// Where the node of that name is published; `None`: nowhere.
-    pub(crate) fn publication(&self, node_name: Option<&str>) -> anyhow::Result<Option<TopologyPublication>> {
-        let Some(node) = self.named_node(node_name)?.filter(|_| self.publish_nrt) else { return Ok(None) };
+    /// What is published of the node of that name.
+    pub(crate) fn publications(&self, node_name: Option<&str>) -> anyhow::Result<Publications> {
+        let node = self.named_node(node_name)?;
         let others = if self.take_over_nrt { OthersFields::Take } else { OthersFields::Keep };
-        Ok(Some(TopologyPublication { node, others }))
-    }
-
-    /// Where the node of that name publishes itself; `None`: nowhere.
-    pub(crate) fn state(&self, node_name: Option<&str>) -> anyhow::Result<Option<NodeInCluster>> {
-        Ok(self.named_node(node_name)?.filter(|_| self.publish_state))
+        let topology = node.clone().filter(|_| self.publish_nrt);
+        Ok(Publications {
+            topology: topology.map(|node| TopologyPublication { node, others }),
+            state: node.filter(|_| self.publish_state),
+        })
     }
 
     /// A node that publishes something, if it is of a cluster.

@@ -9,7 +9,18 @@ use fs_err as fs;
 use super::sources::files_of;
 
 /// The crates that work in the root folder.
-const CRATES: &[&str] = &["kubelet-checkpoint", "node-agent", "node-daemon", "node-state", "node-view"];
+const CRATES: &[&str] = &[
+    "kubelet-checkpoint",
+    "node-agent",
+    "node-daemon",
+    "node-enforce",
+    "node-http",
+    "node-member",
+    "node-observe",
+    "node-publish",
+    "node-state",
+    "node-view",
+];
 
 /// Calls that open a file, whatever is there.
 const CALLS: &[&str] =
@@ -19,10 +30,10 @@ const CALLS: &[&str] =
 const ELSEWHERE: &[(&str, &str)] = &[
     ("crates/kubelet-checkpoint/src/store/fs.rs", "the one place"),
     ("crates/kubelet-checkpoint/src/store/regular.rs", "the one place"),
-    ("crates/node-daemon/src/api/containers.rs", "/proc"),
-    ("crates/node-daemon/src/member/holder.rs", "/proc"),
-    ("crates/node-daemon/src/member/host.rs", "/proc and /etc/os-release"),
-    ("crates/node-daemon/src/observe/disagreements.rs", "new files of a folder that is given"),
+    ("crates/node-http/src/containers.rs", "/proc"),
+    ("crates/node-member/src/holder.rs", "/proc"),
+    ("crates/node-member/src/host.rs", "/proc and /etc/os-release"),
+    ("crates/node-observe/src/disagreements.rs", "new files of a folder that is given"),
     ("crates/node-daemon/src/ui.rs", "/dev/urandom"),
 ];
 

@@ -247,9 +247,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         keep: arguments.backups.kept(),
         pods,
         #[cfg(feature = "kubernetes")]
-        topology: arguments.pods.publication(arguments.identity.node_name.as_deref())?,
-        #[cfg(feature = "kubernetes")]
-        state: arguments.pods.state(arguments.identity.node_name.as_deref())?,
+        published: arguments.pods.publications(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
         proc: arguments.proc_root.clone(),

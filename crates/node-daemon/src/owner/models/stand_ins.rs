@@ -19,8 +19,8 @@ use shuttle::sync::{Condvar, Mutex as ModelMutex, MutexGuard as ModelGuard};
 use topology_admission::Verdict;
 
 use super::super::{Inbox, Plugins, Writer};
-use crate::enforce::Enforcer;
 use crate::owner::Job;
+use node_enforce::Enforcer;
 
 /// So few that senders wait.
 const ROOM: usize = 2;

@@ -1,0 +1,119 @@
+//! Who writes cgroups, and whether they can be written as it was asked for.
+
+use std::io;
+use std::path::Path;
+use std::thread;
+
+use anyhow::{Context as _, bail};
+use cgroup_cpuset::{Cgroups, Files, Kernel};
+use crossbeam::channel;
+use node_config::CpuPartition;
+use node_input::LoadedNode;
+
+use super::isolation::{self, Isolation, Owners, kind_of};
+use super::quiet::Quiet;
+use super::{CgroupRoot, Enforcer, Keeper, Kept, Orders, Unenforced, keep, run};
+
+/// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
+/// wanted, which is said.
+///
+/// # Errors
+/// They cannot be had, or not as the node's options need them.
+pub fn open(at: &CgroupRoot, node: &LoadedNode) -> anyhow::Result<Option<Cgroups<Kernel>>> {
+    let option = node.options().partition;
+    let is_needed = option != CpuPartition::None;
+    let asked = format!("cgroup.partition: {}", option.name());
+    if is_needed && node.node.cpus().is_none() {
+        bail!("{asked} is of no use with cpuManagerPolicy: none, where no container has CPUs of its own");
+    }
+    let cgroups = match at {
+        CgroupRoot::Off if is_needed => bail!("{asked} needs cgroups, and --cgroup-root is off"),
+        CgroupRoot::Off => {
+            tracing::info!("CPUs of containers are not enforced, as it was asked for");
+            return Ok(None);
+        }
+        CgroupRoot::At(root) => {
+            let none = || format!("no containers can be kept on their CPUs below {}", root.display());
+            Cgroups::on(Kernel, root).with_context(|| if is_needed { impossible(&asked) } else { none() })?
+        }
+        CgroupRoot::Usual => match Cgroups::live() {
+            Ok(cgroups) => cgroups,
+            Err(error) if is_needed => return Err(error).context(impossible(&asked)),
+            Err(error) => {
+                tracing::warn!("CPUs of containers are not enforced: {error}");
+                return Ok(None);
+            }
+        },
+    };
+    if is_needed {
+        cgroups.can_partition().with_context(|| impossible(&asked))?;
+    }
+    Ok(Some(cgroups))
+}
+
+fn impossible(asked: &str) -> String {
+    format!("{asked} is not possible on this host")
+}
+
+/// Who writes these cgroups, of the kernel whose `/proc` is at `proc`. What has to be known at the next start is in the
+/// folder `root`.
+///
+/// # Errors
+/// What an earlier start left there cannot be read.
+pub fn enforcer(
+    cgroups: Option<Cgroups<Kernel>>,
+    root: &Path,
+    proc: &Path,
+    kept: Kept,
+) -> anyhow::Result<Box<dyn Enforcer>> {
+    let options = kept.served.node.options();
+    let no_partitions = || format!("failed to read the partitions of {}", root.display());
+    let at = cgroups.as_ref().map(Cgroups::root);
+    let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at));
+    let isolation = isolation.transpose().with_context(no_partitions)?;
+    let was_elsewhere = release_elsewhere(Kernel, root, at).with_context(no_partitions)?;
+    let mut quiet = Quiet::load(Kernel, proc, options.interrupts, root)
+        .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
+    let (Some(cgroups), Some(isolation)) = (cgroups, isolation) else {
+        quiet.give_back();
+        return Ok(Box::new(Unenforced));
+    };
+    if was_elsewhere && let Err(error) = isolation.keep() {
+        tracing::warn!("failed to write the partitions to {}: {error}", root.display());
+    }
+    tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
+    let (sender, orders) = channel::unbounded();
+    let mut keeper = Keeper::new(cgroups, isolation, quiet);
+    if !keeper.is_off() {
+        kept.metrics.counts_partitions();
+    }
+    thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
+        // What has ended or moved since the last daemon is let go before anybody gets its CPUs.
+        keep(&mut keeper, Vec::new(), &kept);
+        run(keeper, &orders, &kept);
+    })?;
+    Ok(Box::new(Orders(sender)))
+}
+
+/// Releases the partitions that an earlier start made below another root of cgroups than `now`; `None`: there is none any
+/// more. What stays is said. Whether there were any is returned.
+///
+/// # Errors
+/// The file of partitions in `folder` cannot be read.
+pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&Path>) -> io::Result<bool> {
+    let Some(earlier) = Isolation::made_below(folder)?.filter(|earlier| now != Some(earlier)) else {
+        return Ok(false);
+    };
+    match Cgroups::on(files, &earlier) {
+        Ok(cgroups) => {
+            let mut isolation = Isolation::load(None, folder, &earlier)?;
+            let (trouble, kept) = isolation.let_go(&cgroups, &Owners::new());
+            trouble.iter().for_each(isolation::Trouble::log);
+            if kept.is_empty() {
+                tracing::info!(root = %earlier.display(), "partitions of an earlier start are released");
+            }
+        }
+        Err(error) => tracing::error!("partitions of an earlier start are not released: {error}"),
+    }
+    Ok(true)
+}

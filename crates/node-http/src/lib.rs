@@ -1,0 +1,71 @@
+#![doc = include_str!("../README.md")]
+
+mod audit;
+mod operations;
+mod openapi;
+mod node;
+mod health;
+mod description;
+mod routes;
+mod query;
+mod segments;
+mod json;
+mod failure;
+mod reply;
+mod resize;
+mod decide;
+mod repack;
+mod benches;
+mod view;
+mod tried;
+mod desk;
+mod simulations;
+mod containers;
+mod look;
+mod exposition;
+mod page;
+mod events;
+mod pods;
+mod sent;
+mod simulator;
+mod listening;
+
+#[cfg(any(test, fuzzing))]
+mod small;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod crowd;
+#[cfg(any(test, fuzzing))]
+mod fuzzing;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+pub use desk::Desk;
+#[cfg(fuzzing)]
+pub use fuzzing::clients;
+pub use listening::{listen, read_token};
+pub use node::NodeControl;
+pub use openapi::{forms, interface as openapi};
+pub use routes::{for_a_page, for_monitoring, router, service};
+pub use simulator::{Progress, Simulated, Simulator};
+
+/// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.
+const THREADS: usize = 32;
+/// How long such a thread waits for more work. The allocator returns what it has freed to the system when it ends.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// The runtime that reads bodies and makes answers: one thread that serves, and up to 32 for answers.
+///
+/// # Errors
+/// The system gives no thread or no descriptor.
+pub fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(THREADS)
+        .thread_keep_alive(IDLE)
+        .build()
+        .context("failed to start")
+}

@@ -1,0 +1,445 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! The kubelet writes its three files one after the other, and one of them in two steps. They are taken when all have
+//! stood still (`look`) and fit together (`fit`); until then what was known before stays. A kubelet that starts anew may
+//! decide by other rules (`rules`), or not start at all since the machine has changed (`next_start`). What a kubelet reports
+//! of its pods (`pods`) says which it admitted (`admissions`), which it refused (`refusals`) and which its faults concern
+//! (`fates`); those that are decided otherwise here can be packed (`disagreements`). Where its containers run is compared with
+//! its files (`drift`). Files that do not fit together and do not change any more are served all the same, with a note, so
+//! that nothing is hidden for good.
+
+mod look;
+mod rules;
+mod fit;
+mod resources;
+mod source;
+mod sources;
+mod static_pods;
+mod pods;
+mod admissions;
+mod fates;
+mod refusals;
+mod disagreements;
+mod drift;
+mod next_start;
+#[cfg(feature = "kubernetes")]
+mod told;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, bail};
+use device_manager::{Inventory, Moment};
+use kubelet_checkpoint::store::StateFile;
+use node_agent::{Enforcement, Pinning, Snapshot};
+use node_enforce::CgroupRoot;
+use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
+use node_state::{Contents, Quarantine, Record, Source, files};
+use node_view::NodeCondition::{Current, FilesAgree};
+use node_view::node_sources::{self, NodeSources};
+use node_view::{Changes, NodeView, Observed, Pace, Writers};
+use pod_spec::PodUid;
+use tokio::sync::Notify;
+
+pub use self::disagreements::Disagreements;
+use self::fates::Undecided;
+use self::look::Look;
+use self::pods::{KubeletPods, Version};
+use self::refusals::{Earlier, Past};
+use self::resources::{Told, Wanted};
+use self::rules::Rules;
+#[cfg(feature = "kubernetes")]
+pub use self::source::Membership;
+pub use self::source::PodSources;
+
+/// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
+const QUIET: Duration = Duration::from_millis(20);
+const PACE: Pace =
+    Pace { longest: Duration::from_millis(500), settled: QUIET, latest: Duration::from_millis(200) };
+/// Files that do not fit together are served when they have not changed for so long: no kubelet is about to write the
+/// others.
+const LASTING: Duration = Duration::from_secs(5);
+/// That what is served is out of date is told after so long, even if the files change all the time.
+const LATE: Duration = Duration::from_secs(1);
+
+/// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
+pub fn assumed(sources: &NodeSources, machine: &LoadedMachine) -> Vec<String> {
+    let note = sources.no_config(machine).map(|why| {
+        format!(
+            "{why}. The built-in configuration {PINNED} is assumed, so what is explained and counted may be wrong"
+        )
+    });
+    note.into_iter().collect()
+}
+
+/// Whose node it is.
+pub struct Kubelet {
+    /// Its root folder.
+    root: PathBuf,
+    /// What it calls its node; empty: not known.
+    node_name: String,
+}
+
+impl Kubelet {
+    /// The one with this root folder.
+    pub fn new(root: &Path, pods: &PodSources) -> Self {
+        Self { root: root.to_path_buf(), node_name: pods.node_name.clone() }
+    }
+}
+
+/// The state of a kubelet's node at one moment.
+pub struct Seen {
+    look: Look,
+    /// What its ledger is made of.
+    past: Past,
+    /// What pods hold, and how the node is known.
+    pub snapshot: Snapshot,
+    quarantine: Quarantine,
+    requests: Requests,
+    /// What the kubelet had told of its pods by then.
+    version: Version,
+    /// Why the files are not of one moment of the kubelet's.
+    misfit: Option<String>,
+}
+
+/// The first look that fits together, or that has not changed for [`LASTING`].
+///
+/// # Errors
+/// There are no files, or for as long they are such that a kubelet would not start from them.
+pub fn first(kubelet: &Kubelet, node: &LoadedNode) -> anyhow::Result<Seen> {
+    let root = &kubelet.root;
+    // What the kubelet tells of its pods is asked for once this is served.
+    let pods = KubeletPods::default();
+    let nothing = BTreeMap::new();
+    let mut look = Look::settled(root)?;
+    let mut seen = see(kubelet, look.clone(), node, &pods, &nothing);
+    let mut since = Instant::now();
+    // Between two writes of the kubelet's it may be that not even a kubelet would start from the files.
+    while !seen.as_ref().is_ok_and(|seen| seen.misfit.is_none()) && since.elapsed() < LASTING {
+        thread::sleep(QUIET);
+        let now = Look::settled(root)?;
+        if now != look {
+            seen = see(kubelet, now.clone(), node, &pods, &nothing);
+            (look, since) = (now, Instant::now());
+        }
+    }
+    seen
+}
+
+/// What is watched of a kubelet.
+pub struct Observation<'a> {
+    /// Whose node it is.
+    pub kubelet: Kubelet,
+    /// The machine as it was at the start.
+    pub machine: &'a LoadedMachine,
+    /// Where the parts of the node are read from.
+    pub sources: NodeSources,
+    /// Who lists its pods.
+    pub pods: &'a PodSources,
+    /// Where the cgroups of its containers are.
+    pub cgroups: &'a CgroupRoot,
+    /// Where node files are written of pods that are decided otherwise here; `None`: nowhere.
+    pub disagreements: Option<Disagreements>,
+    /// Notified when everything has to be read again.
+    pub reload: Arc<Notify>,
+}
+
+/// Goes on reading for the rest of the program.
+pub fn start(
+    observation: Observation<'_>,
+    view: NodeView,
+    writers: Writers,
+    first: Seen,
+) -> anyhow::Result<()> {
+    let Observation { kubelet, machine, sources, pods: pod_sources, cgroups, disagreements, reload } =
+        observation;
+    let root = &kubelet.root;
+    drift::start(cgroups, view.clone())?;
+    #[cfg(feature = "kubernetes")]
+    if let Some(node) = &pod_sources.cluster {
+        told::start(node, view.events.clone())?;
+    }
+    let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
+    let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
+    let changes = Changes::of(&there, PACE);
+    let pods = Arc::<KubeletPods>::default();
+    pods::listen(sources::all(root, pod_sources), view.clone(), pods.clone(), changes.announcer())?;
+    let rules = Rules::new(sources.clone(), reload.clone(), &first.look, node_sources::runs(machine));
+    let mut watching = Watching {
+        kubelet,
+        rules,
+        view: view.clone(),
+        writers,
+        reload,
+        pods,
+        served: None,
+        past: None,
+        odd: None,
+        earlier: Earlier::default(),
+        undecided: Undecided::default(),
+        disagreements,
+    };
+    watching.serve(first);
+    next_start::start(sources, view)?;
+    thread::Builder::new().name("observe".to_owned()).spawn(move || watching.run(&changes))?;
+    Ok(())
+}
+
+struct Watching {
+    kubelet: Kubelet,
+    rules: Rules,
+    view: NodeView,
+    writers: Writers,
+    /// Notified when everything has to be read again.
+    reload: Arc<Notify>,
+    pods: Arc<KubeletPods>,
+    /// What is served, and what the kubelet had told of its pods by then.
+    served: Option<(Look, Version)>,
+    /// What the ledger is made of that is served.
+    past: Option<Past>,
+    /// What was found last and is not served.
+    odd: Option<Odd>,
+    earlier: Earlier,
+    undecided: Undecided,
+    /// Where node files are written of pods that are decided otherwise here.
+    disagreements: Option<Disagreements>,
+}
+
+/// Files that cannot be served, or do not fit together.
+struct Odd {
+    look: Look,
+    /// When these very files were found.
+    since: Instant,
+    /// When the first look after the served one could not be served.
+    first: Instant,
+}
+
+impl Watching {
+    fn run(mut self, changes: &Changes) {
+        loop {
+            // Taken before the look: what is seen then is at least as new as each of them.
+            let (refusals, admissions) = (self.pods.take_refusals(), self.pods.take_admissions());
+            let undecided = self.pods.take_undecided();
+            self.look();
+            let decisions = &self.writers.decisions;
+            for refusal in &refusals {
+                let disagreements = self.disagreements.as_ref();
+                refusals::explain(&self.view, decisions, &self.earlier, disagreements, refusal);
+            }
+            self.earlier.forget_ledgers();
+            for admission in &admissions {
+                admissions::tell(&self.view, admission);
+                fates::tell_admitted(&self.view, decisions, &admission.pod);
+            }
+            self.undecided.tell(&self.view, decisions, &self.pods, &undecided);
+            changes.wait();
+        }
+    }
+
+    fn look(&mut self) {
+        let look = match Look::settled(&self.kubelet.root) {
+            Ok(look) => look,
+            Err(error) => {
+                // That of a kubelet in a container is below its process, and ends with it.
+                if self.kubelet.root.starts_with("/proc") && !self.kubelet.root.exists() {
+                    self.reload.notify_one();
+                }
+                return self.stale(&error);
+            }
+        };
+        if let Some(unknown) = self.rules.why_unknown(&self.view, &look) {
+            return self.stale(&anyhow!(unknown));
+        }
+        let version = self.pods.version();
+        if let Some((served, told)) = &mut self.served
+            && *served == look
+            && told.running == version.running
+        {
+            if told.refused != version.refused {
+                told.refused = version.refused;
+                let now = Snapshot::clone(&self.view.snapshot());
+                self.writers.snapshots.publish(Snapshot { refused: self.pods.refused(), ..now });
+            }
+            self.odd = None;
+            self.view.conditions.works(Current);
+            return;
+        }
+        let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
+        let known = self.view.snapshot().pods.clone();
+        let seen = see(&self.kubelet, look.clone(), self.view.node(), &self.pods, &known);
+        self.odd(look);
+        let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
+        match seen {
+            Ok(seen) if seen.misfit.is_none() || lasts => self.serve(seen),
+            // It may be between two writes. What stays like this for longer is told.
+            _ if !was_there && !self.is_late() => {}
+            Ok(seen) => self.stale(&anyhow!(seen.misfit.unwrap_or_default())),
+            Err(error) => {
+                if let Some(odd) = self.odd.as_ref().filter(|_| lasts) {
+                    let fits = |node: &LoadedNode| {
+                        see(&self.kubelet, odd.look.clone(), node, &self.pods, &known).is_ok()
+                    };
+                    self.rules.recount(&self.view, fits);
+                }
+                self.stale(&error);
+            }
+        }
+    }
+
+    /// Serves what was seen; of what does not fit together it is told.
+    fn serve(&mut self, seen: Seen) {
+        let Seen { look, past, snapshot, quarantine, requests, version, misfit } = seen;
+        let names = past.names.clone();
+        if let Some(before) = self.past.replace(past) {
+            self.earlier.add(before);
+        }
+        self.writers.snapshots.publish(snapshot);
+        let folder = look.folder.clone();
+        self.writers.observed.publish(Observed { folder, quarantine, names, requests });
+        (self.served, self.odd) = (Some((look, version)), None);
+        let misfit = misfit.map(|why| {
+            format!(
+                "the state is served though its files do not fit together, since they have not changed for {LASTING:?}: {why}"
+            )
+        });
+        self.view.conditions.works(Current);
+        self.view.conditions.found(FilesAgree, misfit.as_deref());
+    }
+
+    /// These files are not served yet.
+    fn odd(&mut self, look: Look) {
+        let now = Instant::now();
+        let first = self.odd.as_ref().map_or(now, |odd| odd.first);
+        if self.odd.as_ref().is_none_or(|odd| odd.look != look) {
+            self.odd = Some(Odd { look, since: now, first });
+        }
+    }
+
+    /// Whether what is served has been out of date for longer than a kubelet needs for an admission.
+    fn is_late(&self) -> bool {
+        self.odd.as_ref().is_some_and(|odd| odd.first.elapsed() >= LATE)
+    }
+
+    fn stale(&self, error: &anyhow::Error) {
+        self.view.conditions.fails(Current, &format!("what is known stays as it was: {error:#}"));
+    }
+}
+
+/// What the files and the kubelet say. `known` are the records of a look before, which are kept for pods that are as they
+/// were.
+fn see(
+    kubelet: &Kubelet,
+    look: Look,
+    node: &LoadedNode,
+    pods: &KubeletPods,
+    known: &BTreeMap<PodUid, Arc<Record>>,
+) -> anyhow::Result<Seen> {
+    let root = &kubelet.root;
+    let version = pods.version();
+    let folder = &look.folder;
+    let mut contents = folder.contents_of_any();
+    if !contents.unknown.is_empty() {
+        return Err(contents.unknown.swap_remove(0).into());
+    }
+    of_same_policies(&contents, node)?;
+    let holders = contents.holders();
+    let mut names = match pods.names(holders.as_ref()) {
+        Some(names) => names,
+        None => node_input::pod_names(None, root, holders.as_ref())?,
+    };
+    let told = match names.known() {
+        Some(_) => Told::ask(root, node, Wanted::Devices),
+        None => Told::ask(root, node, Wanted::DevicesAndPods),
+    };
+    if names.known().is_none() {
+        let own = told.as_ref().map(|told| told.names(&contents)).unwrap_or_default();
+        names = names.with_names(own);
+        let unnamed = holders.iter().flatten().filter(|uid| !names.is_named(uid)).cloned().collect();
+        let manifests = static_pods::names(node.static_pods.as_deref(), &kubelet.node_name, &unnamed);
+        names = names.with_names(manifests);
+    }
+    let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
+    let inventory = match told {
+        Ok(told) => Some(with_registered(told.inventory, &contents)),
+        Err(error) => {
+            tracing::warn!("names of pods and free devices are not known: {error}");
+            None
+        }
+    };
+    let misfit = fit::misfit(&contents, node, &names);
+    let past = Past { folder: folder.clone(), names, inventory };
+    let (ledger, requests) = past.ledger(node)?;
+    let mut arrivals = known.values().map(|record| record.arrival + 1).max().unwrap_or(0)..;
+    let records = ledger.shared_pods().map(|pod| {
+        let quarantined = quarantine.pods.get(pod.uid.as_str());
+        let why = quarantined.map(|quarantined| format!("{}{}", quarantined.why, quarantined.kept()));
+        let before = known.get(&pod.uid);
+        let record = match before {
+            Some(before) if Arc::ptr_eq(&before.pod, pod) && before.quarantine == why => before.clone(),
+            _ => {
+                let arrival = before.map(|before| before.arrival).or_else(|| arrivals.next());
+                let new = Record::new(pod.clone(), Source::Request, arrival.unwrap_or(u64::MAX));
+                Arc::new(Record { quarantine: why, ..new })
+            }
+        };
+        (pod.uid.clone(), record)
+    });
+    let records = records.collect();
+    let places = pods.containers().into_iter().map(|(id, container)| Enforcement {
+        pinning: Pinning::new(&node.node, &ledger, &container.pod, &container.container),
+        cgroup: None,
+        container,
+        id,
+    });
+    let places = places.collect();
+    let snapshot = Snapshot {
+        pods: records,
+        ledger,
+        refused: pods.refused(),
+        waiting: Vec::new(),
+        deferred: Vec::new(),
+        at: Moment::default(),
+        places,
+        behind: None,
+    };
+    Ok(Seen { look, past, snapshot, quarantine, requests, version, misfit })
+}
+
+/// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have
+/// registered, by its file.
+fn with_registered(mut inventory: Inventory, contents: &Contents) -> Inventory {
+    let file = contents.device.as_ref().filter(|read| read.fault.is_none());
+    let registered = file.and_then(|read| read.state.registered.as_ref());
+    for (resource, _) in registered.into_iter().flatten() {
+        if !inventory.is_registered(resource) {
+            inventory.remember(resource, Moment::default());
+        }
+    }
+    inventory
+}
+
+/// Whether the files are of the policies that the configuration has.
+fn of_same_policies(contents: &Contents, node: &LoadedNode) -> anyhow::Result<()> {
+    let cpu = contents.cpu.as_ref().and_then(|read| Some(read.as_ref().ok()?.policy.as_str()));
+    let memory = contents.memory.as_ref().and_then(|read| Some(read.as_ref().ok()?.state.policy.as_str()));
+    let policies = [
+        (StateFile::Cpu, "CPU", cpu, files::cpu_policy(&node.node)),
+        (StateFile::Memory, "memory", memory, files::memory_policy(&node.node)),
+    ];
+    for (file, manager, stored, configured) in policies {
+        if let Some(stored) = stored.filter(|stored| *stored != configured) {
+            bail!(
+                "{} is of {manager} manager policy \"{stored}\", and configuration {} has \"{configured}\": \
+                 --config names the one that the kubelet has",
+                file.path(),
+                node.line.configuration
+            );
+        }
+    }
+    Ok(())
+}

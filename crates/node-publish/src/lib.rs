@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+
+mod changed;
+mod topology;
+mod state;
+
+use cluster_node::NodeInCluster;
+use node_view::NodeView;
+
+pub use topology::TopologyPublication;
+
+/// What is published of a node, and where.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Publications {
+    /// Where it is published what is free on each NUMA node; `None`: nowhere.
+    pub topology: Option<TopologyPublication>,
+    /// Where schedulers read the node itself; `None`: nowhere.
+    pub state: Option<NodeInCluster>,
+}
+
+impl Publications {
+    /// Goes on publishing for the rest of the program.
+    ///
+    /// # Errors
+    /// The API server's address or credentials cannot be read.
+    pub fn start(&self, view: &NodeView) -> anyhow::Result<()> {
+        if let Some(to) = &self.topology {
+            topology::start(to, view)?;
+        }
+        if let Some(to) = &self.state {
+            state::start(to, view)?;
+        }
+        Ok(())
+    }
+}
