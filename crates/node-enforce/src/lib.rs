@@ -8,6 +8,7 @@ mod isolation;
 mod quiet;
 mod round;
 mod start;
+mod watched;
 
 use cgroup_cpuset::{
     CgroupPath, Cgroups, Files, Kernel, LimitError, Limits, Place, PlaceError, Quota, QuotaError, Written,
@@ -29,6 +30,7 @@ use self::findings::Findings;
 use self::isolation::{Isolation, Wanted};
 use self::quiet::Quiet;
 pub use self::start::{enforcer, open};
+use self::watched::Watched;
 use ContainerCondition::{HasCpus, Limited, Placed};
 
 /// Where cgroups are.
@@ -118,7 +120,7 @@ pub struct Kept {
     pub metrics: Arc<Metrics>,
 }
 
-fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, kept: &Kept) {
+fn run(mut keeper: Keeper<Watched<Kernel>>, orders: &Receiver<Order>, kept: &Kept) {
     let rounds = channel::tick(kept.served.node.keeping.period);
     loop {
         select! {
@@ -135,7 +137,7 @@ fn run(mut keeper: Keeper<Kernel>, orders: &Receiver<Order>, kept: &Kept) {
     }
 }
 
-fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, kept: &Kept) {
+fn carry_out(keeper: &mut Keeper<Watched<Kernel>>, order: Order, kept: &Kept) {
     match order {
         Order::Enforce(one) => {
             let quota = quota(&kept.served.node, &kept.snapshots.latest(), &one);
@@ -149,7 +151,12 @@ fn carry_out(keeper: &mut Keeper<Kernel>, order: Order, kept: &Kept) {
 
 /// A round over all containers, with what is ordered. Where there are partitions, or somebody could not be moved, the round
 /// has its own order, which takes the place of the one of the orders; the snapshot knows all that was ordered until then.
-fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver<Order>, kept: &Kept) {
+fn keep_all(
+    keeper: &mut Keeper<Watched<Kernel>>,
+    first: Option<Order>,
+    orders: &Receiver<Order>,
+    kept: &Kept,
+) {
     let mut told = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
@@ -164,7 +171,7 @@ fn keep_all(keeper: &mut Keeper<Kernel>, first: Option<Order>, orders: &Receiver
 
 /// A round over all containers as the snapshot has them. Who waits for it is told as soon as containers have their CPUs for
 /// themselves.
-fn keep(keeper: &mut Keeper<Kernel>, told: Vec<Box<dyn FnOnce() + Send>>, kept: &Kept) {
+fn keep(keeper: &mut Keeper<Watched<Kernel>>, told: Vec<Box<dyn FnOnce() + Send>>, kept: &Kept) {
     let snapshot = kept.snapshots.latest();
     let places = snapshot.places.iter().map(|one| (one, quota(&kept.served.node, &snapshot, one)));
     let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();

@@ -12,6 +12,7 @@ use node_input::LoadedNode;
 
 use super::isolation::{self, Isolation, Owners, kind_of};
 use super::quiet::Quiet;
+use super::watched::{PATIENCE, Watched, end};
 use super::{CgroupRoot, Enforcer, Keeper, Kept, Orders, Unenforced, keep, run};
 
 /// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
@@ -71,8 +72,9 @@ pub fn enforcer(
     let at = cgroups.as_ref().map(Cgroups::root);
     let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at));
     let isolation = isolation.transpose().with_context(no_partitions)?;
-    let was_elsewhere = release_elsewhere(Kernel, root, at).with_context(no_partitions)?;
-    let mut quiet = Quiet::load(Kernel, proc, options.interrupts, root)
+    let kernel = Watched::start(Kernel, PATIENCE, end)?;
+    let was_elsewhere = release_elsewhere(kernel.clone(), root, at).with_context(no_partitions)?;
+    let mut quiet = Quiet::load(kernel.clone(), proc, options.interrupts, root)
         .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
     let (Some(cgroups), Some(isolation)) = (cgroups, isolation) else {
         quiet.give_back();
@@ -83,6 +85,7 @@ pub fn enforcer(
     }
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
+    let cgroups = Cgroups::on(kernel, cgroups.root()).context("cgroups are gone")?;
     let mut keeper = Keeper::new(cgroups, isolation, quiet);
     if !keeper.is_off() {
         kept.metrics.counts_partitions();
