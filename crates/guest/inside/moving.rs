@@ -16,6 +16,8 @@ use crate::worker::Seen;
 const WATCHED: u64 = 16;
 /// How often the daemon is killed without `--kills`.
 const KILLS: usize = 3;
+/// After so many kills there is a line, so that a guest that hangs has shown how far it came.
+const STRETCH: usize = 10;
 
 /// Pods that leave room for a large one only if another one moves from the last NUMA node to the first.
 struct Scene {
@@ -97,7 +99,8 @@ pub(crate) fn live(guest: &Guest) -> anyhow::Result<()> {
 pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
     let Some(scene) = Scene::new(guest) else { return Ok(()) };
     let kills = Guest::parameter("kills")?.map_or(Ok(KILLS), |word| word.parse())?;
-    let mut random = fastrand::Rng::with_seed(kills as u64);
+    let seed = Guest::parameter("seed")?.map_or(Ok(1), |word| word.parse())?;
+    let mut random = fastrand::Rng::with_seed(seed);
     let root = isolation::fresh("killed");
     let mut node = isolation::isolating(guest, &root)?;
     // The first move is not disturbed, and says how long one takes.
@@ -130,6 +133,9 @@ pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
         running.ends_moved(&node).with_context(|| format!("kill {kill}"))?;
         for held in node.holdings()? {
             node.delete(&held.pod)?;
+        }
+        if kill % STRETCH == 0 && (1..kills).contains(&kill) {
+            println!("    {kill} kills: {done} moves done, {undone} not begun");
         }
     }
     println!("    {kills} kills: {done} moves were done at the start after it, {undone} were not begun");

@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
+/// A kernel whose tasks are blocked for four minutes never goes on. It ends there, with the stacks of all tasks on its console.
+const STOPS_IF_HUNG: &str =
+    "sysctl.kernel.hung_task_timeout_secs=240 sysctl.kernel.hung_task_panic=1 panic_print=1";
+
 /// So many lines of the console are shown when a guest does not end.
 const LAST: usize = 20;
 
@@ -135,7 +139,7 @@ impl Boot {
         ]);
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.archive).arg("-append");
         let quiet = "console=ttyS0 panic=-1 quiet mitigations=off tsc=reliable rcupdate.rcu_expedited=1";
-        command.arg(format!("{quiet} {}", self.command_line));
+        command.arg(format!("{quiet} {STOPS_IF_HUNG} {}", self.command_line));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         command
     }

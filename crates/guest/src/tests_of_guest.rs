@@ -26,6 +26,8 @@ pub(crate) struct Run {
     pub(crate) test: Option<String>,
     /// How often topolet is killed amid moves of running pods; `None`: a few times.
     pub(crate) kills: Option<u32>,
+    /// Which moments those are.
+    pub(crate) seed: u64,
     pub(crate) limit: Duration,
     pub(crate) wrong_cpusets: bool,
 }
@@ -106,7 +108,7 @@ impl Run {
             command_line += &format!(" guest.test={test}");
         }
         if let Some(kills) = self.kills {
-            command_line += &format!(" guest.kills={kills}");
+            command_line += &format!(" guest.kills={kills} guest.seed={}", self.seed);
         }
         if self.wrong_cpusets {
             command_line += " guest.wrong=cpusets";

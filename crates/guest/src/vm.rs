@@ -57,8 +57,8 @@ pub(crate) struct Vm {
     /// How many pods the kubelet gets.
     #[arg(long, value_name = "NUMBER", default_value_t = 20, requires = "kubelet")]
     pods: usize,
-    /// Which pods: the same number, the same pods.
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "kubelet")]
+    /// Which pods, and when topolet is killed: the same number, the same pods and moments.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Instead of drawn pods the kubelet gets those that it refuses, kind by kind: each is explained by `serve --observe`,
     /// and what would fit is tried.
@@ -88,7 +88,7 @@ pub(crate) struct Vm {
     #[arg(long, requires = "kubelet")]
     wrong_answers: bool,
     /// How often topolet is killed amid moves of pods that run in partitions of their own, which is tested only if it is named.
-    /// A kill takes twenty seconds: `--test kills_amid_live_moves --kills 200 --limit 7200`.
+    /// A kill takes twenty seconds: `--test kills_amid_live_moves --kills 50 --seed 2 --limit 2400`.
     #[arg(long, value_name = "NUMBER", requires = "test")]
     kills: Option<u32>,
     /// Writes wrong cpusets behind topolet's back, so that tests have to fail.
@@ -116,6 +116,7 @@ impl Vm {
             programs,
             test: self.test,
             kills: self.kills,
+            seed: self.seed,
             limit: self.limit.map_or(LIMIT, Duration::from_secs),
             wrong_cpusets: self.wrong_cpusets,
         };
