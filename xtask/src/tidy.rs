@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the structure that the compiler does not check.
 //!
-//! Rows: a crate uses crates of lower rows only. Map: the table of crates in `ARCHITECTURE.md` has these rows, each path
-//! that it names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
+//! Rows: a crate uses crates of lower rows only. Map: the picture and the table of crates in `ARCHITECTURE.md` have these rows, each path
+//! that it or the head of a file names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
 //! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust, and no folder of `LIMITS` more than its lines. Circles: no files of a crate
 //! use each other in a circle, but for those listed in `xtask/circles.txt`. The rows are printed, highest first, and the
 //! largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Files
@@ -160,7 +160,8 @@ impl Tidy {
         let mut faults = rows(&crates);
         let map = fs::read_to_string(root().join("ARCHITECTURE.md"))?;
         faults.extend(mapped(&map));
-        faults.extend(paths(&map, &root()));
+        faults.extend(drawn(&map));
+        faults.extend(paths("ARCHITECTURE.md", &map, &root()));
         let compat = root().join("crates/admission/src/node/compat.rs");
         let compat = fs::read_to_string(&compat)?;
         faults.extend(differences(&compat, &map));
@@ -184,9 +185,7 @@ impl Tidy {
         if !faults.is_empty() {
             bail!("{}", faults.join("\n"));
         }
-        for row in ROWS.iter().rev() {
-            println!("{:<28} {}", row.name, row.crates.join(", "));
-        }
+        print!("{}", floors());
         sizes.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
         let all = all_lines(&sizes);
         let largest = sizes.iter().take(5).map(|(name, lines)| format!("{name} {}", share(*lines, all)));
@@ -298,18 +297,34 @@ fn mapped(map: &str) -> Vec<String> {
     vec![format!("the table of crates in ARCHITECTURE.md should have these lines:\n{}", lines.join("\n"))]
 }
 
+/// The rows as a picture, highest first.
+fn floors() -> String {
+    ROWS.iter().rev().fold(String::new(), |text, row| {
+        let crates = row.crates.chunks(4).map(|some| some.join("  ")).collect::<Vec<_>>();
+        text + &format!("{:<29}{}\n", row.name, crates.join(&format!("\n{:29}", "")))
+    })
+}
+
+/// The map opens with that picture.
+fn drawn(map: &str) -> Option<String> {
+    let expected = floors();
+    let has = section(map, "## Floors").contains(&format!("```text\n{expected}```"));
+    (!has).then(|| format!("the picture of floors in ARCHITECTURE.md should be:\n{expected}"))
+}
+
 /// The part of a document below a heading.
 fn section<'a>(map: &'a str, heading: &str) -> &'a str {
     map.split(heading).nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or("")
 }
 
-/// Each path in the map is there: what is quoted and has a slash, from the project's root.
-fn paths(map: &str, root: &Path) -> Vec<String> {
-    let quoted = map.split('`').skip(1).step_by(2);
+/// Each path in a text is there: what is quoted and has a slash, from the project's root.
+fn paths(name: &str, text: &str, root: &Path) -> Vec<String> {
+    let quoted = text.split('`').skip(1).step_by(2);
     let named = quoted
         .filter(|text| ["crates/", "xtask/", "fixtures/", "docs/"].iter().any(|top| text.starts_with(top)));
-    let gone = named.filter(|path| !root.join(path).exists());
-    gone.map(|path| format!("ARCHITECTURE.md names {path}, which is not there")).collect()
+    // A name in capitals stands for any.
+    let gone = named.filter(|path| !path.contains("NAME") && !root.join(path).exists());
+    gone.map(|path| format!("{name} names {path}, which is not there")).collect()
 }
 
 /// The fields of `Compat` are those of the map's table of differences.
@@ -334,8 +349,11 @@ fn modules(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut faults = Vec::new();
     for path in files_of("rs", folder)? {
         let text = fs::read_to_string(&path)?;
+        let shown = path.strip_prefix(root()).unwrap_or(&path).display().to_string();
+        let head: Vec<&str> =
+            text.lines().take_while(|line| line.starts_with("//!") || line.starts_with("#![")).collect();
+        faults.extend(paths(&shown, &head.join("\n"), &root()));
         if !text.starts_with("//!") && !text.starts_with("#![doc = include_str!(") {
-            let shown = path.strip_prefix(root()).unwrap_or(&path).display();
             faults.push(format!("{shown} does not open with what it is for"));
         }
     }
@@ -434,7 +452,10 @@ mod tests {
     #[test]
     fn paths_of_the_map_are_there() {
         let map = "`crates/gone/src/lib.rs`, `xtask/src/tidy.rs`, `single-numa-node`, `a/b`";
-        assert_eq!(paths(map, &root()), ["ARCHITECTURE.md names crates/gone/src/lib.rs, which is not there"]);
+        assert_eq!(
+            paths("ARCHITECTURE.md", map, &root()),
+            ["ARCHITECTURE.md names crates/gone/src/lib.rs, which is not there"]
+        );
     }
 
     #[test]

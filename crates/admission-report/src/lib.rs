@@ -19,6 +19,13 @@
 //!
 //! Beside the type that it is about: why a pod does not fit in `obstacle.rs`, `lacks.rs`, `handed_on.rs` and `grouped.rs`, notes in
 //! `note.rs`, what would fit in `alternative.rs`, answers and node sets of a merge in `merge.rs`.
+//!
+//! # Where things are
+//!
+//! - Why a pod is refused: `crates/admission-report/src/why.rs` finds the obstacles. `obstacle.rs` beside it has their
+//!   sentences, and `refusal.rs` says whether the pod would fit later. The kubelet's reason and message are written in
+//!   `crates/admission/src/attempt/refusal.rs`. `crates/node-output/src/decision.rs` draws the table,
+//!   `decision_picture.rs` beside it the picture.
 #![no_std]
 
 extern crate alloc;

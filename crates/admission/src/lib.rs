@@ -8,6 +8,31 @@
 //! ends the attempt in its question. At last the node as a whole must have enough. The outcome is an [`Attempt`]: a
 //! verdict and the ledger as those steps left it. Nothing has happened yet; [`Ledger::commit`] makes it so, all at
 //! once. [`Admission::trace`] says besides what each node could give, and [`Admission::explain`] what would have fitted.
+//!
+//! # Where things are
+//!
+//! - How a pod is admitted: `crates/admission/src/attempt/steps.rs`. It walks a pod's containers, asks the managers,
+//!   merges their answers, allocates on a copy of the ledger, then checks node-wide capacity. `attempt.rs` above it
+//!   holds the result, `explain/trial.rs` searches for changes that would fit, `series.rs` admits pods one after the
+//!   other.
+//! - How a pod chooses rules of its own by annotations: `crates/admission/src/node/pod_policy.rs`; what it may choose:
+//!   `crates/node-config/src/pod_policy.rs`.
+//! - Which pods have to restart so that a refused one fits: `crates/admission/src/repack.rs` says what a plan is;
+//!   `repack/search.rs` looks for the smallest, `repack/orders.rs` tries the orders of deletions and creations. A node
+//!   that is served moves them: `crates/node-agent/src/owner/moves.rs`; all or none, by the file of
+//!   `crates/node-state/src/moves.rs`. In which order cgroups change: `crates/node-agent/src/owner/order.rs`. What
+//!   people get: `docs/repack.md`.
+//! - Which of equally good NUMA nodes a unit gets where a placement strategy decides:
+//!   `crates/admission/src/placement.rs`; what the strategies do: `docs/placement.md`. Which CPUs and devices of these
+//!   nodes, so that caches and switches stay whole: `keep_whole.rs` of `crates/cpu-manager` and of
+//!   `crates/device-manager`.
+//! - How pods wait for device plugins that come late: `crates/admission/src/attempt/deferral.rs` decides who waits,
+//!   `crates/node-agent/src/owner/deferred.rs` has them wait.
+//! - How a pod that holds CPUs alone is resized: `crates/admission/src/resize.rs` works it out,
+//!   `crates/cpu-manager/src/resize.rs` chooses the CPUs, `crates/node-agent/src/owner/resize.rs` has it happen; the
+//!   rules: `docs/resize.md`.
+//! - Whose answer it is (`--for kubelet|topolet`): `crates/node-config/src/decided_by.rs`, `Compat` in
+//!   `crates/admission/src/node/compat.rs`.
 #![no_std]
 
 extern crate alloc;

@@ -7,6 +7,12 @@
 //!
 //! This crate does not know other nodes, files or clocks. Expressions of classes and claims are those of `dra-cel`; a caller
 //! that asks about many nodes keeps them compiled, as [`Expressions`].
+//!
+//! # Where things are
+//!
+//! - How resource claims get devices: `crates/claim-allocator/src/search.rs` says how the search stays short;
+//!   `search/walk.rs` is kube-scheduler's order, `search/outlook.rs` what can still end it, `search/classes.rs` which
+//!   devices are interchangeable.
 #![no_std]
 
 extern crate alloc;

@@ -18,6 +18,9 @@
 //! Who owns a node has [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for what becomes of its pods,
 //! [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and [`Cluster::renew_lease`], by which
 //! the cluster knows that it lives.
+//!
+//! - How long a publisher waits after a failure, and how all of them work: `crates/cluster-node/src/publisher.rs` with
+//!   `backoff.rs` beside it; the one loop that lists and watches: `listening.rs`.
 
 mod clock;
 mod backoff;

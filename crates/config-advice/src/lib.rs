@@ -7,6 +7,12 @@
 //! of it has no effect or is probably a mistake. A proposal is checked and tried in the same way, so a proposal that can
 //! be made has no findings, but for one: `full-pcpus-only` that was asked for stays, although kubelets before 1.37 refuse
 //! running pods when they restart on a full node.
+//!
+//! # Where things are
+//!
+//! - What `config check` finds and proposes: `crates/config-advice`; with the state files beside the configuration and
+//!   as files: `crates/node-input/src/checked_config.rs`. How long the kubelet takes to search sets of NUMA nodes:
+//!   `crates/config-advice/src/cost.rs`.
 #![no_std]
 
 extern crate alloc;

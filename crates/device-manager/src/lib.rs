@@ -29,6 +29,12 @@
 //!
 //! Sockets, protobuf, files, clocks, other managers, and how hints are merged. What a plugin answers to `Allocate`
 //! is kept as bytes.
+//!
+//! # Where things are
+//!
+//! - How devices come from one PCI switch or NVLink domain: `crates/device-manager/src/links.rs` chooses the link,
+//!   `crates/admission/src/attempt/linked.rs` merges hints for it, `crates/topology-model/src/machine/links.rs` finds
+//!   the links of a machine; what users see of it: `docs/links.md`.
 #![no_std]
 
 extern crate alloc;

@@ -12,6 +12,11 @@
 //! were dialled with: a path, a path with its slashes escaped, a whole `unix://` address. The `http` crate, and with it
 //! every server built on `hyper`, takes only what may stand in a URI, and resets all other requests before anybody
 //! sees them. So what comes in on a socket is read by [`authority::Rewriter`] first, which puts `localhost` there.
+//!
+//! # Where things are
+//!
+//! - How plugins are spoken to: `crates/device-plugin/src/plugins.rs`; why requests are rewritten before a server reads
+//!   them: `crates/device-plugin/src/lib.rs`.
 
 mod setup;
 mod limits;

@@ -10,6 +10,11 @@
 //! and `generation` are no part of these values, so they are not validated.
 //!
 //! This crate does not know YAML, JSON, objects that are there already, or which devices are allocated.
+//!
+//! # Where things are
+//!
+//! - How a selector is evaluated: `crates/dra-cel/src/lib.rs`. What the API server refuses of a claim or a slice:
+//!   `crates/dra-validation/src/lib.rs`.
 #![no_std]
 
 extern crate alloc;

@@ -1,5 +1,11 @@
 //! `cargo xtask vm`, as a program beside xtask: it makes the images of guests and starts QEMU. It does not know what is
 //! tested in a guest: that is the program in `inside`.
+//!
+//! # Where things are
+//!
+//! - How a machine becomes a guest: `crates/guest/src/translate.rs`. What is tried in one:
+//!   `crates/guest/inside/tests.rs`. How a real kubelet is compared with: `crates/guest/inside/kubelet/compare.rs`; its
+//!   figures: `docs/guest.md`. A cluster in a guest: `crates/guest/inside/kubelet/cluster.rs`.
 
 mod shape;
 mod vm;

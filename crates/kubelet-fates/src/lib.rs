@@ -1,4 +1,9 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! - What a kubelet does in place of an answer, and which change avoids it: `crates/kubelet-fates`,
+//!   `crates/node-input/src/fates.rs`; the table of its faults: `crates/kubelet-release/src/fault.rs`.
 #![no_std]
 
 extern crate alloc;

@@ -20,6 +20,12 @@
 //! | log | writes the log (`log`) |
 //! | cgroups | keeps running containers on their CPUs (`node-enforce`) |
 //! | device-plugin, 2 | serve the sockets of plugins and of pod resources, and make them again (`plugins`) |
+//!
+//! # Where things are
+//!
+//! - What the daemon does: `crates/node-daemon/src/lib.rs` names its threads, `crates/bounded-http/src/places.rs`
+//!   limits the connections and requests of each user. What happens to a node is decided in
+//!   `crates/node-agent/src/owner.rs`, which plans a change, has its files written, and only then makes it.
 
 mod owner;
 mod scribe;

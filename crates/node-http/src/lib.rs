@@ -1,4 +1,15 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! - What the page in a browser does: `crates/node-page/page/main.js`; its routes: `crates/node-http/src/page.rs`; the
+//!   page of a node that nobody serves: `crates/node-daemon/src/ui.rs`. Pods that are tried by other rules and on other
+//!   machines: `crates/node-http/src/tried.rs`, with the nodes of `benches.rs` beside it; a change that would fit,
+//!   made: `crates/admission/src/explain/made.rs`. How the page is used in a real browser:
+//!   `crates/campaigns/src/page.rs`.
+//! - What can be asked over HTTP: the table in `crates/node-http/src/operations.rs`, of which the router and
+//!   `/openapi.json` are made (`openapi.rs` beside it). What documents contain: `crates/node-output/src/schema.rs`
+//!   makes [schemas](docs/schemas) of their types.
 
 mod audit;
 mod operations;

@@ -1,4 +1,12 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! - Which pods of manifests are decided on, and the decisions one after the other: `asked.rs` and `sequence.rs` of
+//!   `crates/node-input`; how `admit` and `explain` write them: `crates/topolet/src/decisions/written.rs`.
+//! - What a node file contains: `crates/node-input/src/packed.rs`. Where the configuration, state and pods of a live
+//!   node are looked for: `this_node.rs` beside it. Which running pods are known, and what is known of each:
+//!   `crates/node-input/src/residents.rs`.
 
 mod sources;
 mod node;

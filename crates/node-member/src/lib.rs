@@ -12,6 +12,12 @@
 //! not is decided on, unless it has ended. So a daemon that is killed goes on where it was, and a status that an API server
 //! misses while it is away is worked out anew and compared with what it has. How a container ended is known to the process
 //! alone: after a restart it is not known, unless the API server has heard of it.
+//!
+//! # Where things are
+//!
+//! - How a node is a member of a cluster in the place of a kubelet: `crates/node-member/src/lib.rs` names its threads;
+//!   `crates/kubelet-status/src/step.rs` decides what happens next to a pod, `draft.rs` beside it writes the pod's
+//!   status, `resources.rs` says what the pod was given, and `terminate.rs` ends its containers.
 
 mod host;
 mod holder;

@@ -9,6 +9,11 @@
 //! (`fates`); those that are decided otherwise here can be packed (`disagreements`). Where its containers run is compared with
 //! its files (`drift`). Files that do not fit together and do not change any more are served all the same, with a note, so
 //! that nothing is hidden for good.
+//!
+//! - How a kubelet's refusal is explained: `crates/node-observe/src/refusals.rs`; where pods come from: `pods.rs` and
+//!   `sources.rs` beside it; which events the API server gets: `told.rs`; how containers outside their CPUs are found:
+//!   `drift.rs`; what is written when our decision differs from the kubelet's: `disagreements.rs`; when the kubelet's
+//!   rules are read again: `rules.rs`; how it is known that the kubelet would not start again: `next_start.rs`.
 
 mod look;
 mod rules;

@@ -1,4 +1,10 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! - What schedulers read of a node: `crates/node-resource-topology/src/node.rs`; how containers are placed in it:
+//!   `placement.rs` beside it; how it is kept at an API server: `crates/node-publish/src/topology.rs`, and when it is
+//!   left to another producer: `topology/others.rs`. What each field means: `docs/nrt.md`.
 
 mod changed;
 mod topology;

@@ -6,6 +6,16 @@
 //! two ways lead to a [`Start`], and [`Start::ledger`] to the ledger: [`StateFolder::strict`] starts as a kubelet does,
 //! or says why a kubelet would not; [`StateFolder::plan_repair`] starts from any folder, and the [`RepairPlan`] lists
 //! what it found and which files have to be written.
+//!
+//! # Where things are
+//!
+//! - How a state file is found damaged or contradictory: `crates/node-state/src/repair/damage.rs` and the files beside
+//!   it. `crates/node-state/src/audit.rs` says which of these faults stop a kubelet, `fault.rs` beside it has their
+//!   sentences, and `repair.rs` plans how a node starts from such a folder. `folder_repair.rs` beside it says when a
+//!   repair harms no pod and who stays quarantined, `crates/node-agent/src/folder_repair.rs` writes it.
+//! - What the next restart of a kubelet does with the pods that run: `crates/node-state/src/restart.rs`, in sentences
+//!   `restart_line.rs` beside it. What a folder without a configuration or a machine is judged by:
+//!   `crates/node-input/src/judged.rs`.
 
 mod folder;
 mod contents;

@@ -10,6 +10,15 @@
 //! | [`ObservedFiles`] | the thread that reads a kubelet's files | HTTP, node files |
 //! | [`Manifests`] | the thread that reads the manifests folder | HTTP, metrics |
 //! | [`NodeConditions`], [`Events`], [`Metrics`] | each part its own entries | HTTP, events on pods |
+//!
+//! # Where things are
+//!
+//! - How sockets stay at their paths: `crates/kept-socket`. How folders do: `crates/node-daemon/src/kept.rs`. What the
+//!   daemon's threads see of the node, and which of them writes what: `crates/node-view/src/lib.rs`; what the daemon
+//!   reports about itself, and when its log has a line: `conditions.rs` beside it. Why it goes on when its log cannot
+//!   be written: `crates/node-daemon/src/log/lines.rs`. How a file is opened that may be a pipe or a device:
+//!   `open_regular` in `crates/kubelet-checkpoint/src/store/regular.rs`; `cargo xtask tidy` finds other ways in the
+//!   crates that work in the root folder.
 
 mod served;
 mod snapshots;

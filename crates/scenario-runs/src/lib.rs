@@ -8,6 +8,11 @@
 //! configuration; [`simulation`], [`simulation_csv`] and [`charts`](fn@charts) show it.
 //!
 //! [`find_max`](fn@find_max) is separate: how many copies of one pod fit on one machine under each policy, scope and option.
+//!
+//! # Where things are
+//!
+//! - How a scenario is run: `crates/scenario-runs/src/lib.rs` says by which steps; what happens to its pods event by
+//!   event: `crates/node-simulation/src/run.rs`.
 
 mod files;
 mod prepare;

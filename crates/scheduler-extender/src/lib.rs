@@ -47,6 +47,12 @@
 //!
 //! The view is a value without locks: one thread owns it, and tells it what it hears. It knows no time, so whoever
 //! offers pods ends the offers that come to nothing ([`View::gone`]).
+//!
+//! # Where things are
+//!
+//! - What a scheduler gets for a pod and many nodes: `crates/scheduler-extender/src/filter.rs`; which pods are
+//!   counted that a node does not know yet: `member.rs` and `in_flight.rs` beside it; the one-line reasons:
+//!   `crates/admission-report/src/brief.rs`.
 #![no_std]
 
 extern crate alloc;

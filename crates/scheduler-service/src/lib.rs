@@ -11,6 +11,12 @@
 //! | the caller's | answers kube-scheduler (module `http`), and forgets what came to nothing (module `outlook`) |
 //!
 //! All of them share one outlook: the view of the nodes, and what is open about pods.
+//!
+//! # Where things are
+//!
+//! - How kube-scheduler is answered: `crates/scheduler-extender/src/lib.rs` says by what,
+//!   `crates/scheduler-service/src/outlook.rs` what is open about pods; what a node publishes for it:
+//!   `crates/node-input/src/published.rs`.
 
 mod outlook;
 mod silence;

@@ -2,6 +2,17 @@
 //!
 //! The commands are thin: they name what is read (`node-input`), ask the crate that knows the answer, and print what
 //! `node-output` writes of it on the [`screen`]. None calls another, and nothing here decides anything about a pod.
+//!
+//! # Where things are
+//!
+//! - What a build without some features leaves out: `[features]` of `crates/topolet/Cargo.toml`; what it says when
+//!   asked for it: `crates/topolet/src/smaller_build.rs`. `topolet` at the root builds and runs the smallest; what that
+//!   costs: `docs/first-minutes.md`.
+//! - What `kubectl topolet` does: `crates/topolet/src/command/kubectl/explain.rs`; how an agent is asked through an API
+//!   server: `crates/cluster-node/src/agent.rs`; what is compared where none answers:
+//!   `crates/node-resource-topology/src/comparison.rs`.
+//! - Which exit status a command has: `crates/topolet/src/outcome.rs`. What an option of the CPU manager changes:
+//!   `crates/cpu-manager/src/config.rs`.
 #![cfg_attr(fuzzing, no_main)]
 
 mod outcome;

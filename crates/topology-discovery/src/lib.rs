@@ -8,6 +8,10 @@
 //!
 //! This crate does not know pods, configurations or policies, and writes no file: what it captures
 //! ([`Capture`]) is bytes.
+//!
+//! # Where things are
+//!
+//! - What a driver publishes of a device's place in the machine: `crates/topology-discovery/src/device_attributes.rs`.
 
 mod archive;
 mod cadvisor;
