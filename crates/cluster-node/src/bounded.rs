@@ -102,6 +102,10 @@ pub(crate) struct BoundedBody<B> {
     pause: Option<Pin<Box<Sleep>>>,
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "bytes within a second of the network, on tokio's clock that tests move"
+)]
 impl<B> BoundedBody<B> {
     fn new(body: B, bounds: Bounds) -> Self {
         Self { body, bounds, read: 0, second: (Instant::now(), 0), pause: None }

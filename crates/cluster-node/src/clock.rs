@@ -30,6 +30,7 @@ pub trait Clock: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
+#[expect(clippy::disallowed_methods, reason = "all others get it from here")]
 impl Clock for SystemClock {
     fn now(&self) -> Instant {
         Instant::now()

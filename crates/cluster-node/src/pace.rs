@@ -67,6 +67,7 @@ impl EventPace {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "some moment to begin with")]
 mod tests {
     use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! The unmodified API server: pods of a node are heard of, events on them are written, and what is missing is named.
+
+#![expect(clippy::disallowed_methods, reason = "tests wait for servers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;

@@ -1,4 +1,6 @@
 //! API servers that send what none sends: too much, too little, or something else.
+
+#![expect(clippy::disallowed_methods, reason = "tests wait for servers")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;

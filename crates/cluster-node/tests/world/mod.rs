@@ -1,5 +1,7 @@
 //! An API server that is a function, and a clock that moves when it is waited for: no network, no threads, no waiting.
 
+#![expect(clippy::disallowed_methods, reason = "tests wait for servers")]
+
 use std::convert::Infallible;
 use std::future::ready;
 use std::sync::Arc;
