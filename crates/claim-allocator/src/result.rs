@@ -46,8 +46,8 @@ impl Prepared<'_> {
             result.skip_node_operations.clone_from(&placed.slice.skip_node_operations);
         }
         if self.has(Feature::DeviceBindingConditions) && self.implementation != Implementation::Stable {
-            result.binding_conditions.clone_from(&placed.device.binding_conditions);
-            result.binding_failure_conditions.clone_from(&placed.device.binding_failure_conditions);
+            result.binding_conditions = placed.device.conditions().to_vec();
+            result.binding_failure_conditions = placed.device.failure_conditions().to_vec();
         }
         if self.is_shared(choice.device) {
             *shares += 1;

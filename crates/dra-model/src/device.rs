@@ -28,10 +28,10 @@ pub struct Device {
     pub taints: Vec<DeviceTaint>,
     /// `bindsToNode`: a claim that gets it is bound to the node for which it was allocated.
     pub binds_to_node: Option<bool>,
-    /// `bindingConditions`: what must hold after its allocation before the pod is bound.
-    pub binding_conditions: Vec<String>,
-    /// `bindingFailureConditions`: what ends the wait for them.
-    pub binding_failure_conditions: Vec<String>,
+    /// `bindingConditions`: what must hold after its allocation before the pod is bound; `None` if the field is absent.
+    pub binding_conditions: Option<Vec<String>>,
+    /// `bindingFailureConditions`: what ends the wait for them; `None` if the field is absent.
+    pub binding_failure_conditions: Option<Vec<String>>,
     /// `allowMultipleAllocations`: whether several requests can share it.
     pub allow_multiple_allocations: Option<bool>,
 }
@@ -63,7 +63,19 @@ impl Device {
     /// Whether it is ready only some time after its allocation.
     #[must_use]
     pub fn has_binding_conditions(&self) -> bool {
-        !self.binding_conditions.is_empty()
+        !self.conditions().is_empty()
+    }
+
+    /// What must hold after its allocation before the pod is bound.
+    #[must_use]
+    pub fn conditions(&self) -> &[String] {
+        self.binding_conditions.as_deref().unwrap_or_default()
+    }
+
+    /// What ends the wait for that.
+    #[must_use]
+    pub fn failure_conditions(&self) -> &[String] {
+        self.binding_failure_conditions.as_deref().unwrap_or_default()
     }
 
     /// The attribute that a constraint names in full, `domain/id`: under that name, or under `id` alone if the domain is

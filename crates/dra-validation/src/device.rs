@@ -58,7 +58,7 @@ pub(crate) fn by_hand(device: &Device, nodes: NodesOf, features: Features, at: &
         NodesOf::Device => own_nodes(device, at, faults),
         NodesOf::Slice => no_nodes(device, at, faults),
     }
-    binding(&device.binding_conditions, &device.binding_failure_conditions, at, faults);
+    binding(device, at, faults);
 }
 
 fn numbers(device: &Device, at: &Path, faults: &mut Faults) {
@@ -127,7 +127,8 @@ fn no_nodes(device: &Device, at: &Path, faults: &mut Faults) {
 }
 
 /// Binding conditions and binding failure conditions.
-fn binding(conditions: &[String], failures: &[String], at: &Path, faults: &mut Faults) {
+fn binding(device: &Device, at: &Path, faults: &mut Faults) {
+    let (conditions, failures) = (device.conditions(), device.failure_conditions());
     let (place, failure_place) = (at.child("bindingConditions"), at.child("bindingFailureConditions"));
     for (all, place) in [(conditions, &place), (failures, &failure_place)] {
         if all.len() <= MOST_CONDITIONS {
@@ -150,12 +151,17 @@ fn binding(conditions: &[String], failures: &[String], at: &Path, faults: &mut F
     }
     if conditions.is_empty() && !failures.is_empty() {
         let rule = "bindingConditions are required to use bindingFailureConditions";
-        faults.invalid_value(&place, &"null", rule);
+        faults.invalid_value(&place, &written(device.binding_conditions.as_ref()), rule);
     }
     if failures.is_empty() && !conditions.is_empty() {
         let rule = "bindingFailureConditions are required to use bindingConditions";
-        faults.invalid_value(&failure_place, &"null", rule);
+        faults.invalid_value(&failure_place, &written(device.binding_failure_conditions.as_ref()), rule);
     }
+}
+
+/// A list without members as JSON has it: one that is written differs from one that is absent.
+const fn written(list: Option<&Vec<String>>) -> &'static str {
+    if list.is_some() { "[]" } else { "null" }
 }
 
 pub(crate) fn declared(device: &Device, at: &Path, faults: &mut Faults) {
@@ -166,8 +172,8 @@ pub(crate) fn declared(device: &Device, at: &Path, faults: &mut Faults) {
         taint::declared(taint, &at.child("taints").index(number), faults);
     }
     let conditions = [
-        ("bindingConditions", &device.binding_conditions),
-        ("bindingFailureConditions", &device.binding_failure_conditions),
+        ("bindingConditions", device.conditions()),
+        ("bindingFailureConditions", device.failure_conditions()),
     ];
     for (field, conditions) in conditions {
         faults.is_within(&at.child(field), conditions.len(), MOST_CONDITIONS);

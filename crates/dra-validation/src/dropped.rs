@@ -31,8 +31,8 @@ fn of_device(device: &mut Device, features: Features) {
         device.nodes = NodeSelection::default();
     }
     if !features.has(Feature::DeviceBindingConditions) {
-        device.binding_conditions.clear();
-        device.binding_failure_conditions.clear();
+        device.binding_conditions = None;
+        device.binding_failure_conditions = None;
         device.binds_to_node = None;
     }
     if !features.has(Feature::ConsumableCapacity) {

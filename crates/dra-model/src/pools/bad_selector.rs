@@ -61,8 +61,8 @@ impl fmt::Display for GoDevice<'_> {
              ConsumesCounters:[]DeviceCounterConsumption{{{consumes}}},NodeName:nil,NodeSelector:{selector},AllNodes:nil,\
              Taints:[]DeviceTaint{{}},BindsToNode:nil,BindingConditions:[{}],BindingFailureConditions:[{}],\
              AllowMultipleAllocations:nil,NodeAllocatableResources:map[k8s_io_api_core_v1.ResourceName]NodeAllocatableResource{{}},}}",
-            self.0.binding_conditions.join(" "),
-            self.0.binding_failure_conditions.join(" "),
+            self.0.conditions().join(" "),
+            self.0.failure_conditions().join(" "),
         )
     }
 }

@@ -62,7 +62,8 @@ fn each_rule_decides_what_a_node_sees_of_a_pool() {
         slice
     };
     let mut binding = of("x", "early");
-    binding.devices = Some(vec![Device { binding_conditions: vec!["ready".into()], ..Device::new("slow") }]);
+    binding.devices =
+        Some(vec![Device { binding_conditions: Some(vec!["ready".into()]), ..Device::new("slow") }]);
     let same = ResourceSlice { devices: Some(vec![Device::new("of-x")]), ..slice("y", "a", 1, 2) };
     let nowhere = ResourceSlice { nodes: NodeSelection::default(), ..slice("x", "a", 1, 1) };
     let everywhere = NodeSelection { all_nodes: Some(true), ..NodeSelection::default() };

@@ -79,8 +79,8 @@ fn device(object: &Object<'_>) -> Device {
         nodes: node_selection(object),
         taints: taints(object),
         binds_to_node: object.boolean("bindsToNode"),
-        binding_conditions: object.texts("bindingConditions").unwrap_or_default(),
-        binding_failure_conditions: object.texts("bindingFailureConditions").unwrap_or_default(),
+        binding_conditions: object.texts("bindingConditions"),
+        binding_failure_conditions: object.texts("bindingFailureConditions"),
         allow_multiple_allocations: object.boolean("allowMultipleAllocations"),
     }
 }
