@@ -28,7 +28,7 @@ pub(crate) struct Fuzz {
 }
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 13] = [
+const TARGETS: [&str; 15] = [
     "values",
     "manifest",
     "state",
@@ -39,6 +39,8 @@ const TARGETS: [&str; 13] = [
     "archive",
     "plugin",
     "authority",
+    "selector",
+    "allocation",
     "commands",
     "requests",
     "clients",
@@ -232,6 +234,7 @@ fn dictionary(name: &str) -> PathBuf {
         "state" | "start" => "state.dict",
         "plugin" | "authority" => "wire.dict",
         "clients" => "http.dict",
+        "selector" => "selector.dict",
         _ => "manifest.dict",
     })
 }

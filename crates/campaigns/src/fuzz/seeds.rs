@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use fs_err as fs;
+use serde_json::Value;
 use workspace_tools::workspace::root;
 
 /// Files that are larger are no good seeds.
@@ -71,6 +72,8 @@ fn of(target: &str) -> anyhow::Result<Vec<Vec<u8>>> {
         ],
         "plugin" => plugin(),
         "authority" => vec![AUTHORITY.to_vec()],
+        "selector" => selectors()?,
+        "allocation" => (0..64).map(drawn).collect(),
         "commands" => commands()?,
         "requests" => requests(),
         "clients" => clients(),
@@ -204,6 +207,31 @@ const AUTHORITY: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
     \x00\x00\x33\x01\x04\x00\x00\x00\x01\x83\x86\x41\x0alocalhost1\
     \x44\x1e/v1beta1.Registration/Register\x40\x02te\x01a\
     \x00\x00\x05\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00";
+
+/// Recorded expressions behind the byte of their environment (`fuzz_targets/selector.rs`).
+fn selectors() -> anyhow::Result<Vec<Vec<u8>>> {
+    let path = root().join("fixtures/dra/cel/cel.jsonl");
+    let mut seeds = Vec::new();
+    for line in fs::read_to_string(&path)?.lines() {
+        let line: Value =
+            serde_json::from_str(line).with_context(|| format!("no JSON in {}", path.display()))?;
+        let case = &line["case"];
+        let environment = if case["env"] == "new" { 2 } else { u8::from(case["derived"] == true) };
+        let expression = case["expression"].as_str().unwrap_or_default();
+        seeds.push([&[environment][..], expression.as_bytes()].concat());
+    }
+    Ok(seeds)
+}
+
+/// Bytes from which a question is drawn, the same in every run.
+fn drawn(seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.to_be_bytes()[0]
+    };
+    (0..110).map(next).collect()
+}
 
 /// Every command with files that it is meant to read; the letters are those of
 /// `crates/topolet/src/fuzzed_commands.rs`.
