@@ -14,26 +14,41 @@ use crate::words::{and_more, joined};
 
 /// Claims that were not decided on; at least one. Displays as the verdict on a pod that has them.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UndecidedClaims(Vec<String>);
+pub struct UndecidedClaims {
+    names: Vec<String>,
+    /// Why not; empty: claims are not decided here at all.
+    why: String,
+}
 
 impl UndecidedClaims {
     /// Those of a pod; `None`: it has none.
     #[must_use]
     pub fn of(pod: &Pod) -> Option<Self> {
         let claims = &pod.constraints.claims;
-        (!claims.is_empty()).then(|| Self(claims.iter().map(|claim| claim.name.clone()).collect()))
+        let names = claims.iter().map(|claim| claim.name.clone()).collect();
+        (!claims.is_empty()).then(|| Self { names, why: String::new() })
+    }
+
+    /// The same, which are not decided for this reason.
+    #[must_use]
+    pub fn because(self, why: impl Into<String>) -> Self {
+        Self { why: why.into(), ..self }
     }
 
     /// Their names in the pod.
     #[must_use]
     pub fn names(&self) -> &[String] {
-        &self.0
+        &self.names
     }
 }
 
 impl fmt::Display for UndecidedClaims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "admitted without its claims, which are not decided here: {}", joined(&self.0, ", "))
+        let names = joined(&self.names, ", ");
+        if self.why.is_empty() {
+            return write!(f, "admitted without its claims, which are not decided here: {names}");
+        }
+        write!(f, "admitted without its claims, which are not decided: {names}: {}", self.why)
     }
 }
 
@@ -41,7 +56,8 @@ impl fmt::Display for UndecidedClaims {
 /// none.
 pub fn claims_notice<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> Option<Notice> {
     let with_claims = pods.into_iter().filter_map(|pod| Some((pod, UndecidedClaims::of(pod)?)));
-    let named = with_claims.map(|(pod, claims)| format!("{} ({})", full_name(pod), joined(&claims.0, ", ")));
+    let named =
+        with_claims.map(|(pod, claims)| format!("{} ({})", full_name(pod), joined(&claims.names, ", ")));
     let named: Vec<String> = named.collect();
     (!named.is_empty()).then(|| {
         let shown = and_more(&named, 4, ", ");

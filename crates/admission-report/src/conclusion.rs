@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 use crate::claims::UndecidedClaims;
 use crate::container::ContainerReport;
+use crate::decided_claims::Unschedulable;
 use crate::deferred::Deferred;
 use crate::json;
 use crate::refusal::Refusal;
@@ -22,6 +23,8 @@ pub enum Conclusion {
     Admitted(Vec<ContainerReport>),
     /// The managers give its containers this; its claims of devices are not decided here.
     WithoutClaims(Vec<ContainerReport>, UndecidedClaims),
+    /// Its claims of devices keep kube-scheduler from placing it here; the managers were not asked.
+    Unschedulable(Unschedulable),
     /// It may not run.
     Refused(Refusal),
     /// It waits for device plugins that are not back yet.
@@ -39,6 +42,7 @@ impl Conclusion {
         match self {
             Self::Admitted(_) => "admitted",
             Self::WithoutClaims(..) => "withoutClaims",
+            Self::Unschedulable(_) => "unschedulable",
             Self::Refused(_) => "refused",
             Self::Deferred(_) => "deferred",
             Self::Undecided(_) => "undecided",

@@ -42,6 +42,7 @@ fn behind(report: Report, blocker: Blocker) -> Report {
         Conclusion::Refused(refusal) => format!("{}: {}", refusal.reason, refusal.message),
         Conclusion::Fated(fated) => fated.to_string(),
         Conclusion::WithoutClaims(_, claims) => claims.to_string(),
+        Conclusion::Unschedulable(why) => why.to_string(),
         Conclusion::Undecided(why) => why.to_string(),
         Conclusion::Deferred(deferred) => format!("deferred: {deferred}"),
         Conclusion::Admitted(_) => {

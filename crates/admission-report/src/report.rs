@@ -16,6 +16,7 @@ use crate::chosen::ChosenRules;
 use crate::claims::UndecidedClaims;
 use crate::conclusion::{Conclusion, Fated};
 use crate::container::ContainerReport;
+use crate::decided_claims::{DecidedClaims, Unschedulable};
 use crate::deferred::Deferred;
 use crate::facts::{Facts, full_name};
 use crate::faults;
@@ -39,6 +40,8 @@ pub struct Report {
     pub qos_class: QosClass,
     /// The rules by which it was decided on, if it has chosen some of them.
     pub rules: Option<ChosenRules>,
+    /// The claims of devices that were decided on before its other resources; `None`: it has none, or they were not decided.
+    pub claims: Option<DecidedClaims>,
     /// What came out.
     pub conclusion: Conclusion,
     /// The merges in order; the last is the refused one. None under policy `none`.
@@ -96,6 +99,7 @@ impl Report {
             kubelet_said: None,
             qos_class: facts.pod.qos_class(facts.pod_rules()),
             rules: ChosenRules::of(facts),
+            claims: None,
             conclusion: Conclusion::Undecided(Undecided::Plugin),
             units: facts.trace.units.iter().map(|unit| UnitReport::new(facts, unit)).collect(),
             notes: Vec::new(),
@@ -125,6 +129,15 @@ impl Report {
     pub const fn undecided_claims(&self) -> Option<&UndecidedClaims> {
         match &self.conclusion {
             Conclusion::WithoutClaims(_, claims) => Some(claims),
+            _ => None,
+        }
+    }
+
+    /// Why its claims keep kube-scheduler from placing it on the node; `None`: they do not, or are not decided.
+    #[must_use]
+    pub const fn unschedulable(&self) -> Option<&Unschedulable> {
+        match &self.conclusion {
+            Conclusion::Unschedulable(why) => Some(why),
             _ => None,
         }
     }
@@ -166,10 +179,48 @@ impl Report {
             kubelet_said: None,
             qos_class: pod.qos_class(rules),
             rules: None,
+            claims: None,
             conclusion: Conclusion::Deferred(deferred),
             units: Vec::new(),
             notes: Vec::new(),
         }
+    }
+
+    /// A pod that kube-scheduler does not place here because of its claims.
+    #[must_use]
+    pub fn of_unschedulable(pod: &Pod, rules: PodRules, claims: DecidedClaims, why: Unschedulable) -> Self {
+        Self {
+            pod: full_name(pod),
+            owner: None,
+            kubelet_said: None,
+            qos_class: pod.qos_class(rules),
+            rules: None,
+            claims: Some(claims),
+            conclusion: Conclusion::Unschedulable(why),
+            units: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same pod, whose claims were decided on: it has the devices.
+    #[must_use]
+    pub fn with_claims(mut self, claims: DecidedClaims) -> Self {
+        self.notes.retain(|note| !matches!(note.remark, Remark::ClaimsUndecided(_)));
+        Self { claims: Some(claims), conclusion: decided(self.conclusion), ..self }
+    }
+
+    /// The same pod, whose claims are not decided for this reason.
+    #[must_use]
+    pub fn with_claims_undecided(mut self, why: &str) -> Self {
+        for note in &mut self.notes {
+            if let Remark::ClaimsUndecided(claims) = &mut note.remark {
+                *claims = claims.clone().because(why);
+            }
+        }
+        if let Conclusion::WithoutClaims(containers, claims) = self.conclusion {
+            self.conclusion = Conclusion::WithoutClaims(containers, claims.because(why));
+        }
+        self
     }
 
     /// What the containers are given; empty unless the pod is admitted, be it late or with harm.
@@ -219,6 +270,22 @@ impl Report {
     }
 }
 
+/// What is concluded once the claims have their devices.
+fn decided(conclusion: Conclusion) -> Conclusion {
+    match conclusion {
+        Conclusion::WithoutClaims(mut containers, _) => {
+            for container in &mut containers {
+                container.claims.clear();
+            }
+            Conclusion::Admitted(containers)
+        }
+        Conclusion::Fated(fated) => {
+            Conclusion::Fated(Fated { then: Box::new(decided(*fated.then)), ..fated })
+        }
+        other => other,
+    }
+}
+
 impl fmt::Display for Report {
     /// The verdict in one line, and below it what led to it and what the owner may not expect, a sentence a line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,6 +299,7 @@ impl fmt::Display for Report {
                 write!(f, "{claims}")?;
                 containers.iter().try_for_each(|container| write!(f, "\n  {container}"))?;
             }
+            Conclusion::Unschedulable(why) => write!(f, "{why}")?,
             Conclusion::Refused(refusal) => {
                 write!(f, "{}: {}", refusal.reason, refusal.message)?;
                 self.rules.iter().try_for_each(|rules| write!(f, "\n  rules: {rules}"))?;
@@ -249,6 +317,12 @@ impl fmt::Display for Report {
                 self.containers().iter().try_for_each(|container| write!(f, "\n  {container}"))?;
                 fated.ways_out().iter().try_for_each(|way| write!(f, "\n  avoided by: {way}"))?;
             }
+        }
+        for claim in self.claims.iter().flat_map(|claims| &claims.claims) {
+            let devices = claim.devices.iter();
+            devices
+                .clone()
+                .try_for_each(|device| write!(f, "\n  claim {}: {}: {device}", claim.name, device.request))?;
         }
         let said = self.kubelet_said.iter();
         let mut said = said.map(|said| said.compared(&self.conclusion));
@@ -277,6 +351,12 @@ struct ReportFields<'a> {
     /// `containers` says what they give it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     without_claims: &'a [String],
+    /// The claims of devices that were decided on before its other resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<&'a DecidedClaims>,
+    /// Why its claims keep kube-scheduler from placing it on the node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unschedulable: Option<&'a Unschedulable>,
     /// Its class.
     #[cfg_attr(feature = "schema", schemars(schema_with = "crate::schema::qos_class"))]
     qos_class: &'static str,
@@ -317,6 +397,8 @@ impl Serialize for Report {
             verdict: self.conclusion.name(),
             admitted: self.is_admitted(),
             without_claims: self.undecided_claims().map_or(&[], UndecidedClaims::names),
+            claims: self.claims.as_ref(),
+            unschedulable: self.unschedulable(),
             qos_class: self.qos_class.name(),
             rules: self.rules.as_ref(),
             refusal: self.refusal(),

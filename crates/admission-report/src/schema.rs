@@ -34,7 +34,7 @@ pub fn qos_class(_: &mut SchemaGenerator) -> Schema {
 
 /// What came out for a pod.
 pub(crate) fn verdict(_: &mut SchemaGenerator) -> Schema {
-    one_of(["admitted", "withoutClaims", "refused", "deferred", "undecided", "fate"])
+    one_of(["admitted", "withoutClaims", "unschedulable", "refused", "deferred", "undecided", "fate"])
 }
 
 /// What happens in place of a kubelet's answer, or with it.

@@ -39,7 +39,7 @@ pub use device::{CounterConsumption, Device};
 pub use extended::{ExtendedClaim, ExtendedResources, ResourceMapping, wanted as wanted_extended_resources};
 pub use features::{Feature, Features, UnknownFeature};
 pub use implementation::Implementation;
-pub use metadata::Metadata;
+pub use metadata::{Controller, Metadata};
 pub use name::{
     ClassName, CounterName, CounterSetName, DeviceId, DeviceName, DriverName, PoolName, QualifiedName,
     RequestName, ShareId,

@@ -20,6 +20,19 @@ pub struct Metadata {
     pub labels: BTreeMap<String, String>,
     /// `annotations`.
     pub annotations: BTreeMap<String, String>,
+    /// The one of `ownerReferences` that is the controller.
+    pub controller: Option<Controller>,
+}
+
+/// The object that made another one and controls it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Controller {
+    /// `kind`.
+    pub kind: String,
+    /// `name`.
+    pub name: String,
+    /// `uid`.
+    pub uid: String,
 }
 
 impl Metadata {

@@ -20,7 +20,7 @@ pub(crate) fn read_claims(spec: &Field<'_>) -> Result<Vec<PodClaim>, ManifestErr
             }
             (None, None) => None,
         };
-        claims.push(PodClaim { name, object, containers: Vec::new(), classes: Vec::new() });
+        claims.push(PodClaim { name, object, made: None, containers: Vec::new(), classes: Vec::new() });
     }
     for list in ["initContainers", "containers"] {
         for container in items(spec, list)? {
@@ -36,7 +36,8 @@ pub(crate) fn read_claims(spec: &Field<'_>) -> Result<Vec<PodClaim>, ManifestErr
                 let at = claims.iter().position(|known| known.name == name);
                 let at = at.unwrap_or_else(|| {
                     let name = name.to_owned();
-                    claims.push(PodClaim { name, object: None, containers: Vec::new(), classes: Vec::new() });
+                    let (containers, classes) = (Vec::new(), Vec::new());
+                    claims.push(PodClaim { name, object: None, made: None, containers, classes });
                     claims.len() - 1
                 });
                 let users = &mut claims[at].containers;
@@ -47,6 +48,21 @@ pub(crate) fn read_claims(spec: &Field<'_>) -> Result<Vec<PodClaim>, ManifestErr
         }
     }
     Ok(claims)
+}
+
+/// Adds to the claims of a pod what its status says of them.
+pub(crate) fn read_made(claims: &mut [PodClaim], status: &Field<'_>) -> Result<(), ManifestError> {
+    for listed in items(status, "resourceClaimStatuses")? {
+        let text = |key| {
+            let field = listed.get(key)?.map(|field| field.text("a name").map(str::to_owned));
+            field.transpose()
+        };
+        let (Some(name), made) = (text("name")?, text("resourceClaimName")?) else { continue };
+        for claim in claims.iter_mut().filter(|claim| claim.name == name) {
+            claim.made.clone_from(&made);
+        }
+    }
+    Ok(())
 }
 
 fn items<'a>(parent: &Field<'a>, list: &str) -> Result<Vec<Field<'a>>, ManifestError> {
@@ -71,6 +87,9 @@ impl ClaimObjects {
         let (of, spec): (fn(String) -> ClaimObject, &[&str]) = match kind {
             "ResourceClaim" => (ClaimObject::Claim, &["spec"]),
             "ResourceClaimTemplate" => (ClaimObject::Template, &["spec", "spec"]),
+            // `read_resource_objects` reads these.
+            "ResourceSlice" | "DeviceClass" | "DeviceTaintRule" => return Ok(true),
+            list if list.ends_with("List") => return Ok(true),
             _ => return Ok(false),
         };
         let text = |path: &[&str]| {

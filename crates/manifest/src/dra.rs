@@ -13,10 +13,12 @@ mod class;
 mod allocation;
 mod claim;
 mod lists;
+mod checked;
 
 use dra_model::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 
-pub use self::lists::read_resource_objects;
+pub use self::checked::{CheckedObjects, ObjectFindings};
+pub use self::lists::{check_resource_objects, read_resource_objects};
 use self::object::{Log, Object};
 use self::version::{GROUP, Kind};
 use crate::node::Field;

@@ -26,6 +26,7 @@ mod dra;
 mod constraints;
 mod api;
 mod workload;
+mod refusal;
 mod manifests;
 mod accepted;
 mod kubelet;
@@ -47,14 +48,16 @@ pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use claims::ClaimObjects;
 pub use devices::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
-pub use dra::{ResourceObject, ResourceObjects, read_resource_object, read_resource_objects};
+pub use dra::{
+    CheckedObjects, ObjectFindings, ResourceObject, ResourceObjects, check_resource_objects,
+    read_resource_object, read_resource_objects,
+};
 pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use kubelet::{ConfigKind, KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
-    Failure, Manifests, Owner, PodLimit, Refusal, Skipped, UnknownFields, read_manifests,
-    read_manifests_up_to,
+    Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
 };
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
@@ -67,6 +70,7 @@ pub use pod_resources::{
 };
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
+pub use refusal::Refusal;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
     ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,

@@ -10,6 +10,7 @@ use pod_spec::{
     QosClass, ResourceList, Role,
 };
 
+use crate::claims::read_made;
 use crate::constraints::read_constraints;
 use crate::names::{check_name, check_namespace, check_uid};
 use crate::node::{Field, Value};
@@ -145,6 +146,10 @@ pub(crate) fn read_body(
     let overhead = spec.get("overhead")?.map(|amounts| resource_list(&amounts)).transpose()?;
     let status = object.map_or(Ok(None), |object| object.get("status"))?;
     let Identity { uid, namespace, name } = identity;
+    let mut constraints = read_constraints(metadata, spec)?;
+    if let Some(status) = &status {
+        read_made(&mut constraints.claims, status)?;
+    }
     Ok(Pod {
         uid,
         namespace,
@@ -153,7 +158,7 @@ pub(crate) fn read_body(
         resources: spec.get("resources")?.map(|resources| read_resources(&resources)).transpose()?,
         overhead: overhead.unwrap_or_default(),
         status_qos: read_status_qos(status.as_ref())?,
-        constraints: read_constraints(metadata, spec)?,
+        constraints,
         phase: read_phase(status.as_ref())?,
         created: read_creation(metadata)?,
     })

@@ -180,6 +180,9 @@ pub enum Problem {
     /// What an API server would refuse, in its words.
     #[error("{0}")]
     Refused(Complaint),
+    /// What was found in an object that was judged as a whole, in the judge's words.
+    #[error("{0}")]
+    Judged(String),
     /// More pods than any node has.
     #[error("{0} pods are too many")]
     TooManyPods(u64),
@@ -218,6 +221,7 @@ impl Problem {
             Self::Syntax(_)
             | Self::NotUtf8
             | Self::Refused(_)
+            | Self::Judged(_)
             | Self::MisspeltField { .. }
             | Self::UnknownObjectField { meant: Some(_), .. } => return None,
             Self::UnknownObjectField { meant: None, .. } => "a field of Kubernetes v1.36.3",

@@ -102,6 +102,7 @@ impl<'a> Line<'a> {
                 Conclusion::WithoutClaims(_, claims) => {
                     ("WithoutClaims".to_owned(), Cow::from(claims.to_string()))
                 }
+                Conclusion::Unschedulable(why) => ("Unschedulable".to_owned(), Cow::from(why.to_string())),
                 Conclusion::Undecided(why) => ("Undecided".to_owned(), Cow::from(why.to_string())),
                 _ => (String::new(), Cow::from("")),
             },

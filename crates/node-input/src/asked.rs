@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use admission_report::{KubeletRefusal, Notice};
 use anyhow::bail;
 use node_output::{manifest_style, quoted_error};
+use pod_claims::ClusterObjects;
 use pod_spec::{Origin, Pod, PodRules, PodUid};
 use topology_manifest::{
     ClaimObjects, ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields,
 };
 
+use crate::claims::cluster_objects;
 use crate::files::name as shown_name;
 use crate::pods::{Wholeness, manifest_files, manifests_in};
 use crate::questions::Questions;
@@ -25,6 +27,8 @@ pub struct Asked {
     pub owners: BTreeMap<PodUid, Owner>,
     /// What the kubelet said of those that it did not admit.
     pub refused: BTreeMap<PodUid, KubeletRefusal>,
+    /// The objects that decide on claims.
+    pub objects: ClusterObjects,
     /// Whether everything in the files has become pods.
     pub wholeness: Wholeness,
 }
@@ -104,6 +108,7 @@ fn from_files(
             refused,
             skipped,
             claim_objects,
+            resources,
             unknown_fields,
             lists: _,
         } = listener
@@ -135,6 +140,7 @@ fn from_files(
             listener.warn(unknown.render(manifest_style()));
         }
         claims.extend(claim_objects);
+        asked.objects.extend(cluster_objects(resources));
         let Questions { pods, refused, left_out } = Questions::of(pods, &failures);
         has_ended |= left_out.is_some();
         if let Some(text) = left_out {

@@ -7,6 +7,7 @@ use pod_spec::Pod;
 use topology_admission::{Decided, Ledger, Outcome, Series};
 
 use crate::asked::Asked;
+use crate::claims::{NodeClaims, PodClaims};
 use crate::fates::FateOfPod;
 use crate::node::LoadedNode;
 use crate::sources::ADVICE;
@@ -17,13 +18,20 @@ pub struct Sequence<'n> {
     asked: &'n Asked,
     series: Series<'n>,
     queue: AdmissionQueue,
+    claims: Option<NodeClaims>,
 }
 
 impl<'n> Sequence<'n> {
     /// Of pods of `asked` on `node`; `series` decides on them.
     #[must_use]
     pub fn new(node: &'n LoadedNode, asked: &'n Asked, series: Series<'n>) -> Self {
-        Self { node, asked, series, queue: AdmissionQueue::default() }
+        Self { node, asked, series, queue: AdmissionQueue::default(), claims: None }
+    }
+
+    /// The same, where claims are decided before other resources.
+    #[must_use]
+    pub fn with_claims(self, claims: NodeClaims) -> Self {
+        Self { claims: Some(claims), ..self }
     }
 
     /// Why and where, of the next pod.
@@ -31,13 +39,30 @@ impl<'n> Sequence<'n> {
     /// # Errors
     /// A device plugin would have to be asked.
     pub fn decide(&mut self, pod: &Pod) -> anyhow::Result<Report> {
+        self.decide_beside(pod).map(|(report, _)| report)
+    }
+
+    /// The same, with what the node held before.
+    ///
+    /// # Errors
+    /// A device plugin would have to be asked.
+    pub fn decide_beside(&mut self, pod: &Pod) -> anyhow::Result<(Report, Ledger)> {
+        let claims = self.claims.as_mut().map_or(PodClaims::None, |claims| claims.decide(pod));
+        let pod = &*claims.rest_of(pod);
+        if let PodClaims::Unschedulable(claims, why) = claims {
+            let report = Report::of_unschedulable(pod, self.node.node.pod_rules(), claims, why);
+            let owner = self.asked.owners.get(&pod.uid).map(ToString::to_string);
+            return Ok((Report { owner, ..report }, self.series.ledger().clone()));
+        }
         let decided = self.series.decide(pod, &Replies::default());
         let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
-        let report = self.queue.next(pod, report);
+        let report = self.queue.next(pod, claims.add_to(report));
         if self.queue.is_blocked() {
             self.series.take_back(&decided);
+        } else if let Some(own) = self.claims.as_mut().filter(|_| report.is_placed()) {
+            own.hold(pod, &claims);
         }
-        Ok(report)
+        Ok((report, decided.before))
     }
 }
 

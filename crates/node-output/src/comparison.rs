@@ -145,6 +145,7 @@ impl PodOutcome {
         let (verdict, containers) = match &report.conclusion {
             Conclusion::Admitted(containers) => ("Admitted".to_owned(), containers.as_slice()),
             Conclusion::WithoutClaims(containers, _) => ("WithoutClaims".to_owned(), containers.as_slice()),
+            Conclusion::Unschedulable(_) => ("Unschedulable".to_owned(), [].as_slice()),
             Conclusion::Refused(refusal) => (refusal.reason.to_string(), [].as_slice()),
             Conclusion::Deferred(_) => ("Deferred".to_owned(), [].as_slice()),
             Conclusion::Undecided(_) => ("Undecided".to_owned(), [].as_slice()),

@@ -2,14 +2,15 @@
 //! those of the report.
 
 use admission_report::{
-    Conclusion, Fated, NodeCell, Refusal, Report, ResourceReport, UncheckedResource, UnitReport,
+    ClaimedDevice, Conclusion, Fated, NodeCell, Refusal, Report, ResourceReport, UncheckedResource,
+    UnitReport,
 };
 use terminal_text::Page;
 use topology_admission::{Search, Standing};
 use topology_model::{NodeId, NodeIds};
 use unicode_width::UnicodeWidthStr;
 
-use crate::cells::NOT_CHECKED;
+use crate::cells::{NOT_CHECKED, joined};
 use crate::pod_group::PodGroup;
 
 /// Beyond so many nodes only those that come nearest are shown.
@@ -30,6 +31,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&reasons(refusal, page));
     }
     text.push_str(&ways_out(pods, page));
+    text.push_str(&claims(report, page));
     text + &kubelet_said(report, page) + &notes(pods, page)
 }
 
@@ -58,6 +60,9 @@ pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
         let verdict = page.wrapped(&format!("! {}   {why}", pods.name()), 4);
         return verdict + &page.columns(pods.rows(), INDENT);
     }
+    if let Conclusion::Unschedulable(why) = &pods.first.conclusion {
+        return page.wrapped(&format!("{} {}   {why}", page.no(), pods.name()), 4);
+    }
     let Conclusion::Refused(refusal) = &pods.first.conclusion else {
         let verdict = match pods.first.undecided_claims() {
             None => format!("{} {}   admitted\n", page.yes(), pods.name()),
@@ -68,6 +73,29 @@ pub(crate) fn verdict(pods: &PodGroup, page: Page) -> String {
     let whose = refusal.container.as_ref().map_or_else(String::new, |name| format!(" {} {name}", page.dot()));
     let verdict = format!("{} {}{whose}   {}: {}", page.no(), pods.name(), refusal.reason, refusal.message);
     page.wrapped(&verdict, 4)
+}
+
+/// The devices of its claims, and whose decision that is.
+pub(crate) fn claims(report: &Report, page: Page) -> String {
+    let Some(decided) = &report.claims else { return String::new() };
+    let rows = decided.claims.iter().flat_map(|claim| {
+        let of_request =
+            claim.devices.chunk_by(|one, other| one.request == other.request && one.is_beside(other));
+        of_request.map(|devices| vec![claim.name.clone(), devices[0].request.clone(), arrow(devices, page)])
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    let head = if rows.is_empty() { "claims" } else { "" };
+    let mut text = listed(page, "claims", rows);
+    text.push_str(&line(page, head, &format!("decided as {}", decided.decided_as)));
+    let remark = |remark: &String| page.wrapped(&format!("! {}   {remark}", report.pod), 4);
+    text + &decided.remarks.iter().map(remark).collect::<String>()
+}
+
+/// Devices of one pool, by their names behind the first: `→ gpu.example.com/worker-1/gpu-0, gpu-1`.
+fn arrow(devices: &[ClaimedDevice], page: Page) -> String {
+    let first = devices.iter().take(1).map(ToString::to_string);
+    let others = devices.iter().skip(1).map(ClaimedDevice::beside_others);
+    format!("{} {}", page.arrow(), joined(first.chain(others)))
 }
 
 /// What avoids what happens in place of the kubelet's answer.

@@ -77,6 +77,7 @@ fn headline(report: &Report) -> String {
     match &report.conclusion {
         Conclusion::Admitted(_) => format!("{pod} admitted"),
         Conclusion::WithoutClaims(_, claims) => format!("{pod} {claims}"),
+        Conclusion::Unschedulable(why) => format!("{pod} {why}"),
         Conclusion::Deferred(deferred) => format!("{pod} deferred: {deferred}"),
         Conclusion::Undecided(why) => format!("{pod}: {why}"),
         Conclusion::Fated(fated) => format!("{pod}: {fated}"),

@@ -20,6 +20,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&decision::reasons(refusal, page));
     }
     text.push_str(&decision::ways_out(pods, page));
+    text.push_str(&decision::claims(report, page));
     text.push_str(&decision::kubelet_said(report, page));
     text.push_str(&decision::notes(pods, page));
     let many = report.units.len();
@@ -35,7 +36,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         };
         text.push_str(&self::unit(unit, mark, page));
     }
-    if many == 0 {
+    if many == 0 && report.unschedulable().is_none() {
         text.push_str(&line(page, "merge", "none: under policy none nobody is asked where resources are"));
     }
     text

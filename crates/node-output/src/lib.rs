@@ -25,6 +25,7 @@ mod state_repair;
 mod state_repair_text;
 mod condition;
 mod status;
+mod claim_check;
 mod config_check;
 mod config_check_text;
 mod profile_advice;
@@ -38,6 +39,7 @@ mod quotes;
 mod ranges;
 
 pub use cells::joined;
+pub use claim_check::{CheckedClaims, ClaimCheck};
 pub use comparison::{Compared, Comparison};
 pub use condition::NodeCondition;
 pub use config_check::{ConfigCheck, ConfigFinding, GivenConfig};

@@ -53,6 +53,7 @@ impl PodGroup {
         let outcome = match (&first.conclusion, &report.conclusion) {
             (Conclusion::Admitted(_), Conclusion::Admitted(_)) => true,
             (Conclusion::WithoutClaims(_, one), Conclusion::WithoutClaims(_, other)) => one == other,
+            (Conclusion::Unschedulable(one), Conclusion::Unschedulable(other)) => one == other,
             (Conclusion::Refused(one), Conclusion::Refused(other)) => {
                 one.reason == other.reason && one.container == other.container
             }

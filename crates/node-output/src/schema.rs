@@ -209,6 +209,11 @@ pub(crate) fn memory_policy(_: &mut SchemaGenerator) -> Schema {
     admission_report::schema::one_of(["None", "Static"])
 }
 
+/// How bad a finding about a claim is.
+pub(crate) fn claim_severity(_: &mut SchemaGenerator) -> Schema {
+    admission_report::schema::one_of(["error", "warning"])
+}
+
 /// The program that decides.
 #[must_use]
 pub fn decided_by(_: &mut SchemaGenerator) -> Schema {

@@ -18,6 +18,9 @@ pub struct Tally {
     /// Pods that the managers admit, and whose claims of devices were not decided on.
     #[serde(skip_serializing_if = "is_none")]
     without_claims: usize,
+    /// Pods that kube-scheduler does not place on the node because of their claims of devices.
+    #[serde(skip_serializing_if = "is_none")]
+    unschedulable: usize,
     /// By the kubelet's reason.
     refused: BTreeMap<String, usize>,
     /// It waits for a device plugin.
@@ -42,6 +45,7 @@ impl Tally {
                 self.not_pinned += usize::from(is_not_pinned(report));
             }
             Conclusion::WithoutClaims(..) => self.without_claims += 1,
+            Conclusion::Unschedulable(_) => self.unschedulable += 1,
             Conclusion::Refused(refusal) => {
                 *self.refused.entry(refusal.reason.to_string()).or_default() += 1;
             }
@@ -61,6 +65,7 @@ impl Tally {
             && self.undecided == 0
             && self.deferred == 0
             && self.without_claims == 0
+            && self.unschedulable == 0
             && self.fates.is_empty()
     }
 
@@ -93,6 +98,7 @@ impl Tally {
     pub fn pods(&self) -> usize {
         self.admitted
             + self.without_claims
+            + self.unschedulable
             + self.refused()
             + self.deferred
             + self.undecided
@@ -117,6 +123,7 @@ impl fmt::Display for Tally {
             admitted,
             not_pinned,
             without_claims,
+            unschedulable,
             refused,
             deferred,
             undecided,
@@ -135,6 +142,10 @@ impl fmt::Display for Tally {
         match without_claims {
             0 => {}
             some => write!(f, ", {some} admitted without claims, which are not decided here")?,
+        }
+        match unschedulable {
+            0 => {}
+            some => write!(f, ", {some} not scheduled here because of claims")?,
         }
         let mut reasons: Vec<_> = refused.iter().collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));

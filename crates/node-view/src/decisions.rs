@@ -110,6 +110,7 @@ impl LoggedDecision {
                 let held = holdings(self.report.containers());
                 let open = match &self.report.conclusion {
                     Conclusion::WithoutClaims(_, claims) => Some(claims.to_string()),
+                    Conclusion::Unschedulable(why) => Some(why.to_string()),
                     Conclusion::Undecided(why) => Some(why.to_string()),
                     _ => None,
                 };

@@ -13,6 +13,8 @@ pub struct PodClaim {
     pub name: String,
     /// The object that it is, or is made of; `None`: the manifest names none.
     pub object: Option<ClaimObject>,
+    /// The `ResourceClaim` that it is, where it was made of a template: by `status.resourceClaimStatuses` of the pod.
+    pub made: Option<String>,
     /// The containers that use it.
     pub containers: Vec<ContainerName>,
     /// The device classes that the object asks for; empty where the object is not known.

@@ -5,9 +5,13 @@ use std::sync::Arc;
 
 use admission_report::unchecked_notice;
 use anyhow::anyhow;
+use dra_model::Features;
 use node_config::KubeletConfiguration;
-use node_input::{ADVICE, DeviceText, LoadedMachine, LoadedNode, ResidentsSource, RulesSource};
+use node_input::{
+    ADVICE, ClaimCount, DeviceText, LoadedMachine, LoadedNode, NodeClaims, ResidentsSource, RulesSource,
+};
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
+use pod_claims::ClusterObjects;
 use pod_spec::Pod;
 use serde::Serialize;
 use topology_admission::{Ledger, Node};
@@ -30,6 +34,10 @@ pub struct FoundMax {
     /// The pod's claims of devices, which are not decided here: so many fit without them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) without_claims: Vec<String>,
+    /// How many get devices for their claims, which are decided before other resources; no variant has more. `None`: it has
+    /// none, or they were not decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) claims: Option<ClaimMax>,
     /// Each option with each policy and scope.
     pub(crate) variants: Vec<Variant>,
     /// Other places for what is reserved for the system, with the configuration's own policy, scope and options: the
@@ -52,6 +60,20 @@ impl FoundMax {
     pub const fn has_undecided_claims(&self) -> bool {
         !self.without_claims.is_empty()
     }
+}
+
+/// How many copies of a pod get devices for their claims.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ClaimMax {
+    /// How many: of more than fit otherwise it is not known.
+    pub(crate) fit: usize,
+    /// The reason for which the next one is not scheduled; `None`: no more fit otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+    /// Whose decision it is: `kube-scheduler 1.37.2 with its default gates`.
+    pub(crate) decided_as: String,
 }
 
 /// One policy, scope and option.
@@ -95,6 +117,16 @@ impl Capacity {
         }
     }
 
+    /// No more than get devices for their claims.
+    fn limit(&mut self, claims: &ClaimMax) {
+        if let (Self::Fit { fit, next }, Some(why)) = (&mut *self, &claims.next)
+            && claims.fit <= *fit
+        {
+            *fit = claims.fit;
+            next.clone_from(why);
+        }
+    }
+
     /// The first line says why.
     fn no_start(error: &anyhow::Error) -> Self {
         let text = format!("{error:#}");
@@ -112,6 +144,10 @@ pub struct Question<'a> {
     pub devices: Option<DeviceText>,
     /// What runs on it already.
     pub residents: &'a ResidentsSource,
+    /// The objects that decide on claims; none: claims are not decided.
+    pub objects: &'a ClusterObjects,
+    /// The gates by which claims are decided.
+    pub features: Features,
 }
 
 impl Question<'_> {
@@ -213,23 +249,51 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
             nodes.push((option.map(PolicyOption::name), policy, scope, question.startable(node)));
         }
     }
-    let variants = cores::map(&nodes, |(option, policy, scope, node)| Variant {
+    // What claims serve is not asked of device plugins.
+    let counted = |most| NodeClaims::on(&base, question.objects.clone(), question.features).count(pod, most);
+    let rest = match counted(1) {
+        ClaimCount::Counted { rest, .. } => rest,
+        ClaimCount::None | ClaimCount::Undecided(_) => pod.clone(),
+    };
+    let mut variants = cores::map(&nodes, |(option, policy, scope, node)| Variant {
         option: *option,
         policy: policy.name(),
         scope: scope.name(),
-        capacity: capacity(node, pod),
+        capacity: capacity(node, &rest),
     });
-    let unchecked = unchecked_notice(&base.node, &base.inventory, pod, ADVICE);
+    let mut reservations = reservations(question, &base, &config, &rest);
+    let (mut claims, mut undecided) = (None, None);
+    let capacities = variants.iter_mut().map(|variant| &mut variant.capacity);
+    let mut capacities: Vec<&mut Capacity> =
+        capacities.chain(reservations.iter_mut().map(|fit| &mut fit.capacity)).collect();
+    let most = capacities.iter().filter_map(|capacity| capacity.fit()).max().unwrap_or_default();
+    match counted(most.saturating_add(1)) {
+        ClaimCount::Counted { fit, next, decided_as, .. } => {
+            let counted = ClaimMax { fit, next, decided_as };
+            for capacity in &mut capacities {
+                capacity.limit(&counted);
+            }
+            claims = Some(counted);
+        }
+        ClaimCount::Undecided(why) => undecided = Some(why),
+        ClaimCount::None => {}
+    }
+    let unchecked = unchecked_notice(&base.node, &base.inventory, &rest, ADVICE);
+    let notes = NodeClaims::on(&base, question.objects.clone(), question.features)
+        .notes(&base, std::slice::from_ref(pod));
     Ok(FoundMax {
         pod: format!("{}/{}", pod.namespace, pod.name),
         machine: base.line.machine.clone(),
         configuration: base.line.configuration.clone(),
         beside: residents.line,
-        without_claims: claims(pod),
+        without_claims: if claims.is_some() { Vec::new() } else { self::claims(pod) },
+        claims,
         variants,
-        reservations: reservations(question, &base, &config, pod),
-        warnings: base
-            .first_notes()
+        reservations,
+        warnings: notes
+            .into_iter()
+            .chain(undecided.map(|why| format!("claims are not decided: {why}")))
+            .chain(base.first_notes())
             .chain(unchecked.iter().map(ToString::to_string))
             .chain(base.warnings.iter().map(ToString::to_string))
             .chain(residents.notes)
@@ -318,7 +382,14 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
             let arguments = MachineSource::named(name);
             let machine = LoadedMachine::load(&arguments).unwrap();
             let (rules, pods, nothing) = (rules(), pods(), ResidentsSource::default());
-            let question = Question { machine: &machine, rules: &rules, devices: None, residents: &nothing };
+            let question = Question {
+                machine: &machine,
+                rules: &rules,
+                devices: None,
+                residents: &nothing,
+                objects: &ClusterObjects::default(),
+                features: Features::DEFAULT,
+            };
             // Of a large machine one kind of pod is enough.
             let some = if machine.info.num_cpus > 256 { &pods[1..] } else { &pods[..] };
             for pod in some {

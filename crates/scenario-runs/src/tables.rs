@@ -6,7 +6,7 @@ use k8s_quantity::{Amount, Format, Quantity};
 use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
 use terminal_text::Page;
 
-use crate::find_max::{Capacity, FoundMax, ReservationFit, by_option, notes};
+use crate::find_max::{Capacity, ClaimMax, FoundMax, ReservationFit, by_option, notes};
 use crate::report::{MachineUse, Report, Spread, Summary, share};
 
 /// The table of a scenario, ending in a newline.
@@ -322,6 +322,7 @@ pub fn found_max(found: &FoundMax, page: Page) -> String {
     let mut text = page.wrapped(&head, 2);
     text.extend(beside.iter().map(|beside| page.wrapped(beside, 2)));
     text.push_str(&without_claims(pod, &found.without_claims, page));
+    text.extend(found.claims.as_ref().map(|claims| page.wrapped(&claims_line(claims), 2)));
     text.push('\n');
     let notes = notes(&found.variants);
     let mut policies = vec!["POLICY".to_owned()];
@@ -358,6 +359,16 @@ fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
     }
     let claims = claims.join(", ");
     page.wrapped(&format!("! {pod} is admitted without its claims, which are not decided here: {claims}"), 2)
+}
+
+/// How many get devices for their claims.
+fn claims_line(claims: &ClaimMax) -> String {
+    let ClaimMax { fit, next, decided_as } = claims;
+    let next = next.as_ref().map_or_else(String::new, |next| format!("; the next one is {next}"));
+    let pods = if *fit == 1 { "1 pod gets its devices" } else { "pods get their devices" };
+    let count = if *fit == 1 { String::new() } else { format!("{fit} ") };
+    let more = if claims.next.is_none() { "at least " } else { "" };
+    format!("claims {more}{count}{pods}, decided as {decided_as}{next}")
 }
 
 /// Lines that say why one more pod is refused with the configured options, with the policies and scopes for which that holds.

@@ -3,13 +3,15 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
+use dra_model::Features;
 use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{
     IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources, PodlessObjects,
-    ResidentsSource, RulesSource, StaticPods,
+    ResidentsSource, RulesSource, StaticPods, scheduler_features,
 };
 use node_output::Format;
 use topology_manifest::UnknownFields;
@@ -43,6 +45,22 @@ impl PodsArguments {
             identity: self.identity.source(),
             residents: self.residents.source(),
         }
+    }
+}
+
+/// How claims of devices are decided.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ClaimArguments {
+    /// Feature gates of kube-scheduler by which claims of devices are decided, beside its defaults: NAME=true,NAME=false.
+    #[arg(long, value_name = "GATES", value_delimiter = ',')]
+    pub(crate) feature_gates: Vec<String>,
+}
+
+impl ClaimArguments {
+    /// The gates that are on.
+    pub(crate) fn features(&self) -> anyhow::Result<Features> {
+        let features = scheduler_features(self.feature_gates.iter().map(String::as_str));
+        features.context("--feature-gates")
     }
 }
 

@@ -4,7 +4,8 @@ mod options;
 mod written;
 
 use admission_report::Report;
-use node_input::{KeptHints, Residents, Sequence, Wholeness};
+use dra_model::Features;
+use node_input::{KeptHints, NodeClaims, Residents, Sequence, Wholeness};
 use node_output::Tally;
 use topology_admission::Series;
 
@@ -15,17 +16,22 @@ use crate::patience::Progress;
 use crate::question::Question;
 
 /// Decides on the pods in order, each beside those that were admitted before it, and writes the decisions that are asked for.
-pub(crate) fn decide(question: Question, options: OutputOptions<'_>) -> anyhow::Result<Outcome> {
+pub(crate) fn decide(
+    question: Question,
+    features: Features,
+    options: OutputOptions<'_>,
+) -> anyhow::Result<Outcome> {
     let Question { node, residents, asked } = question;
     let OutputOptions { depth, shown, format, screen } = options;
     shown.check(&asked)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    let preamble = Preamble::new(&node, &residents, &asked.pods);
+    let claims = NodeClaims::on(&node, asked.objects.clone(), features);
+    let preamble = Preamble::new(&node, &residents, &asked.pods).after(claims.notes(&node, &asked.pods));
     let Residents { ledger, quarantined, .. } = residents;
     let series = Series::new(&node.node, ledger, depth.detail(), depth.tries()).keeping(quarantined);
-    let mut sequence = Sequence::new(&node, &asked, series);
+    let mut sequence = Sequence::new(&node, &asked, series).with_claims(claims);
     let mut writer = written::writer(preamble, &asked, options)?;
     let mut totals = Totals::default();
     let mut progress = Progress::new(asked.pods.len());

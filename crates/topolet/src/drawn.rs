@@ -1,9 +1,9 @@
 //! The decision on one pod as a picture: `admit -o svg`, `explain -o svg`.
 
 use anyhow::{Context as _, bail};
-use device_manager::Replies;
+use dra_model::Features;
 use machine_picture::svg;
-use node_input::{Asked, Wholeness};
+use node_input::{Asked, NodeClaims, Sequence, Wholeness};
 use node_output::{NodeBefore, decision_picture};
 use pod_spec::Pod;
 use terminal_text::{Glyphs, Page};
@@ -19,6 +19,7 @@ pub(crate) fn draw(
     question: Question,
     shown: &ShownArguments,
     tries: Tries,
+    features: Features,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
     let Question { node, residents, asked } = question;
@@ -33,18 +34,20 @@ pub(crate) fn draw(
     lines.extend(residents.not_looked_at());
     lines.extend(node.not_looked_at([drawn]));
     lines.extend(node.hazards.iter().cloned());
-    let mut series = Series::new(&node.node, residents.ledger, Detail::Short, tries);
+    let claims = NodeClaims::on(&node, asked.objects.clone(), features);
+    lines.extend(claims.notes(&node, &asked.pods));
+    let series = Series::new(&node.node, residents.ledger, Detail::Short, tries);
+    let mut sequence = Sequence::new(&node, &asked, series).with_claims(claims);
     let mut last = None;
     for pod in &asked.pods {
-        let decided = series.decide(pod, &Replies::default());
+        let decided = sequence.decide_beside(pod)?;
         if pod.uid == drawn.uid {
             last = Some(decided);
             break;
         }
     }
-    let decided = last.context("no pod was decided on")?;
-    let report = asked.report(&node, drawn, &decided, series.ledger())?;
-    let before = NodeBefore::new(&node.node, &node.cpus, &decided.before);
+    let (report, before) = last.context("no pod was decided on")?;
+    let before = NodeBefore::new(&node.node, &node.cpus, &before);
     screen.print_picture(&svg::decision(&decision_picture(&report, before, lines)), "decision.svg")?;
     Ok(match asked.wholeness {
         Wholeness::Partial => Outcome::Partial,

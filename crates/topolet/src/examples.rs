@@ -104,6 +104,13 @@ Examples:
   # A configuration that pins as much as possible
   topolet config check -m xeon-2s-96cpu-sriov --propose > proposed.yaml";
 
+pub(crate) const CLAIM_CHECK: &str = "\
+Examples:
+  # What would an API server refuse of these, and what does not do what it was meant to?
+  topolet claim check slices.yaml claims.yaml
+  # A claim beside what a cluster has
+  kubectl get resourceslices,deviceclasses -o yaml | topolet claim check - claim.yaml";
+
 pub(crate) const UPGRADE_CHECK: &str = "\
 Examples:
   # What does 1.37 do otherwise with this node and its pods?

@@ -1,13 +1,15 @@
 //! What several kinds of objects have.
 
 use dra_model::{
-    DeviceTaint, DeviceToleration, Metadata, NodeSelection, NodeSelector, NodeSelectorRequirement,
-    NodeSelectorTerm, OpaqueConfig, Selector, TaintEffect, TolerationOperator,
+    Controller, DeviceTaint, DeviceToleration, Metadata, NodeSelection, NodeSelector,
+    NodeSelectorRequirement, NodeSelectorTerm, OpaqueConfig, Selector, TaintEffect, TolerationOperator,
 };
 use pod_spec::CreationTime;
 
 use super::object::Object;
-use super::shapes::{CEL, METADATA, NODE_SELECTOR, OPAQUE, REQUIREMENT, SELECTOR, TAINT, TERM, TOLERATION};
+use super::shapes::{
+    CEL, METADATA, NODE_SELECTOR, OPAQUE, OWNER, REQUIREMENT, SELECTOR, TAINT, TERM, TOLERATION,
+};
 
 pub(super) fn metadata(object: &Object<'_>) -> Metadata {
     let Some(metadata) = object.child("metadata", METADATA) else { return Metadata::default() };
@@ -20,7 +22,14 @@ pub(super) fn metadata(object: &Object<'_>) -> Metadata {
         created: created.and_then(|text| CreationTime::parse(&text)).map(CreationTime::seconds),
         labels: metadata.texts_by_key("labels"),
         annotations: metadata.texts_by_key("annotations"),
+        controller: controller(&metadata),
     }
+}
+
+fn controller(metadata: &Object<'_>) -> Option<Controller> {
+    let owners = metadata.list("ownerReferences", OWNER).unwrap_or_default();
+    let owner = owners.iter().find(|owner| owner.boolean("controller") == Some(true))?;
+    Some(Controller { kind: owner.text("kind"), name: owner.text("name"), uid: owner.text("uid") })
 }
 
 pub(super) fn node_selection(object: &Object<'_>) -> NodeSelection {

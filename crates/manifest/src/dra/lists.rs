@@ -1,7 +1,8 @@
 //! Texts of many objects: documents, lists, and what `kubectl get -o yaml` prints.
 
+use super::checked::{CheckedObjects, Judge, ObjectFindings, placed};
 use super::version::{GROUP, Kind};
-use super::{Header, ResourceObjects, decode};
+use super::{Header, ResourceObject, ResourceObjects, decode};
 use crate::node::{Field, Node};
 use crate::yaml::{Piece, Pieces, RepeatedKey, documents};
 use crate::{MAX_BYTES, ManifestError, Refusal, Source, Warning};
@@ -11,23 +12,42 @@ use crate::{MAX_BYTES, ManifestError, Refusal, Source, Warning};
 /// # Errors
 /// The text cannot be read at all.
 pub fn read_resource_objects(source: &Source<'_>) -> Result<ResourceObjects, ManifestError> {
-    let mut reader = Reader::default();
-    if source.text.len() > MAX_BYTES {
-        reader.pieces(source)?;
-    } else {
-        for node in &documents(source, RepeatedKey::Refused)? {
-            reader.object(&Field::document(source, node), None);
-        }
-    }
+    let mut reader = Reader { read: ResourceObjects::default(), objects: 0, judge: None };
+    reader.text(source)?;
     Ok(reader.read)
 }
 
-#[derive(Default)]
-struct Reader {
-    read: ResourceObjects,
+/// Reads the same objects, and has `judge` judge each: what it finds is placed in the text.
+///
+/// # Errors
+/// The text cannot be read at all.
+pub fn check_resource_objects(
+    source: &Source<'_>,
+    judge: &mut dyn FnMut(&ResourceObject) -> ObjectFindings,
+) -> Result<CheckedObjects, ManifestError> {
+    let mut reader = Reader { read: ResourceObjects::default(), objects: 0, judge: Some(judge) };
+    reader.text(source)?;
+    let Reader { read: ResourceObjects { refused, unknown_fields, .. }, objects, .. } = reader;
+    Ok(CheckedObjects { objects, refused, warnings: unknown_fields })
 }
 
-impl Reader {
+struct Reader<'j> {
+    read: ResourceObjects,
+    objects: usize,
+    judge: Option<Judge<'j>>,
+}
+
+impl Reader<'_> {
+    fn text(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
+        if source.text.len() > MAX_BYTES {
+            return self.pieces(source);
+        }
+        for node in &documents(source, RepeatedKey::Refused)? {
+            self.object(&Field::document(source, node), None);
+        }
+        Ok(())
+    }
+
     /// Reads a text that is too large to be one tree.
     fn pieces(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
         let (mut pieces, outlines) = Pieces::new(source)?;
@@ -77,19 +97,28 @@ impl Reader {
         if !header.api_version.starts_with(GROUP) || Kind::named(&header.kind).is_none() {
             return;
         }
+        self.objects += 1;
         match decode(object, &header) {
             Ok((read, unknown)) => {
-                self.read.push(read);
                 self.read.unknown_fields.extend(unknown);
+                if let Some(judge) = &mut self.judge {
+                    let (causes, warnings) = placed(object, judge(&read));
+                    self.read.unknown_fields.extend(warnings);
+                    self.refuse(object, header, causes);
+                }
+                self.read.push(read);
             }
-            Err(error) => self.refuse(object, header, error),
+            Err(error) => self.refuse(object, header, vec![error]),
         }
     }
 
-    fn refuse(&mut self, object: &Field<'_>, header: Header, error: ManifestError) {
+    fn refuse(&mut self, object: &Field<'_>, header: Header, causes: Vec<ManifestError>) {
+        if causes.is_empty() {
+            return;
+        }
         let name = object.descend(&["metadata", "name"]).ok().flatten();
         let name = name.and_then(|name| name.text("a name").ok()).unwrap_or_default().to_owned();
-        self.read.refused.push(Refusal { kind: header.kind, name, causes: vec![error] });
+        self.read.refused.push(Refusal { kind: header.kind, name, causes });
     }
 }
 

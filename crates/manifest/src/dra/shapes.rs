@@ -28,6 +28,7 @@ const fn core(name: &'static str, fields: &'static [&'static str]) -> Shape {
 }
 
 pub(super) const METADATA: Shape = Shape { name: "ObjectMeta", package: Package::V1, fields: None };
+pub(super) const OWNER: Shape = Shape { name: "OwnerReference", package: Package::V1, fields: None };
 
 const OBJECT: &[&str] = &["apiVersion", "kind", "metadata", "spec"];
 const OBJECT_WITH_STATUS: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];

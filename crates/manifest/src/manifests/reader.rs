@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodRules, PodUid};
 
-use super::{Failure, Manifests, Owner, PodLimit, Refusal, Skipped, UnknownFields};
+use super::{Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields};
+use crate::dra::read_resource_objects;
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
 use crate::yaml::{Piece, Pieces, RepeatedKey, documents};
-use crate::{MAX_BYTES, ManifestError, Problem, Source, Warning, api};
+use crate::{MAX_BYTES, ManifestError, Problem, Refusal, Source, Warning, api};
 
 /// What the templates of one text may become; no node has as many pods.
 const MAX_PODS: u64 = 10_000;
@@ -102,7 +103,22 @@ impl Reader {
             }
         }
         self.read.claim_objects.name_classes(&mut self.read.pods);
+        if source.text.contains("resource.k8s.io/") {
+            self.read_resources(source)?;
+        }
         Ok(self.read)
+    }
+
+    /// Reads what decides on claims; what cannot be decoded is refused, once.
+    fn read_resources(&mut self, source: &Source<'_>) -> Result<(), ManifestError> {
+        let mut resources = read_resource_objects(source)?;
+        let refused = core::mem::take(&mut resources.refused);
+        let is_same = |one: &Refusal, other: &Refusal| (&one.kind, &one.name) == (&other.kind, &other.name);
+        self.read.refused.retain(|one| !refused.iter().any(|other| is_same(one, other)));
+        self.read.refused.extend(refused);
+        self.read.unknown_fields.append(&mut resources.unknown_fields);
+        self.read.resources = resources;
+        Ok(())
     }
 
     /// Reads a text that is too large to be one tree.

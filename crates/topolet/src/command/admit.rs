@@ -3,7 +3,7 @@
 use clap::Args;
 use topology_admission::Tries;
 
-use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::arguments::{ClaimArguments, DecisionOutputArguments, PodsArguments};
 use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -16,6 +16,8 @@ pub(crate) struct AdmitArguments {
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     #[command(flatten)]
+    pub(crate) claims: ClaimArguments,
+    #[command(flatten)]
     pub(crate) shown: ShownArguments,
     #[command(flatten)]
     pub(crate) output: DecisionOutputArguments,
@@ -23,9 +25,11 @@ pub(crate) struct AdmitArguments {
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let question = Question::read(&arguments.pods, screen)?;
-    let shown = &arguments.shown;
+    let (shown, features) = (&arguments.shown, arguments.claims.features()?);
     match arguments.output.output.text() {
-        Some(format) => decide(question, OutputOptions { depth: Depth::Short, shown, format, screen }),
-        None => drawn::draw(question, shown, Tries::default(), screen),
+        Some(format) => {
+            decide(question, features, OutputOptions { depth: Depth::Short, shown, format, screen })
+        }
+        None => drawn::draw(question, shown, Tries::default(), features, screen),
     }
 }

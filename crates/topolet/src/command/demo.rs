@@ -1,6 +1,7 @@
 //! `topolet demo`: the main job on built-in data. It needs nothing.
 
 use clap::Args;
+use dra_model::Features;
 use node_input::{
     Asked, DeviceText, LoadedMachine, LoadedNode, MachineSource, Residents, ResidentsSource, RulesSource,
 };
@@ -39,7 +40,7 @@ pub(super) fn run(arguments: &DemoArguments, screen: Screen) -> anyhow::Result<O
         OutputOptions { depth: Depth::Short, shown: &shown, format: arguments.output.output, screen };
     let residents = Residents::none(&node);
     // That some of its pods are refused is what it shows.
-    let _ = decide(Question { node, residents, asked }, options)?;
+    let _ = decide(Question { node, residents, asked }, Features::DEFAULT, options)?;
     if arguments.output.output == Format::Table {
         screen.print(
             "\nThe same on your machine: topolet topology; topolet admit -f pods.yaml\n\

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::Args;
 use topology_admission::Tries;
 
-use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::arguments::{ClaimArguments, DecisionOutputArguments, PodsArguments};
 use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -29,6 +29,8 @@ pub(crate) struct ExplainArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = Tries::default().0)]
     pub(crate) tries: usize,
     #[command(flatten)]
+    pub(crate) claims: ClaimArguments,
+    #[command(flatten)]
     pub(crate) shown: ShownArguments,
     #[command(flatten)]
     pub(crate) output: DecisionOutputArguments,
@@ -43,8 +45,11 @@ pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Resul
     }
     let question = Question::read(&arguments.pods, screen)?;
     let (shown, tries) = (&arguments.shown, Tries(arguments.tries));
+    let features = arguments.claims.features()?;
     match arguments.output.output.text() {
-        Some(format) => decide(question, OutputOptions { depth: Depth::Full(tries), shown, format, screen }),
-        None => drawn::draw(question, shown, tries, screen),
+        Some(format) => {
+            decide(question, features, OutputOptions { depth: Depth::Full(tries), shown, format, screen })
+        }
+        None => drawn::draw(question, shown, tries, features, screen),
     }
 }

@@ -3,6 +3,7 @@
 mod admit;
 mod agent;
 mod capture;
+mod claim;
 #[cfg(feature = "terminal")]
 mod completions;
 mod config;
@@ -39,6 +40,7 @@ use clap::{ColorChoice, Parser, Subcommand};
 use self::admit::AdmitArguments;
 use self::agent::{ApplyArguments, DeleteArguments, DescribeArguments, GetArguments};
 use self::capture::CaptureArguments;
+use self::claim::ClaimCommandArguments;
 #[cfg(feature = "terminal")]
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
@@ -123,6 +125,8 @@ pub(crate) enum Command {
     /// is.
     #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
+    /// Says whether slices, device classes and claims are valid and do what they were meant to do.
+    Claim(ClaimCommandArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
     Config(ConfigArguments),
     /// Says what another release of the kubelet does otherwise on a node.
@@ -187,6 +191,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Status(arguments) => status::run(arguments, screen),
+        Command::Claim(arguments) => claim::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         #[cfg(feature = "serve")]

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use clap::Args;
 use node_output::schema::{Form, document};
 use node_output::{
-    Comparison, ConfigCheck, DecisionSummary, Decisions, Explanations, MachineView, Machines, NodeOutlook,
-    NodeStatus, PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
+    ClaimCheck, Comparison, ConfigCheck, DecisionSummary, Decisions, Explanations, MachineView, Machines,
+    NodeOutlook, NodeStatus, PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
 };
 use scenario_runs::{FoundMax, Report};
 
@@ -25,12 +25,13 @@ pub(crate) struct SchemaArguments {
 }
 
 /// What commands print by themselves.
-const FORMS: [Form; 17] = [
+const FORMS: [Form; 18] = [
     Form::new::<Decisions<'static>>("Decisions", "admit"),
     Form::new::<Explanations<'static>>("Explanation", "explain"),
     Form::new::<Resize<'static>>("Resize", "explain --resize"),
     Form::new::<DecisionSummary<'static>>("DecisionSummary", "admit --summary"),
     Form::new::<Comparison>("Comparison", "diff"),
+    Form::new::<ClaimCheck>("ClaimCheck", "claim check"),
     Form::new::<ConfigCheck>("ConfigCheck", "config check"),
     Form::new::<Report>("Simulation", "simulate"),
     Form::new::<FoundMax>("FoundMax", "simulate --find-max"),

@@ -10,7 +10,7 @@ use pod_spec::{PodLevelResources, PodRules};
 use scenario_runs::{Prepared, Question, Report};
 
 use crate::arguments::{
-    DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
+    ClaimArguments, DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
 };
 use crate::bar;
 use crate::outcome::Outcome;
@@ -39,6 +39,8 @@ pub(crate) struct SimulateArguments {
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
+    #[command(flatten)]
+    pub(crate) claims: ClaimArguments,
     /// How to print.
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: SimulateFormat,
@@ -113,6 +115,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--state", arguments.residents.state.is_some()),
         ("--pods", arguments.residents.pods.is_some()),
         ("--empty", arguments.residents.empty),
+        ("--feature-gates", !arguments.claims.feature_gates.is_empty()),
     ];
     match said.into_iter().find(|(_, is_said)| *is_said) {
         Some((name, _)) => {
@@ -130,7 +133,8 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let (nobody, residents) = (IdentitySource::default(), arguments.residents.source());
     let rules = arguments.rules.source().of_node(&nobody, &residents, machine.packed.as_deref())?;
     let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
-    let Asked { pods: found, wholeness, .. } = Asked::from_files(files, reading, pod_rules, &screen)?;
+    let Asked { pods: found, objects, wholeness, .. } =
+        Asked::from_files(files, reading, pod_rules, &screen)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)
@@ -138,7 +142,9 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
         bail!("--find-max is for one kind of pod, and {} has {}", arguments.file.display(), found.len());
     };
     let devices = DeviceText::on(&rules, &source, &residents)?;
-    let question = Question { machine: &machine, rules: &rules, devices, residents: &residents };
+    let features = arguments.claims.features()?;
+    let (residents, objects) = (&residents, &objects);
+    let question = Question { machine: &machine, rules: &rules, devices, residents, objects, features };
     let found = scenario_runs::find_max(&question, pod)?;
     for warning in found.warnings() {
         screen.warn(warning);

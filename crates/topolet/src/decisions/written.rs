@@ -34,6 +34,13 @@ impl Preamble {
         Self { node: node.line.clone(), residents: residents.line.clone(), assumed, notes }
     }
 
+    /// The same behind these notes, which say what is assumed.
+    pub(super) fn after(mut self, mut notes: Vec<String>) -> Self {
+        self.assumed += notes.len();
+        notes.append(&mut self.notes);
+        Self { notes, ..self }
+    }
+
     /// The lines above a table.
     fn text(&self, page: Page) -> String {
         let (assumed, notes) = self.notes.split_at(self.assumed);

@@ -1,0 +1,29 @@
+//! What is wrong with slices of devices, device classes, claims, templates and taint rules, and what does not do what its
+//! writer meant.
+//!
+//! [`ClaimAdvice`] looks at one object beside all others of the cluster. Errors are those for which an API server of
+//! Kubernetes v1.37.2 refuses the object, in its words. Warnings are about what it accepts: an attribute that no driver
+//! publishes, a selector that selects nothing, more devices than a claim can have, a pool that cannot be allocated from, and
+//! an order of requests on which kube-scheduler's search explodes.
+//!
+//! This crate does not know files, lines in them, pods, or how findings are shown.
+#![no_std]
+
+extern crate alloc;
+
+mod findings;
+mod advice;
+mod devices;
+mod selectors;
+mod requests;
+mod pools;
+mod search;
+mod nearest;
+
+pub use advice::ClaimAdvice;
+pub use findings::{Findings, Warning};
+
+/// The examples of the README are tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,72 @@
+//! Slices, classes and claims of files, checked beside each other.
+
+use std::path::PathBuf;
+
+use admission_report::Notice;
+use anyhow::bail;
+use claim_advice::{ClaimAdvice, Findings};
+use dra_model::Features;
+use node_output::{CheckedClaims, manifest_error};
+use pod_claims::ClusterObjects;
+use topology_manifest::{
+    CheckedObjects, ObjectFindings, ResourceObject, Source, check_resource_objects, read_resource_objects,
+};
+
+use crate::asked::Listener;
+use crate::claims::cluster_objects;
+use crate::files;
+use crate::pods::manifest_files;
+
+/// What is wrong with the objects of all files, each beside all others, in a cluster with these gates. `listener` hears of files
+/// without such objects.
+///
+/// # Errors
+/// A file cannot be read, or none has any object of `resource.k8s.io`.
+pub fn check_claims(
+    paths: &[PathBuf],
+    features: Features,
+    listener: &impl Listener,
+) -> anyhow::Result<CheckedClaims> {
+    let mut texts = Vec::new();
+    let mut objects = ClusterObjects::default();
+    for path in manifest_files(paths)? {
+        let (name, bytes) = (files::name(&path), files::read_list(&path)?);
+        let read = Source::from_list(&name, &bytes).and_then(|source| read_resource_objects(&source));
+        objects.extend(cluster_objects(read.map_err(manifest_error)?));
+        texts.push((name, bytes));
+    }
+    let mut advice = ClaimAdvice::new(&objects, features);
+    let mut checked = CheckedClaims::default();
+    for (name, bytes) in &texts {
+        let mut judge = |object: &ResourceObject| findings(&mut advice, object);
+        let read = Source::from_list(name, bytes)
+            .and_then(|source| check_resource_objects(&source, &mut judge))
+            .map_err(manifest_error)?;
+        if read.objects == 0 {
+            listener.warn(Notice::warning(format!("{name} has no object of resource.k8s.io")));
+        }
+        let CheckedObjects { objects, refused, warnings } = read;
+        checked.add(objects, refused, warnings);
+    }
+    if checked.objects() == 0 {
+        bail!(
+            "there is nothing to check: expected ResourceSlices, DeviceClasses, ResourceClaims, ResourceClaimTemplates or \
+             DeviceTaintRules, as `kubectl get resourceslices,deviceclasses,resourceclaims -A -o yaml` prints them"
+        );
+    }
+    Ok(checked)
+}
+
+fn findings(advice: &mut ClaimAdvice<'_>, object: &ResourceObject) -> ObjectFindings {
+    let Findings { errors, warnings } = match object {
+        ResourceObject::Slice(slice) => advice.slice(slice),
+        ResourceObject::Class(class) => advice.class(class),
+        ResourceObject::Claim(claim) => advice.claim(claim),
+        ResourceObject::Template(template) => advice.template(template),
+        ResourceObject::TaintRule(rule) => advice.taint_rule(rule),
+    };
+    ObjectFindings {
+        errors: errors.into_iter().map(|error| (error.field, error.message)).collect(),
+        warnings: warnings.into_iter().map(|warning| (warning.field, warning.text)).collect(),
+    }
+}

@@ -1,0 +1,256 @@
+//! The claims of pods on a node: objects from manifests, and decisions before those of the managers.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use admission_report::{DecidedClaims, Report, Unschedulable};
+use dra_model::{Feature, Features, Node, ResourceSlice};
+use kubelet_release::Release;
+use pod_claims::{ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome, without_resources};
+use pod_spec::{Pod, PodUid};
+use thiserror::Error;
+use topology_manifest::ResourceObjects;
+
+use crate::node::LoadedNode;
+
+/// The objects of a text that decide on claims.
+#[must_use]
+pub fn cluster_objects(read: ResourceObjects) -> ClusterObjects {
+    let ResourceObjects { slices, classes, claims, templates, taint_rules, refused: _, unknown_fields: _ } =
+        read;
+    ClusterObjects { slices, classes, claims, templates, taint_rules }
+}
+
+/// A value of `--feature-gates` that kube-scheduler does not take, or that changes nothing about claims.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum BadFeatureGates {
+    /// No assignment.
+    #[error("{0:?} is no feature gate, expected NAME=true or NAME=false")]
+    NoAssignment(String),
+    /// A gate that has nothing to do with claims.
+    #[error("{name:?} is no gate that decides on claims, expected one of {}", names())]
+    Unknown {
+        /// As it was written.
+        name: String,
+    },
+    /// A gate that is on for good.
+    #[error("cannot set feature gate DRAPrioritizedList to false, feature is locked to true")]
+    Locked,
+}
+
+fn names() -> String {
+    Feature::ALL.map(Feature::name).join(", ")
+}
+
+/// kube-scheduler's gates with these set: `NAME=true` or `NAME=false` each.
+///
+/// # Errors
+/// [`BadFeatureGates`]
+pub fn scheduler_features<'a>(gates: impl IntoIterator<Item = &'a str>) -> Result<Features, BadFeatureGates> {
+    let mut features = Features::DEFAULT;
+    for gate in gates {
+        let no_assignment = || BadFeatureGates::NoAssignment(gate.to_owned());
+        let (name, value) = gate.split_once('=').ok_or_else(no_assignment)?;
+        let unknown = || BadFeatureGates::Unknown { name: name.to_owned() };
+        let feature = Feature::ALL.into_iter().find(|feature| feature.name() == name).ok_or_else(unknown)?;
+        features = match value {
+            "true" => features.and(&[feature]),
+            "false" if feature == Feature::PrioritizedList => return Err(BadFeatureGates::Locked),
+            "false" => features.without(feature),
+            _ => return Err(no_assignment()),
+        };
+    }
+    Ok(features)
+}
+
+/// Decides on the claims of pods that come to a node one after the other.
+pub struct NodeClaims {
+    ledger: Result<ClaimLedger, String>,
+    node: String,
+    features: Features,
+    notes: Vec<String>,
+}
+
+/// What became of a pod's claims.
+pub(crate) enum PodClaims {
+    /// It has none, or nothing is known that decides on them.
+    None,
+    /// They have devices.
+    Decided(ClaimsDecision, DecidedClaims),
+    /// They are not decided, for this reason.
+    Undecided(String),
+    /// They keep kube-scheduler from placing it here.
+    Unschedulable(DecidedClaims, Unschedulable),
+}
+
+impl NodeClaims {
+    /// With the objects of the cluster that `node` belongs to. Extended resources that its device plugins offer stay theirs.
+    #[must_use]
+    pub fn on(node: &LoadedNode, objects: ClusterObjects, features: Features) -> Self {
+        let mut notes = Vec::new();
+        let found = match node.node.identity() {
+            Some(identity) => Ok(Node { name: identity.name.clone(), labels: identity.labels.clone() }),
+            None => named_by(&objects.slices, &mut notes),
+        };
+        let name = found.as_ref().map(|node| node.name.clone()).unwrap_or_default();
+        let ledger = found.map(|found| ClaimLedger::new(objects, found, features, plugins(node)));
+        Self { ledger, node: name, features, notes }
+    }
+
+    /// What is to be known before the first decision on `pods`, as text to be shown: nothing if none of them has claims.
+    pub fn notes(&self, node: &LoadedNode, pods: &[Pod]) -> Vec<String> {
+        let has_decision =
+            self.ledger.as_ref().is_ok_and(|ledger| pods.iter().any(|pod| ledger.is_about(pod)));
+        if !has_decision {
+            return Vec::new();
+        }
+        let release = node.node.kubelet_rules().version.release();
+        let other = (release != Release::V1_37).then(|| {
+            format!(
+                "claims are decided as {}; the rules of the node are those of kubelet {release}",
+                DecidedAs(self.features)
+            )
+        });
+        other.into_iter().chain(self.notes.iter().cloned()).collect()
+    }
+
+    pub(crate) fn decide(&mut self, pod: &Pod) -> PodClaims {
+        let ledger = match &mut self.ledger {
+            Ok(ledger) => ledger,
+            Err(_) if pod.constraints.claims.is_empty() => return PodClaims::None,
+            Err(why) => return PodClaims::Undecided(why.clone()),
+        };
+        let Some(decision) = ledger.decide(pod) else { return PodClaims::None };
+        match &decision.outcome {
+            Outcome::Unknown(_) => return PodClaims::None,
+            Outcome::Cut => {
+                let why = "the search for devices took more than a million steps".to_owned();
+                return PodClaims::Undecided(why);
+            }
+            _ => {}
+        }
+        let decided = DecidedClaims::of(pod, &decision, self.features);
+        match Unschedulable::of(&decision, &self.node) {
+            Some(why) => PodClaims::Unschedulable(decided, why),
+            None => PodClaims::Decided(decision, decided),
+        }
+    }
+
+    /// How many copies of a pod get devices one after the other, at most so many. Each has its claims made of templates anew.
+    #[must_use]
+    pub fn count(mut self, pod: &Pod, most: usize) -> ClaimCount {
+        let decided_as = DecidedAs(self.features).to_string();
+        let mut rest = None;
+        for fit in 0..most {
+            let copy = copy(pod, fit);
+            match self.decide(&copy) {
+                PodClaims::None => return ClaimCount::None,
+                PodClaims::Undecided(why) => return ClaimCount::Undecided(why),
+                PodClaims::Unschedulable(_, why) => {
+                    let rest = rest.unwrap_or_else(|| pod.clone());
+                    return ClaimCount::Counted { fit, next: Some(why.to_string()), decided_as, rest };
+                }
+                decided @ PodClaims::Decided(..) => {
+                    rest.get_or_insert_with(|| decided.rest_of(pod).into_owned());
+                    self.hold(&copy, &decided);
+                }
+            }
+        }
+        let rest = rest.unwrap_or_else(|| pod.clone());
+        ClaimCount::Counted { fit: most, next: None, decided_as, rest }
+    }
+
+    pub(crate) fn hold(&mut self, pod: &Pod, claims: &PodClaims) {
+        if let (Ok(ledger), PodClaims::Decided(decision, _)) = (&mut self.ledger, claims) {
+            ledger.hold(pod, decision);
+        }
+    }
+}
+
+/// How many copies of a pod get devices.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClaimCount {
+    /// It has no claims, or nothing is known that decides on them.
+    None,
+    /// They are not decided, for this reason.
+    Undecided(String),
+    /// So many do.
+    Counted {
+        /// How many.
+        fit: usize,
+        /// Why not one more; `None`: as many as were asked about.
+        next: Option<String>,
+        /// By which release and gates, as text to be shown.
+        decided_as: String,
+        /// The pod as the managers see it: without extended resources that its claims serve.
+        rest: Pod,
+    },
+}
+
+/// One of several pods that are alike, not created yet.
+fn copy(pod: &Pod, number: usize) -> Pod {
+    let name = format!("{}-{number}", pod.name);
+    let uid = PodUid::new(&format!("{}_{name}", pod.namespace));
+    let mut copy = Pod { name, uid, created: None, ..pod.clone() };
+    for claim in &mut copy.constraints.claims {
+        claim.made = None;
+    }
+    copy
+}
+
+impl PodClaims {
+    /// The pod as the managers see it: without extended resources that its claims serve.
+    pub(crate) fn rest_of<'p>(&self, pod: &'p Pod) -> Cow<'p, Pod> {
+        match self {
+            Self::Decided(decision, _) if !decision.served_resources.is_empty() => {
+                Cow::Owned(without_resources(pod, &decision.served_resources))
+            }
+            _ => Cow::Borrowed(pod),
+        }
+    }
+
+    pub(crate) fn add_to(&self, report: Report) -> Report {
+        match self {
+            Self::Decided(_, decided) => report.with_claims(decided.clone()),
+            Self::Undecided(why) => report.with_claims_undecided(why),
+            Self::None | Self::Unschedulable(..) => report,
+        }
+    }
+}
+
+/// What device plugins offer of each resource.
+fn plugins(node: &LoadedNode) -> BTreeMap<String, i64> {
+    let mut plugins = BTreeMap::new();
+    for resource in node.inventory.resources() {
+        // How many is for the device manager to count; a resource without devices is there all the same.
+        plugins.insert(resource.to_string(), 1);
+    }
+    plugins
+}
+
+/// The node that slices name, where nothing else does.
+fn named_by(slices: &[ResourceSlice], notes: &mut Vec<String>) -> Result<Node, String> {
+    let by_labels = slices.iter().find(|slice| {
+        let devices = slice.devices().iter().map(|device| &device.nodes);
+        std::iter::once(&slice.nodes).chain(devices).any(|nodes| nodes.node_selector.is_some())
+    });
+    if let Some(slice) = by_labels {
+        return Err(format!(
+            "ResourceSlice {} selects nodes by labels, which are not known: --node FILE has them",
+            slice.metadata.name
+        ));
+    }
+    let names: BTreeSet<&str> = slices.iter().filter_map(|slice| slice.nodes.node_name.as_deref()).collect();
+    let mut found = names.iter();
+    match (found.next(), names.len()) {
+        (None, _) => Ok(Node::default()),
+        (Some(name), 1) => {
+            notes.push(format!("all slices that name a node name {name}, which is taken for this one"));
+            Ok(Node { name: (*name).to_owned(), ..Node::default() })
+        }
+        (Some(first), count) => Err(format!(
+            "the slices are those of {count} nodes, {first} and others, and the name of this one is not known (--node-name \
+             NAME)"
+        )),
+    }
+}

@@ -1,0 +1,121 @@
+//! What becomes of the claims of a pod on a node.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use claim_allocator::{AllocateError, Cost, Scope};
+use dra_model::{DeviceId, Features};
+use thiserror::Error;
+
+use crate::asked::{Obstacle, PodClaim, Standing};
+
+/// What becomes of the claims of a pod on a node.
+#[must_use]
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimsDecision {
+    /// The claims, in kube-scheduler's order. Those of a pod with [`Outcome::Allocated`] have devices. Empty where one of them
+    /// is not there.
+    pub claims: Vec<PodClaim>,
+    /// What came out.
+    pub outcome: Outcome,
+    /// What the search costs kube-scheduler; `None`: it does not search, or the steps are not known.
+    pub cost: Option<Cost>,
+    /// The pod's extended resources that classes serve.
+    pub served_resources: Vec<String>,
+    /// Pools with devices for the node of which nothing can be allocated, as sentences.
+    pub unusable_pools: Vec<String>,
+    /// Devices of claims that had devices before, which no slice lists any more.
+    pub gone: Vec<(String, DeviceId)>,
+}
+
+/// What came out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Every claim has devices.
+    Allocated,
+    /// kube-scheduler does not look for devices.
+    Stopped(Obstacle),
+    /// This node does not have the devices.
+    DoesNotFit,
+    /// An error in place of an answer.
+    Error(AllocateError),
+    /// Not decided: the steps ran out.
+    Cut,
+    /// Not decided: objects are not known.
+    Unknown(Missing),
+}
+
+/// Objects that would have to be known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum Missing {
+    /// No slice is.
+    #[error("no ResourceSlice is given")]
+    Slices,
+    /// No class is.
+    #[error("no DeviceClass is given")]
+    Classes,
+}
+
+/// The release and the gates of which a decision is; displays as the end of a sentence that begins with "decided as".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DecidedAs(pub Features);
+
+impl fmt::Display for DecidedAs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("kube-scheduler 1.37.2 with ")?;
+        if self.0 == Features::DEFAULT {
+            return f.write_str("its default gates");
+        }
+        let mut changed = dra_model::Feature::ALL
+            .into_iter()
+            .filter(|feature| self.0.has(*feature) != Features::DEFAULT.has(*feature));
+        let first = changed.next();
+        first.into_iter().try_for_each(|feature| self.write_gate(f, "", feature))?;
+        changed.try_for_each(|feature| self.write_gate(f, ",", feature))
+    }
+}
+
+impl DecidedAs {
+    fn write_gate(self, f: &mut fmt::Formatter<'_>, before: &str, gate: dra_model::Feature) -> fmt::Result {
+        write!(f, "{before}{}={}", gate.name(), self.0.has(gate))
+    }
+}
+
+impl ClaimsDecision {
+    /// That of a pod without any claim that needs a decision before others do.
+    pub(crate) fn of(claims: Vec<PodClaim>, outcome: Outcome) -> Self {
+        Self {
+            claims,
+            outcome,
+            cost: None,
+            served_resources: Vec::new(),
+            unusable_pools: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// Whether all claims have devices.
+    #[must_use]
+    pub fn is_allocated(&self) -> bool {
+        self.outcome == Outcome::Allocated
+    }
+
+    /// Whether the pod can have no devices on this node, and where else it cannot; `None`: it can, or that is not known.
+    #[must_use]
+    pub fn refused(&self) -> Option<Scope> {
+        match &self.outcome {
+            Outcome::Stopped(obstacle) => Some(obstacle.scope()),
+            Outcome::DoesNotFit => Some(Scope::Node),
+            Outcome::Error(error) => Some(error.scope()),
+            Outcome::Allocated | Outcome::Cut | Outcome::Unknown(_) => None,
+        }
+    }
+
+    /// Claims that kube-controller-manager has not made yet, by the names that the pod gives them.
+    pub fn not_made_yet(&self) -> impl Iterator<Item = &str> {
+        let claims = self.claims.iter();
+        let claims = claims.filter(|claim| matches!(claim.standing, Standing::NotMadeYet(_)));
+        claims.map(|claim| claim.name.as_str())
+    }
+}

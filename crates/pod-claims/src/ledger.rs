@@ -1,0 +1,193 @@
+//! What the claims of a cluster hold, and decisions on further pods beside that.
+
+mod pools;
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use claim_allocator::{Allocator, Decision, Expressions, Question, WorkLimit};
+use dra_model::{Consumer, DeviceId, Feature, Features, Implementation, Node, ResourceClaim, ResourceSlice};
+use pod_spec::Pod;
+
+use crate::asked::{PodClaim, Standing};
+use crate::decision::{ClaimsDecision, Missing, Outcome};
+use crate::extended::{self, Served};
+use crate::found::{elsewhere, is_reserved_for, listed, obstacle};
+use crate::objects::{ClusterObjects, namespace_of};
+
+/// A cluster's objects, and one node on which pods are decided on one after the other.
+pub struct ClaimLedger {
+    objects: ClusterObjects,
+    /// With the taints of rules.
+    slices: Vec<ResourceSlice>,
+    node: Node,
+    features: Features,
+    plugins: BTreeMap<String, i64>,
+    expressions: Expressions,
+    unusable_pools: Vec<String>,
+}
+
+impl ClaimLedger {
+    /// Of a node whose device plugins offer `plugins` of each extended resource.
+    #[must_use]
+    pub fn new(
+        objects: ClusterObjects,
+        node: Node,
+        features: Features,
+        plugins: BTreeMap<String, i64>,
+    ) -> Self {
+        let has_taints = features.has(Feature::DeviceTaints);
+        let slices = if has_taints { objects.tainted_slices() } else { objects.slices.clone() };
+        let implementation = Implementation::of(features);
+        let unusable_pools = pools::unusable(&slices, &node, features, implementation);
+        let expressions = Expressions::new();
+        Self { objects, slices, node, features, plugins, expressions, unusable_pools }
+    }
+
+    /// The gates by which it decides.
+    #[must_use]
+    pub const fn features(&self) -> Features {
+        self.features
+    }
+
+    /// Whether a pod has claims, and what decides on them is known.
+    #[must_use]
+    pub fn is_about(&self, pod: &Pod) -> bool {
+        self.missing().is_none() && (!pod.constraints.claims.is_empty() || self.served(pod).is_some())
+    }
+
+    /// What becomes of the claims of a pod; `None`: it has none.
+    #[must_use]
+    pub fn decide(&mut self, pod: &Pod) -> Option<ClaimsDecision> {
+        let served = self.served(pod);
+        if pod.constraints.claims.is_empty() && served.is_none() {
+            return None;
+        }
+        let mut claims = match listed(pod, &self.objects) {
+            Ok(claims) => claims,
+            // Of a cluster of which nothing is known nothing is missing.
+            Err(_) if self.missing().is_some() && self.objects.claims.is_empty() => {
+                return Some(ClaimsDecision::of(Vec::new(), self.unknown()));
+            }
+            Err(obstacle) => return Some(ClaimsDecision::of(Vec::new(), Outcome::Stopped(obstacle))),
+        };
+        let (claim, served_resources) = served.map(|served| (served.claim, served.resources)).unzip();
+        claims.extend(claim);
+        let mut decision = self.decide_claims(pod, claims);
+        decision.served_resources = served_resources.unwrap_or_default();
+        decision.gone = self.gone(&decision.claims);
+        Some(decision)
+    }
+
+    /// Keeps what a pod was given, for decisions on others. Without devices nothing is kept.
+    pub fn hold(&mut self, pod: &Pod, decision: &ClaimsDecision) {
+        if !decision.is_allocated() {
+            return;
+        }
+        for decided in &decision.claims {
+            let mut claim = decided.claim.clone();
+            if !is_reserved_for(&claim, pod) {
+                let (name, uid) = (pod.name.clone(), String::from(pod.uid.as_str()));
+                claim.status.reserved_for.push(Consumer {
+                    resource: "pods".into(),
+                    name,
+                    uid,
+                    ..Consumer::default()
+                });
+            }
+            let is_same = |own: &&mut ResourceClaim| {
+                own.metadata.name == claim.metadata.name
+                    && namespace_of(&own.metadata) == namespace_of(&claim.metadata)
+            };
+            match self.objects.claims.iter_mut().find(is_same) {
+                Some(own) => *own = claim,
+                None => self.objects.claims.push(claim),
+            }
+        }
+    }
+
+    fn served(&self, pod: &Pod) -> Option<Served> {
+        let is_on = self.features.has(Feature::ExtendedResource);
+        is_on.then(|| extended::of(pod, &self.objects, &self.plugins)).flatten()
+    }
+
+    /// What is needed for devices to be looked for, and not known.
+    fn missing(&self) -> Option<Missing> {
+        if self.objects.slices.is_empty() {
+            Some(Missing::Slices)
+        } else {
+            self.objects.classes.is_empty().then_some(Missing::Classes)
+        }
+    }
+
+    fn unknown(&self) -> Outcome {
+        self.missing().map_or(Outcome::Cut, Outcome::Unknown)
+    }
+
+    fn decide_claims(&mut self, pod: &Pod, claims: Vec<PodClaim>) -> ClaimsDecision {
+        let needs_devices = claims.iter().any(|claim| claim.standing != Standing::Allocated);
+        if let Some(missing) = self.missing().filter(|_| needs_devices) {
+            return ClaimsDecision::of(claims, Outcome::Unknown(missing));
+        }
+        if let Some(obstacle) = obstacle(&claims, pod, &self.objects) {
+            return ClaimsDecision::of(claims, Outcome::Stopped(obstacle));
+        }
+        // kube-scheduler searches before it says that other claims have devices elsewhere.
+        let found =
+            if needs_devices { self.search(claims) } else { ClaimsDecision::of(claims, Outcome::Allocated) };
+        match found.claims.iter().find_map(|claim| elsewhere(claim, &self.node)) {
+            Some(obstacle) if found.is_allocated() => {
+                ClaimsDecision { outcome: Outcome::Stopped(obstacle), ..found }
+            }
+            _ => found,
+        }
+    }
+
+    fn search(&mut self, mut claims: Vec<PodClaim>) -> ClaimsDecision {
+        let pending = claims.iter().filter(|claim| claim.standing != Standing::Allocated);
+        let pending: Vec<ResourceClaim> = pending.map(|claim| claim.claim.clone()).collect();
+        let question = Question {
+            node: &self.node,
+            declared_features: &[],
+            features: self.features,
+            implementation: None,
+            classes: &self.objects.classes,
+            slices: &self.slices,
+            allocated: &self.objects.claims,
+            claims: &pending,
+        };
+        let limit = WorkLimit::default();
+        let (decision, cost) = match Allocator::with_expressions(&question, &mut self.expressions) {
+            Ok(allocator) => (allocator.decide(limit), allocator.cost(limit)),
+            Err(error) => (Decision::Error(error), None),
+        };
+        let outcome = match decision {
+            Decision::Fits(allocations) => {
+                let pending = claims.iter_mut().filter(|claim| claim.standing != Standing::Allocated);
+                for (claim, allocation) in pending.zip(allocations) {
+                    claim.claim.status.allocation = Some(allocation);
+                }
+                Outcome::Allocated
+            }
+            Decision::DoesNotFit => Outcome::DoesNotFit,
+            Decision::Error(error) => Outcome::Error(error),
+            Decision::Cut => Outcome::Cut,
+        };
+        let unusable_pools = self.unusable_pools.clone();
+        ClaimsDecision { cost, unusable_pools, ..ClaimsDecision::of(claims, outcome) }
+    }
+
+    /// Devices of claims that had some before, which no slice lists.
+    fn gone(&self, claims: &[PodClaim]) -> Vec<(String, DeviceId)> {
+        if self.objects.slices.is_empty() {
+            return Vec::new();
+        }
+        let allocated = claims.iter().filter(|claim| claim.standing == Standing::Allocated);
+        let results = allocated.flat_map(|claim| {
+            let results = claim.claim.status.allocation.iter().flat_map(|allocation| &allocation.results);
+            results.map(|result| (claim.name.clone(), result.device.clone()))
+        });
+        results.filter(|(_, device)| !self.objects.lists(device)).collect()
+    }
+}
