@@ -139,6 +139,7 @@ pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
         }
     }
     println!("    {kills} kills: {done} moves were done at the start after it, {undone} were not begun");
+    println!("    {} times the daemon ended itself since the kernel hung in a write", Node::hung());
     Ok(())
 }
 

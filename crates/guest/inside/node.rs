@@ -1,25 +1,36 @@
 //! `topolet serve` in the guest: its process, and its HTTP API as the tests use it.
 
 use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use cpuset::CpuSet;
 use serde_json::{Value, json};
-use workspace_tools::client::Client;
+use workspace_tools::client::{Client, Reply};
 
 use crate::machine::Guest;
 
 /// A start that takes longer has failed.
 const START: Duration = Duration::from_mins(1);
 
-/// A running daemon; killed when it is dropped.
+/// Part of the line with which the daemon ends itself when the kernel hangs in a write.
+const HANGS: &str = "the kernel does not end a write";
+/// How often that has happened.
+static HUNG: AtomicUsize = AtomicUsize::new(0);
+
+/// A running daemon; killed when it is dropped. When it has ended itself since the kernel hung, it is started again with the
+/// next request, as systemd would.
 pub(crate) struct Node {
     root: PathBuf,
-    child: Child,
+    /// More arguments of its command line.
+    more: Vec<String>,
+    child: Mutex<Child>,
     client: Client,
 }
 
@@ -96,24 +107,58 @@ impl Node {
     /// # Errors
     /// It does not become ready; the error has its log.
     pub(crate) fn start_with(guest: &Guest, root: &Path, more: &[&str]) -> anyhow::Result<Self> {
-        let child = spawn(guest, root, more)?;
-        let mut node = Self { root: root.to_path_buf(), child, client: Client::of(root) };
+        configure(guest, root)?;
+        let more: Vec<String> = more.iter().map(|word| (*word).to_owned()).collect();
+        let child = Mutex::new(spawn(root, &more)?);
+        let node = Self { root: root.to_path_buf(), more, child, client: Client::of(root) };
+        node.until_ready()?;
+        Ok(node)
+    }
+
+    fn until_ready(&self) -> anyhow::Result<()> {
         let began = Instant::now();
-        loop {
-            if node.client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
-                return Ok(node);
+        while !self.client.get("/readyz").is_ok_and(|reply| reply.status == 200) {
+            if let Some(status) = self.child().try_wait()? {
+                bail!("topolet ended at its start with {status}: {}", self.log());
             }
-            if let Some(status) = node.child.try_wait()? {
-                bail!("topolet ended at its start with {status}: {}", node.log());
-            }
-            ensure!(began.elapsed() < START, "topolet is not ready after {START:?}: {}", node.log());
+            ensure!(began.elapsed() < START, "topolet is not ready after {START:?}: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
+        Ok(())
+    }
+
+    fn child(&self) -> std::sync::MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request; once more if the daemon has ended itself before it.
+    fn ask(&self, method: &str, path: &str, body: &str) -> anyhow::Result<Reply> {
+        let answer = self.client.ask(method, path, body);
+        if answer.is_err() && self.has_ended_itself()? {
+            HUNG.fetch_add(1, Ordering::Relaxed);
+            let child = spawn(&self.root, &self.more)?;
+            *self.child() = child;
+            self.until_ready()?;
+            return self.client.ask(method, path, body).context("no answer after a start");
+        }
+        answer.context("no answer")
+    }
+
+    fn has_ended_itself(&self) -> anyhow::Result<bool> {
+        let status = self.child().try_wait()?;
+        let is_killed = status.is_some_and(|status| status.signal() == Some(nix::libc::SIGKILL));
+        Ok(is_killed && self.log().contains(HANGS))
+    }
+
+    /// How often a daemon of this guest has ended itself since the kernel hung in a write.
+    pub(crate) fn hung() -> usize {
+        HUNG.load(Ordering::Relaxed)
     }
 
     /// Starts a daemon with `--strict`, which has to refuse its folder; returns its log.
     pub(crate) fn refuses_to_start(guest: &Guest, root: &Path) -> anyhow::Result<String> {
-        let mut child = spawn(guest, root, &["--strict"])?;
+        configure(guest, root)?;
+        let mut child = spawn(root, &["--strict".to_owned()])?;
         let began = Instant::now();
         loop {
             if let Some(status) = child.try_wait()? {
@@ -130,15 +175,15 @@ impl Node {
     }
 
     /// Kills it with SIGKILL; returns its folder, which stays.
-    pub(crate) fn kill(mut self) -> anyhow::Result<PathBuf> {
-        self.child.kill().context("failed to kill topolet")?;
-        self.child.wait().context("failed to wait for topolet")?;
+    pub(crate) fn kill(self) -> anyhow::Result<PathBuf> {
+        self.child().kill().context("failed to kill topolet")?;
+        self.child().wait().context("failed to wait for topolet")?;
         Ok(self.root.clone())
     }
 
     /// Requests a pod, and fails unless it is admitted.
     pub(crate) fn admit(&self, wish: &Wish) -> anyhow::Result<Holding> {
-        let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
+        let reply = self.ask("POST", "/v1/pods", &wish.manifest().to_string())?;
         let decision = &reply.json()["decisions"][0];
         ensure!(decision["admitted"] == true, "{wish:?} is not admitted: {}", reply.body);
         self.holding(&wish.name)
@@ -146,14 +191,14 @@ impl Node {
 
     /// Requests a pod, and returns the HTTP status and the body of the answer, whatever they are.
     pub(crate) fn request(&self, wish: &Wish) -> anyhow::Result<(u16, String)> {
-        let reply = self.client.ask("POST", "/v1/pods", &wish.manifest().to_string()).context("no answer")?;
+        let reply = self.ask("POST", "/v1/pods", &wish.manifest().to_string())?;
         Ok((reply.status, reply.body))
     }
 
     /// Has other pods moved so that this one fits, and fails unless it is admitted; returns the pods that moved.
     pub(crate) fn repack(&self, wish: &Wish) -> anyhow::Result<Vec<Value>> {
         let manifest = wish.manifest().to_string();
-        let reply = self.client.ask("POST", "/v1/repack", &manifest).context("no answer")?;
+        let reply = self.ask("POST", "/v1/repack", &manifest)?;
         let moved = reply.json()["applied"]["moved"].as_array().cloned();
         moved
             .filter(|_| reply.status == 200)
@@ -173,7 +218,7 @@ impl Node {
     }
 
     pub(crate) fn delete(&self, pod: &str) -> anyhow::Result<()> {
-        let reply = self.client.ask("DELETE", &format!("/v1/pods/default/{pod}"), "").context("no answer")?;
+        let reply = self.ask("DELETE", &format!("/v1/pods/default/{pod}"), "")?;
         ensure!(reply.status == 200, "pod {pod} is not deleted: {}", reply.body);
         Ok(())
     }
@@ -184,7 +229,7 @@ impl Node {
         let resources = json!({"requests": amounts, "limits": amounts});
         let body = json!({"spec": {"containers": [{"name": "c", "resources": resources}]}}).to_string();
         let path = format!("/v1/pods/default/{pod}/resize");
-        let reply = self.client.ask("PATCH", &path, &body).context("no answer")?;
+        let reply = self.ask("PATCH", &path, &body)?;
         Ok(if reply.status == 200 { Ok(()) } else { Err(reply.body) })
     }
 
@@ -192,28 +237,28 @@ impl Node {
     pub(crate) fn started(&self, pod: &str, process: u32) -> anyhow::Result<()> {
         let path = format!("/v1/pods/default/{pod}/containers/c/started");
         let body = json!({"id": format!("{pod}-1"), "pid": process}).to_string();
-        let reply = self.client.ask("POST", &path, &body).context("no answer")?;
+        let reply = self.ask("POST", &path, &body)?;
         ensure!(reply.status == 200, "container of {pod} is not taken: {}", reply.body);
         Ok(())
     }
 
     /// The text of `/readyz`, while it is ready.
     pub(crate) fn ready(&self) -> anyhow::Result<String> {
-        let reply = self.client.get("/readyz").context("no answer")?;
+        let reply = self.ask("GET", "/readyz", "")?;
         ensure!(reply.status == 200, "it is not ready: {}", reply.body);
         Ok(reply.body)
     }
 
     /// The value of a metric without labels.
     pub(crate) fn metric(&self, name: &str) -> anyhow::Result<f64> {
-        let reply = self.client.get("/metrics").context("no answer")?;
+        let reply = self.ask("GET", "/metrics", "")?;
         let value = reply.body.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         Ok(value.with_context(|| format!("there is no metric {name}"))?.parse()?)
     }
 
     /// What every pod holds, by name.
     pub(crate) fn holdings(&self) -> anyhow::Result<Vec<Holding>> {
-        let reply = self.client.get("/v1/pods").context("no answer")?;
+        let reply = self.ask("GET", "/v1/pods", "")?;
         let pods = reply.json();
         let mut held = Vec::new();
         for pod in pods["pods"].as_array().with_context(|| format!("no pods: {}", reply.body))? {
@@ -238,8 +283,8 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.child().kill();
+        let _ = self.child().wait();
     }
 }
 
@@ -256,9 +301,12 @@ pub(crate) fn disjoint(held: &[Holding]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn spawn(guest: &Guest, root: &Path, more: &[&str]) -> anyhow::Result<Child> {
+fn configure(guest: &Guest, root: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(root).with_context(|| format!("failed to make {}", root.display()))?;
-    fs::write("/etc/node.yaml", guest.configuration()).context("failed to write /etc/node.yaml")?;
+    fs::write("/etc/node.yaml", guest.configuration()).context("failed to write /etc/node.yaml")
+}
+
+fn spawn(root: &Path, more: &[String]) -> anyhow::Result<Child> {
     let log = File::create(log_file(root)).context("failed to make a log")?;
     let mut command = Command::new("/bin/topolet");
     command.args(["serve", "--config", "/etc/node.yaml", "--root"]).arg(root).args(more);
