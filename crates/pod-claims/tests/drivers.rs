@@ -10,7 +10,7 @@ use serde_json::Value;
 use self::support::{ledger, objects, pod};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/claims/drivers")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/dra/drivers")
 }
 
 #[test]
