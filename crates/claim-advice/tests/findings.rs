@@ -1,4 +1,5 @@
 //! Findings in objects as their users write them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use claim_advice::{ClaimAdvice, Findings};
 use dra_model::Features;
@@ -113,19 +114,19 @@ fn each_mistake_is_found_at_its_field() {
             &["spec.deviceSelector: no device that a slice lists is selected"],
         ),
         (
-            slice("n", 3, 2, "a"),
+            slice("second", 3, 2, "a"),
             &["spec.pool.resourceSliceCount: pool nic.example.com/w is incomplete: 1 of 2 slices of generation 3 are there"],
         ),
         (
-            slice("m", 4, 1, "a") + &slice("n", 3, 2, "b"),
+            slice("first", 4, 1, "a") + &slice("second", 3, 2, "b"),
             &["spec.pool.generation: pool nic.example.com/w has slices of a higher generation than 3"],
         ),
         (
-            slice("m", 3, 1, "a") + &slice("n", 3, 2, "b"),
+            slice("first", 3, 1, "a") + &slice("second", 3, 2, "b"),
             &["spec.pool.resourceSliceCount: slices of pool nic.example.com/w in generation 3 announce different"],
         ),
         (
-            slice("m", 3, 2, "a") + &slice("n", 3, 2, "a"),
+            slice("first", 3, 2, "a") + &slice("second", 3, 2, "a"),
             &["spec.pool: pool nic.example.com/w is invalid: duplicate device name a"],
         ),
     ];

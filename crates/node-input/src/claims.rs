@@ -147,16 +147,16 @@ impl NodeClaims {
                 PodClaims::None => return ClaimCount::None,
                 PodClaims::Undecided(why) => return ClaimCount::Undecided(why),
                 PodClaims::Unschedulable(_, why) => {
-                    let rest = rest.unwrap_or_else(|| pod.clone());
+                    let rest = rest.unwrap_or_else(|| Box::new(pod.clone()));
                     return ClaimCount::Counted { fit, next: Some(why.to_string()), decided_as, rest };
                 }
                 decided @ PodClaims::Decided(..) => {
-                    rest.get_or_insert_with(|| decided.rest_of(pod).into_owned());
+                    rest.get_or_insert_with(|| Box::new(decided.rest_of(pod).into_owned()));
                     self.hold(&copy, &decided);
                 }
             }
         }
-        let rest = rest.unwrap_or_else(|| pod.clone());
+        let rest = rest.unwrap_or_else(|| Box::new(pod.clone()));
         ClaimCount::Counted { fit: most, next: None, decided_as, rest }
     }
 
@@ -183,7 +183,7 @@ pub enum ClaimCount {
         /// By which release and gates, as text to be shown.
         decided_as: String,
         /// The pod as the managers see it: without extended resources that its claims serve.
-        rest: Pod,
+        rest: Box<Pod>,
     },
 }
 

@@ -1,4 +1,5 @@
 //! What there is of a pod's claims, what keeps kube-scheduler from looking for devices, and what a pod leaves to the next.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
@@ -272,9 +273,9 @@ fn rules_taint_devices_and_nothing_is_decided_without_slices_or_classes() {
     for kind in ["ResourceSlice", "DeviceClass"] {
         let mut known = objects(CLUSTER);
         if kind == "ResourceSlice" {
-            known.slices.clear()
+            known.slices.clear();
         } else {
-            known.classes.clear()
+            known.classes.clear();
         }
         let decision = support::ledger(known, &[]).decide(&one).unwrap();
         let Outcome::Unknown(missing) = decision.outcome else { panic!("{:?}", decision.outcome) };

@@ -252,7 +252,7 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
     // What claims serve is not asked of device plugins.
     let counted = |most| NodeClaims::on(&base, question.objects.clone(), question.features).count(pod, most);
     let rest = match counted(1) {
-        ClaimCount::Counted { rest, .. } => rest,
+        ClaimCount::Counted { rest, .. } => *rest,
         ClaimCount::None | ClaimCount::Undecided(_) => pod.clone(),
     };
     let mut variants = cores::map(&nodes, |(option, policy, scope, node)| Variant {
