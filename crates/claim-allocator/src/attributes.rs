@@ -37,7 +37,7 @@ impl Numbers {
         let list = (lists == Lists::Compared).then(|| attribute.values.iter().find_map(list)).flatten();
         let singles = list.or_else(|| attribute.values.iter().find_map(single).map(|single| vec![single]));
         match singles {
-            Some(singles) => Value::Known(self.numbers(singles)),
+            Some(singles) => Value::Known(self.numbers(singles).into()),
             None if lists == Lists::Compared => Value::Absent,
             None => Value::Incomparable,
         }

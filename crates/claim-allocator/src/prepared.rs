@@ -5,6 +5,7 @@ mod claims;
 mod counters;
 mod device;
 mod facts;
+mod kinds;
 mod selectors;
 mod state;
 

@@ -5,8 +5,8 @@
 //! can is worked out by [`outlook`] on counts of interchangeable devices, and remembered. What is entered is entered in
 //! the real order, so that the first solution or error found is the real one.
 //!
-//! Most questions are answered without classes: [`walk`] tries them in the real order first, and stops after a few
-//! hundred candidates.
+//! Most questions are answered without classes: [`walk`] tries them in the real order first, and stops after as many
+//! candidates as a search needs that never goes back.
 
 mod groups;
 mod problem;
@@ -44,15 +44,20 @@ pub(crate) use self::problem::{
 use self::state::Search;
 use self::walk::End;
 
-/// How many candidates are tried before devices are put into classes.
-const FIRST_WALK: u64 = 512;
+/// How many candidates are tried before devices are put into classes: as many as a search looks at that never goes back, since
+/// classes ask every device the same questions.
+fn first_walk(problem: &Problem) -> u64 {
+    let devices = u64::try_from(problem.devices.len()).unwrap_or(u64::MAX);
+    let requests = u64::try_from(problem.requests.len()).unwrap_or(u64::MAX);
+    devices.saturating_mul(requests).clamp(32, 2_048)
+}
 
 /// Looks for the first solution within a number of steps.
 pub(crate) fn first<F: Facts>(problem: &Problem, facts: &F, budget: &mut Steps) -> Outcome<F::Error> {
     if depth(problem) > DEEPEST {
         return Outcome::Cut;
     }
-    let first_walk = budget.left().min(FIRST_WALK);
+    let first_walk = budget.left().min(first_walk(problem));
     let mut search = Search::new(problem, facts, Steps::new(first_walk));
     let end = search.walk();
     let is_spent = budget.take_many(first_walk - search.budget.left()).is_err() || budget.left() == 0;

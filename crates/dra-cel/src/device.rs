@@ -1,7 +1,6 @@
 //! What an expression sees of a device.
 
 use alloc::borrow::ToOwned as _;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -62,47 +61,47 @@ impl DeviceVariable {
             let capacity = device.capacity.iter();
             let capacity =
                 capacity.map(|(name, capacity)| (&**name, Value::Quantity(Arc::new(capacity.value.clone()))));
-            let mut variable = Map::default();
-            let mut set = |name: &str, value| variable.insert(Key::String(name.into()), value);
-            set("driver", Value::text(driver));
-            set("allowMultipleAllocations", Value::Bool(multiple_allocations));
-            set("attributes", Domains::of(driver, attributes).value());
-            set("capacity", Domains::of(driver, capacity).value());
-            Value::Map(Arc::new(variable))
+            // By name.
+            let fields = [
+                ("allowMultipleAllocations", Value::Bool(multiple_allocations)),
+                ("attributes", by_domain(driver, attributes)),
+                ("capacity", by_domain(driver, capacity.collect())),
+                ("driver", Value::text(driver)),
+            ];
+            let fields = fields.map(|(name, value)| (Key::String(name.into()), value));
+            Value::Map(Arc::new(Map::of_sorted(fields.into())))
         });
         Self { value }
     }
 }
 
-/// Values by domain and id.
-#[derive(Default)]
-struct Domains(BTreeMap<String, Map>);
-
-impl Domains {
-    fn of<'n>(driver: &str, values: impl IntoIterator<Item = (&'n str, Value)>) -> Self {
-        let mut domains = Self::default();
-        values.into_iter().for_each(|(name, value)| domains.insert(driver, name, value));
-        domains
-    }
-
-    /// Names are inserted in their order. A name with its domain stays where one without it has the same id.
-    fn insert(&mut self, driver: &str, name: &str, value: Value) {
-        let (domain, id) = name.split_once('/').unwrap_or((driver, name));
-        let domain = self.0.entry(domain.to_owned()).or_default();
-        let key = Key::String(id.into());
-        if name.contains('/') || domain.entry(&key).is_none() {
-            domain.insert(key, value);
+/// A map by domain of maps by id, in which an unknown domain is an empty map. Where a name with its domain has the same id as
+/// one without, it counts.
+fn by_domain(driver: &str, values: Vec<(&str, Value)>) -> Value {
+    let named = values.into_iter().map(|(name, value)| match name.split_once('/') {
+        Some((domain, id)) => ((domain, id), Written::InFull, value),
+        None => ((driver, name), Written::ByIdAlone, value),
+    });
+    let mut named: Vec<_> = named.collect();
+    named.sort_by_key(|(name, written, _)| (*name, *written));
+    named.dedup_by_key(|(name, ..)| *name);
+    let mut domains: Vec<(Key, Value)> = Vec::new();
+    let mut rest = named.into_iter().peekable();
+    while let Some(((domain, id), _, value)) = rest.next() {
+        let mut ids = Vec::from([(Key::String(id.into()), value)]);
+        while let Some(((_, id), _, value)) = rest.next_if(|((other, _), ..)| *other == domain) {
+            ids.push((Key::String(id.into()), value));
         }
+        domains.push((Key::String(domain.into()), Value::Map(Arc::new(Map::of_sorted(ids)))));
     }
+    Value::Map(Arc::new(Map::of_sorted(domains).with_default(Value::Map(Arc::default()))))
+}
 
-    /// A map of maps, in which an unknown domain is an empty map.
-    fn value(self) -> Value {
-        let mut map = Map::default().with_default(Value::Map(Arc::new(Map::default())));
-        for (domain, values) in self.0 {
-            map.insert(Key::String(domain.into()), Value::Map(Arc::new(values)));
-        }
-        Value::Map(Arc::new(map))
-    }
+/// How the name of an attribute is written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Written {
+    InFull,
+    ByIdAlone,
 }
 
 fn value_of(name: &str, attribute: &Attribute) -> Result<Value, DeviceFault> {

@@ -1,6 +1,6 @@
 //! What the search asks about a device, worked out when it is first asked for.
 
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -76,7 +76,7 @@ impl Prepared<'_> {
             Ok(false) => return Answer::No,
             Err(error) => return Answer::Error(error),
         }
-        match self.capacity_fit(alternative, device, &self.devices[device].id()) {
+        match self.capacity_fit(alternative, device) {
             Ok(true) if !self.is_blocked(alternative, device) => Answer::Yes,
             Ok(_) => Answer::No,
             Err(error) => Answer::Error(error),
@@ -88,20 +88,20 @@ impl Prepared<'_> {
         if self.is_blocked(alternative, device) {
             return Answer::No;
         }
-        match self.capacity_fit(alternative, device, &self.devices[device].id()) {
+        match self.capacity_fit(alternative, device) {
             Ok(false) => Answer::NoRoom,
             Ok(true) | Err(_) => Answer::Yes,
         }
     }
 
     /// Whether the device has the capacity, apart from what the pod's claims take.
-    fn capacity_fit(
-        &self,
-        alternative: usize,
-        device: usize,
-        name: &dyn core::fmt::Display,
-    ) -> Result<bool, AllocateError> {
-        let Some(amounts) = self.takes(alternative, device, name)? else { return Ok(!self.shares_devices()) };
+    fn capacity_fit(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        let placed = self.devices[device];
+        let takes = self.takes(alternative, device, || placed.id().to_string())?;
+        let Some(amounts) = takes else { return Ok(!self.shares_devices()) };
+        if amounts.is_empty() {
+            return Ok(true);
+        }
         let room = self.room(&self.devices[device]);
         Ok(room.iter().zip(amounts).all(|(room, amount)| amount <= *room))
     }
@@ -109,7 +109,7 @@ impl Prepared<'_> {
     /// Whether the device, with nothing in use, has the capacity.
     pub(crate) fn empty_fit(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
         let object = self.devices[device].device;
-        let Some(amounts) = self.takes(alternative, device, &object.name)? else {
+        let Some(amounts) = self.takes(alternative, device, || object.name.to_string())? else {
             return Ok(!self.shares_devices());
         };
         let values = object.capacity.values().map(|capacity| billionths(&capacity.value));
@@ -121,7 +121,7 @@ impl Prepared<'_> {
         &self,
         alternative: usize,
         device: usize,
-        name: &dyn core::fmt::Display,
+        name: impl Fn() -> String,
     ) -> Result<Option<Vec<i128>>, AllocateError> {
         if !self.shares_devices() {
             return Ok(None);
@@ -131,8 +131,7 @@ impl Prepared<'_> {
             Ok(Fit::Refused) => Ok(None),
             Err((capacity, error)) => {
                 let request = self.asked[alternative].own_name();
-                let name = alloc::format!("{name}");
-                Err(self.fault(alternative, ClaimFault::DeviceCapacity(request, name, capacity, error)))
+                Err(self.fault(alternative, ClaimFault::DeviceCapacity(request, name(), capacity, error)))
             }
         }
     }
@@ -177,9 +176,11 @@ impl Prepared<'_> {
         if !self.all_match(&self.asks[alternative].of_class, device, of_class)? {
             return Ok(false);
         }
-        let claim = reference(&self.claim(alternative).metadata);
-        let of_claim =
-            |selector, fault| AllocateError::ClaimSelector { claim: claim.clone(), selector, fault };
+        let of_claim = |selector, fault| AllocateError::ClaimSelector {
+            claim: reference(&self.claim(alternative).metadata),
+            selector,
+            fault,
+        };
         if !self.all_match(&self.asks[alternative].of_request, device, of_claim)? {
             return Ok(false);
         }

@@ -9,6 +9,7 @@ use core::cell::{OnceCell, RefCell};
 use dra_cel::{DeviceVariable, EvaluationError, Purpose};
 use dra_model::{Attribute, Implementation, QualifiedName, RequestedDevices, Selector};
 
+use super::kinds::Kinds;
 use super::placed::Placed;
 use crate::error::{AllocateError, SelectorFault};
 use crate::expressions::{Compiled, Expressions};
@@ -35,9 +36,10 @@ pub(crate) struct Selectors<'a> {
     numbers: BTreeMap<(Kind, &'a str), ExpressionId>,
     compiled: Vec<Compiled>,
     shares: Shares,
-    /// For each device what expressions see, once one asks.
+    kinds: Kinds<'a>,
+    /// For the first device of each kind what expressions see, once one asks.
     variables: Vec<OnceCell<DeviceVariable>>,
-    /// The answers by expression, then device.
+    /// The answers by expression, then the first device of a kind.
     answers: RefCell<Vec<Vec<Known>>>,
 }
 
@@ -57,7 +59,7 @@ enum Shares {
 
 impl<'a> Selectors<'a> {
     /// No expressions yet.
-    pub(crate) const fn of(implementation: Implementation) -> Self {
+    pub(crate) fn of(implementation: Implementation) -> Self {
         Self {
             numbers: BTreeMap::new(),
             compiled: Vec::new(),
@@ -65,6 +67,7 @@ impl<'a> Selectors<'a> {
                 Implementation::Stable => Shares::Hidden,
                 Implementation::Incubating | Implementation::Experimental => Shares::Seen,
             },
+            kinds: Kinds::default(),
             variables: Vec::new(),
             answers: RefCell::new(Vec::new()),
         }
@@ -73,6 +76,7 @@ impl<'a> Selectors<'a> {
     /// Sets the number of devices, before anything is asked about one.
     pub(crate) fn set_devices(&mut self, devices: usize) {
         self.variables = vec![OnceCell::new(); devices];
+        self.kinds.set_devices(devices);
     }
 
     /// Compiles what an alternative asks.
@@ -101,7 +105,11 @@ impl<'a> Selectors<'a> {
                 Kind::Selector => Purpose::Selector,
                 Kind::Derived => Purpose::DerivedAttribute,
             };
-            self.compiled.push(expressions.compiled(text, purpose));
+            let compiled = expressions.compiled(text, purpose);
+            if let Ok(program) = &compiled {
+                self.kinds.add(program.reads());
+            }
+            self.compiled.push(compiled);
             self.answers.get_mut().push(vec![None; self.variables.len()]);
         }
         id
@@ -112,8 +120,9 @@ impl<'a> Selectors<'a> {
         &self,
         expression: ExpressionId,
         device: usize,
-        placed: Placed<'_>,
+        placed: Placed<'a>,
     ) -> Result<bool, SelectorFault> {
+        let device = self.kinds.first(device, placed);
         let known = &mut self.answers.borrow_mut()[expression][device];
         if let Some(Ok(answer)) = known {
             return Ok(*answer);
@@ -131,8 +140,9 @@ impl<'a> Selectors<'a> {
         &self,
         expression: ExpressionId,
         (name, device): (&str, usize),
-        placed: Placed<'_>,
+        placed: Placed<'a>,
     ) -> Result<Attribute, AllocateError> {
+        let device = self.kinds.first(device, placed);
         let name = || QualifiedName::from(name);
         let compiled = self.compiled[expression].as_ref();
         let program = compiled

@@ -1,5 +1,6 @@
 //! What constraints remember of the devices chosen so far.
 
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -13,7 +14,7 @@ pub(crate) enum Seen {
     #[default]
     Nothing,
     /// Match: the values that all devices have. Distinct: the values of any device, in order.
-    Values(Vec<u32>),
+    Values(Arc<[u32]>),
     /// The first device of a match has a value that nothing equals.
     Incomparable,
 }
@@ -32,7 +33,7 @@ impl Seen {
             (Value::Absent, _) => Next::Refused,
             (Value::Incomparable, constraint) => self.next_incomparable(constraint),
             (Value::Known(values), Constraint::Match) => self.next_match(values),
-            (Value::Known(values), Constraint::Distinct) => self.next_distinct(values),
+            (Value::Known(values), Constraint::Distinct) => self.next_distinct(&values),
         }
     }
 
@@ -40,12 +41,12 @@ impl Seen {
     fn next_incomparable<E>(&self, constraint: Constraint) -> Next<E> {
         match (self, constraint) {
             (Self::Nothing, Constraint::Match) => Next::State(Self::Incomparable),
-            (Self::Nothing, Constraint::Distinct) => Next::State(Self::Values(Vec::new())),
+            (Self::Nothing, Constraint::Distinct) => Next::State(Self::Values(Arc::default())),
             (Self::Values(_) | Self::Incomparable, _) => Next::Refused,
         }
     }
 
-    fn next_match<E>(&self, values: Vec<u32>) -> Next<E> {
+    fn next_match<E>(&self, values: Arc<[u32]>) -> Next<E> {
         let common = match self {
             Self::Nothing => values,
             Self::Values(seen) if *seen == values => values,
@@ -55,17 +56,17 @@ impl Seen {
         if common.is_empty() { Next::Refused } else { Next::State(Self::Values(common)) }
     }
 
-    fn next_distinct<E>(&self, values: Vec<u32>) -> Next<E> {
+    fn next_distinct<E>(&self, values: &[u32]) -> Next<E> {
         let mut seen = match self {
             Self::Nothing | Self::Incomparable => vec![],
-            Self::Values(seen) => seen.clone(),
+            Self::Values(seen) => seen.to_vec(),
         };
         if values.iter().any(|value| seen.binary_search(value).is_ok()) {
             return Next::Refused;
         }
         seen.extend(values);
         seen.sort_unstable();
-        Next::State(Self::Values(seen))
+        Next::State(Self::Values(seen.into()))
     }
 
     /// The state as numbers, for the memory of failed states.
@@ -75,7 +76,7 @@ impl Seen {
             Self::Incomparable => key.push(1),
             Self::Values(values) => {
                 key.push(2 + u32::try_from(values.len()).unwrap_or(u32::MAX - 2));
-                key.extend(values);
+                key.extend(values.iter());
             }
         }
     }

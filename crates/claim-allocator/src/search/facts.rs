@@ -1,5 +1,6 @@
 //! What the search asks about pairs of an alternative and a device, when it needs to know.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Facts that depend on nothing that the search chooses. They may be worked out when they are first asked for: what is
@@ -36,7 +37,7 @@ pub(crate) enum Answer<E> {
 pub(crate) enum Value<E> {
     Absent,
     /// Numbers of its values with their types, in order; one unless lists are compared.
-    Known(Vec<u32>),
+    Known(Arc<[u32]>),
     /// There, but nothing can be equal to it.
     Incomparable,
     Error(E),

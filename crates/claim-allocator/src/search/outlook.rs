@@ -284,14 +284,36 @@ impl<F: Facts> Search<'_, F> {
 
     fn may_be_served(&mut self, alternative: usize) -> Result<bool, OutOfSteps> {
         match &self.problem.alternatives[alternative].want {
-            Want::Count(count) if *count > 0 => {
-                let Some(list) = self.candidates(alternative)? else { return Ok(true) };
-                let left: u64 = list.iter().map(|candidates| u64::from(candidates.count)).sum();
-                Ok(left >= count.unsigned_abs())
-            }
+            Want::Count(count) if *count > 0 => self.has_candidates(alternative, count.unsigned_abs()),
             Want::Count(_) => Ok(true),
             Want::All(devices) => Ok(devices.iter().all(|&device| self.is_free(alternative, device))),
         }
+    }
+
+    /// Whether so many devices could be taken now, each for itself. Looks at no more groups than it needs.
+    fn has_candidates(&mut self, alternative: usize, wanted: u64) -> Result<bool, OutOfSteps> {
+        let mut left = 0;
+        for class in 0..self.classes.as_ref().map_or(0, Classes::len) {
+            let Some(classes) = &self.classes else { return Ok(true) };
+            if classes.use_of(alternative, class) != Use::Candidate {
+                continue;
+            }
+            let device = classes.first[class];
+            let groups: Vec<_> = classes.groups_of(class).collect();
+            for (group, shape, count) in groups {
+                let candidates = Candidates { group, count, class, device, status: shape.status };
+                if self.is_usable(alternative, device, shape.status)
+                    && let Entry::Taken(taken) = self.take_one(alternative, &candidates)?
+                {
+                    self.untake(&Step { taken, candidates });
+                    left += u64::from(count);
+                }
+                if left >= wanted {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Whether all devices of the class of a device may serve an alternative.

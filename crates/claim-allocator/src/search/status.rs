@@ -25,11 +25,17 @@ pub(crate) enum Status {
 pub(crate) struct Statuses {
     list: Vec<Status>,
     numbers: BTreeMap<Status, StatusId>,
+    /// What [`Statuses::held`] answered for a status and a claim.
+    held: BTreeMap<(StatusId, usize), StatusId>,
 }
 
 impl Default for Statuses {
     fn default() -> Self {
-        Self { list: vec![Status::Untouched], numbers: BTreeMap::from([(Status::Untouched, UNTOUCHED)]) }
+        Self {
+            list: vec![Status::Untouched],
+            numbers: BTreeMap::from([(Status::Untouched, UNTOUCHED)]),
+            held: BTreeMap::new(),
+        }
     }
 }
 
@@ -50,13 +56,18 @@ impl Statuses {
 
     /// The status of a device that one more claim holds.
     pub(crate) fn held(&mut self, id: StatusId, claim: usize) -> StatusId {
+        if let Some(&known) = self.held.get(&(id, claim)) {
+            return known;
+        }
         let mut claims = match self.at(id) {
             Status::Held(claims) => claims.clone(),
             Status::Untouched | Status::Shared(_) => Vec::new(),
         };
         claims.push(claim);
         claims.sort_unstable();
-        self.number(Status::Held(claims))
+        let held = self.number(Status::Held(claims));
+        self.held.insert((id, claim), held);
+        held
     }
 
     /// The status of a device with one more share.

@@ -5,6 +5,8 @@ mod made;
 
 use node_cover::Steps;
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 
 use self::brute::Brute;
 use self::made::{Made, made};
@@ -37,6 +39,25 @@ fn a_group_that_a_request_uses_up_is_another_than_one_with_a_device_left() {
     };
     let devices: std::vec::Vec<usize> = solution.choices.iter().map(|choice| choice.device).collect();
     assert_eq!(devices, [3, 0, 1, 2, 4]);
+}
+
+/// Of the problems that the properties below judge, at least half have counters, consumable capacity and alternatives.
+#[test]
+fn half_of_the_problems_have_everything() {
+    let mut runner = TestRunner::deterministic();
+    let (mut judged, mut with_everything, mut solved) = (0, 0, 0);
+    for _ in 0..600 {
+        let made = made().new_tree(&mut runner).expect("numbers are always drawn").current();
+        let Some((outcome, _)) = Brute::search(&made) else { continue };
+        judged += 1;
+        if made.has_everything() {
+            with_everything += 1;
+            solved += u32::from(matches!(outcome, Outcome::Found(_)));
+        }
+    }
+    assert!(judged >= 400, "only {judged} of 600 are judged");
+    assert!(with_everything * 2 >= judged, "{with_everything} of {judged} have everything");
+    assert!(solved * 8 >= with_everything, "only {solved} of {with_everything} fit");
 }
 
 proptest! {

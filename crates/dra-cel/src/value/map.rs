@@ -2,6 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use super::Value;
 
@@ -9,6 +10,8 @@ use super::Value;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Map {
     entries: BTreeMap<Key, Value>,
+    /// Entries in the order of their keys, of a map that was made at once; then there are no others.
+    fixed: Vec<(Key, Value)>,
     absent: Absent,
 }
 
@@ -81,17 +84,23 @@ impl Key {
 }
 
 impl Map {
+    /// Of entries by ascending key, each key once. Such a map costs one allocation, which counts for devices.
+    pub(crate) fn of_sorted(fixed: Vec<(Key, Value)>) -> Self {
+        Self { fixed, ..Self::default() }
+    }
+
     pub(crate) fn with_default(mut self, value: Value) -> Self {
         self.absent = Absent::Default(value);
         self
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.entries.len() + self.fixed.len()
     }
 
     /// Sets an entry, and says whether the key was new.
     pub(crate) fn insert(&mut self, key: Key, value: Value) -> Inserted {
+        self.entries.extend(self.fixed.drain(..));
         match self.entries.insert(key, value) {
             None => Inserted::New,
             Some(_) => Inserted::Replaced,
@@ -99,18 +108,25 @@ impl Map {
     }
 
     pub(crate) fn remove(&mut self, key: &Key) {
+        self.entries.extend(self.fixed.drain(..));
         self.entries.remove(key);
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Value)> {
-        self.entries.iter()
+        self.fixed.iter().map(|(key, value)| (key, value)).chain(&self.entries)
     }
 
     /// The entry of a key, or of the same number in another type; without a default.
     pub(crate) fn entry(&self, key: &Key) -> Option<&Value> {
-        self.entries
-            .get(key)
-            .or_else(|| key.same_numbers().iter().flatten().find_map(|other| self.entries.get(other)))
+        self.own(key).or_else(|| key.same_numbers().iter().flatten().find_map(|other| self.own(other)))
+    }
+
+    fn own(&self, key: &Key) -> Option<&Value> {
+        if self.fixed.is_empty() {
+            return self.entries.get(key);
+        }
+        let place = self.fixed.binary_search_by(|(other, _)| other.cmp(key)).ok()?;
+        self.fixed.get(place).map(|(_, value)| value)
     }
 
     /// As [`Self::entry`], or the default.

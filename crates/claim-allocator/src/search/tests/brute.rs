@@ -232,7 +232,7 @@ impl<'a> Brute<'a> {
         let before: Vec<Value<Error>> =
             bound.map(|choice| self.made.value(place, choice.alternative, choice.device)).collect();
         let Value::Known(values) = value else { return Ok(before.is_empty()) };
-        let values: BTreeSet<u32> = values.into_iter().collect();
+        let values: BTreeSet<u32> = values.iter().copied().collect();
         Ok(match problem.claims[claim].constraints[place] {
             Constraint::Match => {
                 let mut common = values;

@@ -42,6 +42,15 @@ impl Facts for Made {
 }
 
 impl Made {
+    /// Whether it has counters that are drawn on, consumable capacity and alternatives.
+    pub(crate) fn has_everything(&self) -> bool {
+        let has_room =
+            |device: &Device| matches!(&device.sharing, Sharing::Shared { room, .. } if !room.is_empty());
+        self.problem.devices.iter().any(has_room)
+            && self.problem.devices.iter().any(|device| !device.draws.is_empty())
+            && self.problem.requests.iter().any(|request| request.form == Form::FirstAvailable)
+    }
+
     /// Requests of one claim for so many devices, each with the devices that may serve it.
     pub(crate) fn plain(requests: &[(i64, &[usize])], devices: usize) -> Self {
         let device = |_| Device {
@@ -105,9 +114,16 @@ pub(crate) fn made() -> impl Strategy<Value = Made> {
 }
 
 fn build(drawn: &mut Drawn<'_>) -> Made {
-    let rich = drawn.chance(128);
+    let wealth = match drawn.below(8) {
+        0 => Wealth::Plain,
+        1 | 2 => Wealth::Counters,
+        _ => Wealth::Everything,
+    };
     let errors = drawn.chance(64);
-    let devices: Vec<Device> = (0..=drawn.below(7)).map(|_| device(drawn, rich)).collect();
+    let mut devices: Vec<Device> = (0..=drawn.below(7)).map(|_| device(drawn, wealth)).collect();
+    if wealth == Wealth::Everything {
+        add_share_and_draw(&mut devices, drawn);
+    }
     let mut problem = Problem {
         pools: (0..2).map(|_| pool(drawn)).collect(),
         group_states: vec![
@@ -122,7 +138,7 @@ fn build(drawn: &mut Drawn<'_>) -> Made {
         problem.order = Order::Permutations;
     }
     for claim in 0..=drawn.place(2) {
-        add_claim(&mut problem, drawn, claim);
+        add_claim(&mut problem, drawn, claim, wealth);
     }
     let mut made = Made { problem, answers: Vec::new(), values: Vec::new(), shares: Vec::new() };
     let kinds = 1 + drawn.below(3);
@@ -133,14 +149,42 @@ fn build(drawn: &mut Drawn<'_>) -> Made {
     made
 }
 
-fn device(drawn: &mut Drawn<'_>, rich: bool) -> Device {
+/// What a problem has besides plain devices. Five in eight have everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wealth {
+    Plain,
+    /// Counters and compatibility groups.
+    Counters,
+    /// A shared device with capacity, one that draws on counters and a request with alternatives at least.
+    Everything,
+}
+
+fn add_share_and_draw(devices: &mut [Device], drawn: &mut Drawn<'_>) {
+    if !devices.iter().any(has_room) {
+        let place = drawn.place(7) % devices.len();
+        let room = vec![drawn.below(5).into()];
+        devices[place].sharing = Sharing::Shared { in_use: drawn.chance(60), room };
+    }
+    if devices.iter().all(|device| device.draws.is_empty()) {
+        let place = drawn.place(7) % devices.len();
+        devices[place].draws = vec![Draw { counter: drawn.place(2), amount: 1 + i128::from(drawn.below(3)) }];
+    }
+}
+
+fn has_room(device: &Device) -> bool {
+    matches!(&device.sharing, Sharing::Shared { room, .. } if !room.is_empty())
+}
+
+fn shared(drawn: &mut Drawn<'_>) -> Sharing {
+    let room = (0..drawn.below(3)).map(|_| drawn.below(5).into()).collect();
+    Sharing::Shared { in_use: drawn.chance(60), room }
+}
+
+fn device(drawn: &mut Drawn<'_>, wealth: Wealth) -> Device {
+    let rich = wealth != Wealth::Plain;
     let pool = drawn.place(2);
-    let sharing = if rich && drawn.chance(90) {
-        let room = (0..drawn.below(3)).map(|_| drawn.below(5).into()).collect();
-        Sharing::Shared { in_use: drawn.chance(60), room }
-    } else {
-        Sharing::Alone
-    };
+    let sharing =
+        if wealth == Wealth::Everything && drawn.chance(90) { shared(drawn) } else { Sharing::Alone };
     let amount = |drawn: &mut Drawn<'_>| if drawn.chance(12) { -1 } else { i128::from(drawn.below(3)) };
     let draws = if rich && drawn.chance(120) {
         (0..=drawn.place(2)).map(|counter| Draw { counter, amount: amount(drawn) }).collect()
@@ -159,7 +203,7 @@ fn pool(drawn: &mut Drawn<'_>) -> Pool {
     Pool { available: (0..2).map(|_| i128::from(drawn.below(7)) - i128::from(drawn.chance(20))).collect() }
 }
 
-fn add_claim(problem: &mut Problem, drawn: &mut Drawn<'_>, claim: usize) {
+fn add_claim(problem: &mut Problem, drawn: &mut Drawn<'_>, claim: usize, wealth: Wealth) {
     let start = problem.requests.len();
     let constraints: Vec<Constraint> = (0..drawn.below(3))
         .map(|_| {
@@ -170,7 +214,8 @@ fn add_claim(problem: &mut Problem, drawn: &mut Drawn<'_>, claim: usize) {
         .collect();
     for _ in 0..=drawn.below(3) {
         let first = problem.alternatives.len();
-        let form = if drawn.chance(90) { Form::FirstAvailable } else { Form::Exactly };
+        let is_list = drawn.chance(90) || (wealth == Wealth::Everything && problem.requests.is_empty());
+        let form = if is_list { Form::FirstAvailable } else { Form::Exactly };
         let count = if form == Form::FirstAvailable { 1 + drawn.place(3) } else { 1 };
         let request = problem.requests.len();
         for _ in 0..count {
@@ -240,7 +285,7 @@ fn value(drawn: &mut Drawn<'_>, errors: bool) -> Value<Error> {
         0 => Value::Absent,
         1 => Value::Incomparable,
         2 if errors => Value::Error("attribute"),
-        3 | 4 => Value::Known(vec![0, 1]),
-        other => Value::Known(vec![u32::from(other) % 3]),
+        3 | 4 => Value::Known([0, 1].into()),
+        other => Value::Known([u32::from(other) % 3].into()),
     }
 }
