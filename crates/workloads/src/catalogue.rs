@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use node_config::Strategy;
 use serde_json::{Value, json};
 
+use crate::claims::ClaimsWork;
 use crate::machines::{captured, devices, distances, made_up, pinned};
 use crate::pods::{pod, residents};
 use crate::work::{Merge, NodeWork, Task, Work, WorkHint};
@@ -131,6 +132,9 @@ fn entries() -> Vec<Entry> {
         allocating(118, 300_000),
         Box::new(|| Ok(Task::Admit(turin()?))),
     );
+    for (name, target, work) in claims() {
+        add(name, within(target), Box::new(move || Ok(Task::Claims(work()))));
+    }
     let archive = "turin-9755-nps4-l3numa-32node";
     add(
         "discovery of 512 CPUs from an archive",
@@ -138,6 +142,26 @@ fn entries() -> Vec<Entry> {
         Box::new(|| Ok(Task::Discover { archive })),
     );
     all
+}
+
+/// A name, nanoseconds to reach, and the work.
+type ClaimsRow = (&'static str, u64, fn() -> ClaimsWork);
+
+/// Claims, decided from the pools on, with expressions that were compiled before.
+fn claims() -> Vec<ClaimsRow> {
+    vec![
+        ("claim of 1 request, 16 devices", 50_000, || ClaimsWork::ordinary(&[2], true)),
+        ("claim of 2 requests, 16 devices", 50_000, || ClaimsWork::ordinary(&[2, 4], true)),
+        ("claim of 2 requests, 16 devices, refused", 50_000, || ClaimsWork::ordinary(&[5, 4], false)),
+        ("claim of 6 CPUs then 1 GPU on one NUMA node", 10_000_000, || ClaimsWork::cpus_then_gpu(96, 6)),
+        ("claim of 16 CPUs after 1 GPU on one NUMA node", 1_000_000, || ClaimsWork::gpu_then_cpus(128, 16)),
+        ("claim of 6 NICs then 13 GPUs, refused", 10_000_000, || ClaimsWork::nics_then_gpus(12)),
+        ("claim of 9 devices with 8 values to differ in", 10_000_000, || ClaimsWork::distinct(64, 8)),
+        ("claim of 8 partitions then 7 of 8 GPUs, refused", 10_000_000, || {
+            ClaimsWork::partitions(8, 8, 7, false)
+        }),
+        ("claim of 4 requests, 1000 devices in 20 classes", 5_000_000, || ClaimsWork::thousand(20)),
+    ]
 }
 
 fn eight_nodes() -> NodeWork {

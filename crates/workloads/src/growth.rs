@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::catalogue::lists;
+use crate::claims::ClaimsWork;
 use crate::machines::{devices, made_up, pinned};
 use crate::pods::{pod, residents};
 use crate::work::{NodeWork, Task, Work};
@@ -34,7 +35,34 @@ impl Curve {
     }
 }
 
-/// All curves.
+/// The curves of claims, which kube-scheduler's allocator decides too.
+#[must_use]
+pub fn claim_growth() -> Vec<Curve> {
+    let curve = |title, axis, ats: &[usize], work: fn(usize) -> ClaimsWork| {
+        Curve::new(title, axis, ats, |at| Task::Claims(work(at)))
+    };
+    vec![
+        curve("CPUs of 96, then 1 GPU, one NUMA node", "CPUs", &[1, 2, 3, 4, 5, 6, 8, 16], |wanted| {
+            ClaimsWork::cpus_then_gpu(96, wanted)
+        }),
+        curve("1 GPU, then CPUs of 96, one NUMA node", "CPUs", &[1, 2, 4, 8, 16, 24], |wanted| {
+            ClaimsWork::gpu_then_cpus(96, wanted)
+        }),
+        curve("3 CPUs, then 1 GPU, one NUMA node", "CPU devices", &[8, 16, 32, 64, 128, 256], |cpus| {
+            ClaimsWork::cpus_then_gpu(cpus, 3)
+        }),
+        curve("NICs, then GPUs, refused", "GPUs a node", &[4, 6, 8, 10, 12], ClaimsWork::nics_then_gpus),
+        curve("9 devices that differ, of 8 values", "devices", &[16, 24, 32, 48, 64], |devices| {
+            ClaimsWork::distinct(devices, 8)
+        }),
+        curve("partitions, then whole GPUs, refused", "GPUs", &[2, 3, 4, 6, 8], |gpus| {
+            // More small ones than a GPU has, so that two GPUs are broken up.
+            ClaimsWork::partitions(gpus, 8, gpus - 1, false)
+        }),
+    ]
+}
+
+/// All curves of what the kubelet decides.
 #[must_use]
 pub fn growth() -> Vec<Curve> {
     let ordinary = json!({"cpu": "2", "memory": "1Gi", "example.com/nic": "1"});

@@ -1,5 +1,7 @@
 //! Our side of a piece of work, set up to be done again and again.
 
+mod claims;
+
 use std::cell::RefCell;
 use std::hint::black_box;
 
@@ -15,6 +17,7 @@ use topology_manifest::{Source, read_kubelet_config, read_pods};
 use topology_model::KubeletView;
 use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Policy as _, Ties, WorkLimit};
 
+pub use self::claims::allocator_steps;
 use crate::work::{Merge, NodeWork, Task, Work};
 
 /// Work that can be done at once.
@@ -42,6 +45,7 @@ impl Prepared {
             Task::TakeCpus(work) => prepare_take(work),
             Task::Admit(work) => prepare_admit(work),
             Task::Discover { archive } => prepare_discovery(archive),
+            Task::Claims(work) => claims::prepare(work),
         };
         Ok(Self { once: once.with_context(|| work.name.clone())? })
     }

@@ -5,6 +5,8 @@ use serde::Serialize;
 use serde_json::Value;
 use topology_model::MachineInfo;
 
+use crate::claims::ClaimsWork;
+
 /// One piece of work.
 #[derive(Clone, Debug, Serialize)]
 pub struct Work {
@@ -39,6 +41,8 @@ pub enum Task {
         /// Of `machine-fixtures`.
         archive: &'static str,
     },
+    /// Resource claims get devices; kube-scheduler decides that, not the kubelet.
+    Claims(ClaimsWork),
 }
 
 /// Lists of hints, one for each provider, on nodes 0 to n-1.

@@ -4,7 +4,10 @@
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use node_config::Strategy;
-use workloads::{Effort, Prepared, Task, Work, described, growth, hot_paths, row};
+use serde_json::Value;
+use workloads::{
+    Effort, Prepared, Task, Work, allocator_steps, described, described_claims, growth, hot_paths, row,
+};
 
 /// The work that this project's speed is measured on.
 #[derive(Parser, Debug)]
@@ -30,6 +33,14 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
+    /// Prints claims, one question a line, as kube-scheduler's side reads it.
+    DescribeClaims,
+    /// Measures claims and prints, one line of JSON each, with the steps of kube-scheduler's allocator.
+    MeasureClaims {
+        /// Repeats for a fifth of a second instead of one.
+        #[arg(long)]
+        quick: bool,
+    },
     /// Names the work of which instructions are counted.
     HotPaths,
     /// Does one thing, so often, and says nothing.
@@ -45,9 +56,14 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Describe { only } => describe(&only),
-        Command::Measure { only, quick } => {
-            measure(&only, if quick { Effort::Quick } else { Effort::Thorough })
+        Command::Measure { only, quick } => measure(&only, effort(quick)),
+        Command::DescribeClaims => {
+            for (work, _) in described_claims() {
+                println!("{}", serde_json::to_string(&work)?);
+            }
+            Ok(())
         }
+        Command::MeasureClaims { quick } => measure_claims(effort(quick)),
         Command::HotPaths => {
             for name in hot_paths() {
                 println!("{name}");
@@ -71,7 +87,7 @@ fn main() -> anyhow::Result<()> {
 
 fn describe(only: &str) -> anyhow::Result<()> {
     let has_it = |work: &Work| match &work.task {
-        Task::Discover { .. } => false,
+        Task::Discover { .. } | Task::Claims(_) => false,
         Task::Admit(work) => work.strategy == Strategy::LowestNumber,
         _ => true,
     };
@@ -81,14 +97,33 @@ fn describe(only: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+const fn effort(quick: bool) -> Effort {
+    if quick { Effort::Quick } else { Effort::Thorough }
+}
+
 fn measure(only: &str, effort: Effort) -> anyhow::Result<()> {
-    for (work, mut line) in described()?.into_iter().filter(|(work, _)| work.name.contains(only)) {
-        let measured = serde_json::to_value(Prepared::new(&work)?.measure(effort))?;
-        line["name"] = work.name.into();
-        for (field, value) in measured.as_object().into_iter().flatten() {
-            line[field] = value.clone();
-        }
-        println!("{line}");
+    for (work, line) in described()?.into_iter().filter(|(work, _)| work.name.contains(only)) {
+        println!("{}", measured(&work, line, effort)?);
     }
     Ok(())
+}
+
+fn measure_claims(effort: Effort) -> anyhow::Result<()> {
+    for (work, mut line) in described_claims() {
+        if let Task::Claims(claims) = &work.task {
+            line["steps"] = allocator_steps(claims)?.map(|steps| steps.to_string()).into();
+        }
+        println!("{}", measured(&work, line, effort)?);
+    }
+    Ok(())
+}
+
+/// A line with what was measured.
+fn measured(work: &Work, mut line: Value, effort: Effort) -> anyhow::Result<Value> {
+    let measured = serde_json::to_value(Prepared::new(work)?.measure(effort))?;
+    line["name"] = work.name.as_str().into();
+    for (field, value) in measured.as_object().into_iter().flatten() {
+        line[field] = value.clone();
+    }
+    Ok(line)
 }
