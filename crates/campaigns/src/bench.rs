@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: what we take, and what the kubelet's own code takes for the same in the same minutes.
 
+mod allocator;
 mod chart;
 mod kubelet;
 mod result;
@@ -20,7 +21,7 @@ use crate::bench::result::Result;
 /// Measures what must be reached and the curves of growth: time, allocations, memory, instructions.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Bench {
-    /// Measures beside ours: the kubelet's own code, which needs Go and 4 to 5 minutes to build the first time.
+    /// Measures beside ours the other side's own code, which needs Go and some minutes to build the first time.
     #[arg(long, value_name = "WHOM")]
     against: Option<Against>,
     /// Repeats for a fifth of a second instead of one, and gives the kubelet 5 seconds for each instead of 20.
@@ -35,12 +36,17 @@ pub(crate) struct Bench {
     /// Draws the curves of growth anew: the picture of the guide, where they are complete.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/growth.svg")]
     chart: Option<PathBuf>,
+    /// Against the allocator: writes the table to docs/claims.md, and the picture beside it.
+    #[arg(long)]
+    write: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Against {
     /// v1.36.3, as `crates/workspace-tools/kubelet` requires it.
     Kubelet,
+    /// kube-scheduler's allocator of resource claims, v1.37.2: the growth of claims alone.
+    Allocator,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -55,6 +61,9 @@ impl Bench {
     /// What is missing on this machine is said, and the rest is done.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let program = workloads::build()?;
+        if self.against == Some(Against::Allocator) {
+            return allocator::run(&program, self.quick, self.write.then_some("docs/claims.md"));
+        }
         eprintln!("measuring ours");
         let measured = ours::measure(&program, &self.only, self.quick)?;
         let counter = Counter::find(&program);

@@ -48,7 +48,7 @@ pub fn claim_growth() -> Vec<Curve> {
         curve("1 GPU, then CPUs of 96, one NUMA node", "CPUs", &[1, 2, 4, 8, 16, 24], |wanted| {
             ClaimsWork::gpu_then_cpus(96, wanted)
         }),
-        curve("3 CPUs, then 1 GPU, one NUMA node", "CPU devices", &[8, 16, 32, 64, 128, 256], |cpus| {
+        curve("3 CPUs, then 1 GPU, one NUMA node", "devices", &[8, 16, 32, 64, 128, 256], |cpus| {
             ClaimsWork::cpus_then_gpu(cpus, 3)
         }),
         curve("NICs, then GPUs, refused", "GPUs a node", &[4, 6, 8, 10, 12], ClaimsWork::nics_then_gpus),

@@ -39,21 +39,26 @@ pub(super) fn build() -> anyhow::Result<PathBuf> {
 
 /// Does all of `work`, and says on the way how far it is: some is slow.
 pub(super) fn measure(program: &Path, work: &str, quick: bool) -> anyhow::Result<BTreeMap<String, Answer>> {
+    let (limit, each) = if quick { ("5s", "200ms") } else { ("20s", "1s") };
+    let arguments = ["bench", "-limit", limit, "-each", each];
+    ask(Command::new(program).args(arguments), work)
+}
+
+/// Has a program in Go do all of `work`, a line each.
+pub(super) fn ask(program: &mut Command, work: &str) -> anyhow::Result<BTreeMap<String, Answer>> {
     let described = target().join("workloads.jsonl");
     fs::write(&described, work)?;
-    let (limit, each) = if quick { ("5s", "200ms") } else { ("20s", "1s") };
-    let mut child = Command::new(program)
-        .args(["bench", "-limit", limit, "-each", each])
+    let mut child = program
         .stdin(fs::File::open(&described)?.into_file())
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("failed to start {}", program.display()))?;
+        .with_context(|| format!("failed to start {}", program.get_program().display()))?;
     let total = work.lines().count();
     let mut answers = BTreeMap::new();
     let output = child.stdout.take().context("the program has no output")?;
     for line in BufReader::new(output).lines() {
-        let line: Line = serde_json::from_str(&line?).context("the kubelet's side printed no measurement")?;
-        eprintln!("the kubelet's own code: {} of {total}: {}", answers.len() + 1, line.name);
+        let line: Line = serde_json::from_str(&line?).context("the other side printed no measurement")?;
+        eprintln!("the other side: {} of {total}: {}", answers.len() + 1, line.name);
         let answer = match (line.error, line.over_ns, line.ns_per_op) {
             (Some(error), ..) => Answer::Failed(error),
             (_, Some(nanoseconds), _) => Answer::Over { nanoseconds },
@@ -63,6 +68,6 @@ pub(super) fn measure(program: &Path, work: &str, quick: bool) -> anyhow::Result
         answers.insert(line.name, answer);
     }
     let status = child.wait()?;
-    ensure!(status.success(), "the kubelet's side failed: {status}");
+    ensure!(status.success(), "the other side failed: {status}");
     Ok(answers)
 }

@@ -44,6 +44,8 @@ pub(crate) struct Curve<'a> {
 pub(crate) enum Legend {
     /// topolet and the kubelet.
     Both,
+    /// topolet and kube-scheduler's allocator of claims.
+    Allocator,
     /// topolet alone.
     Ours,
 }
@@ -71,17 +73,23 @@ impl Legend {
         );
         match self {
             Self::Ours => ours + ". Both axes are logarithmic.</text></g>\n",
-            Self::Both => format!(
-                "{ours}</text><path class=\"kubelet\" d=\"M{} {y}h28\"/><path class=\"square\" d=\"M{} {}h6v6h-6z\"/>\
-                 <text x=\"{}\" y=\"{}\">kubelet v1.36.3; a cross: given up after that time. Both axes are logarithmic. \
-                 ×N: the kubelet takes N times as long.</text></g>\n",
-                LEFT + 110.0,
-                LEFT + 121.0,
-                y - 3.0,
-                LEFT + 146.0,
-                y + 4.0
-            ),
+            Self::Both => ours + &Self::other("kubelet v1.36.3", "the kubelet", y),
+            Self::Allocator => ours + &Self::other("kube-scheduler v1.37.2", "it", y),
         }
+    }
+
+    /// What the other side's marks are.
+    fn other(name: &str, short: &str, y: f64) -> String {
+        format!(
+            "</text><path class=\"kubelet\" d=\"M{} {y}h28\"/><path class=\"square\" d=\"M{} {}h6v6h-6z\"/>\
+             <text x=\"{}\" y=\"{}\">{name}; a cross: given up after that time. Both axes are logarithmic. \
+             ×N: {short} takes N times as long.</text></g>\n",
+            LEFT + 110.0,
+            LEFT + 121.0,
+            y - 3.0,
+            LEFT + 146.0,
+            y + 4.0
+        )
     }
 }
 
