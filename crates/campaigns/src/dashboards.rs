@@ -37,8 +37,8 @@ pub(crate) struct Dashboards {
 /// Metrics of what does not happen on the nodes here, with the file that registers them. `_total` is added when counters are
 /// written.
 const QUIET: [(&str, &str); 2] = [
-    ("topolet_nrt_publications", "crates/node-daemon/src/nrt/counted.rs"),
-    ("topolet_nrt_publication_failures", "crates/node-daemon/src/nrt/counted.rs"),
+    ("topolet_nrt_publications", "crates/node-publish/src/topology/counted.rs"),
+    ("topolet_nrt_publication_failures", "crates/node-publish/src/topology/counted.rs"),
 ];
 impl Dashboards {
     pub(crate) fn run(self) -> anyhow::Result<()> {

@@ -6,7 +6,7 @@
 //! by declared ones. So each object is checked twice here, by functions in pairs: `by_hand` has the rules that no
 //! declaration covers, `declared` those that one does.
 //!
-//! Fields whose gate is off are dropped before ([`dropped`]). `metadata.ownerReferences`, `finalizers`, `managedFields`
+//! Fields whose gate is off are dropped before (`dropped`). `metadata.ownerReferences`, `finalizers`, `managedFields`
 //! and `generation` are no part of these values, so they are not validated.
 //!
 //! This crate does not know YAML, JSON, objects that are there already, or which devices are allocated.

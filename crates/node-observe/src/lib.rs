@@ -112,7 +112,7 @@ pub struct Seen {
     misfit: Option<String>,
 }
 
-/// The first look that fits together, or that has not changed for [`LASTING`].
+/// The first look that fits together, or that has not changed for five seconds.
 ///
 /// # Errors
 /// There are no files, or for as long they are such that a kubelet would not start from them.

@@ -66,8 +66,8 @@ fn rules_and_dashboards_name_metrics_that_there_are() {
         "node-view/src/metrics.rs",
         "node-view/src/metrics/free.rs",
         "node-view/src/metrics/partitions.rs",
-        "node-daemon/src/nrt/counted.rs",
-        "node-daemon/src/api/audit.rs",
+        "node-publish/src/topology/counted.rs",
+        "node-http/src/audit.rs",
     ];
     let sources = sources.map(|path| format!("../crates/{path}"));
     let others =

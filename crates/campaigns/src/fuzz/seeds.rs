@@ -293,7 +293,7 @@ fn requests() -> Vec<Vec<u8>> {
 }
 
 /// Schedules of clients: open files, how long the owner takes, what the clients do in the end, and steps
-/// (`crates/node-daemon/src/api/fuzzing.rs`).
+/// (`crates/node-http/src/fuzzing.rs`).
 fn clients() -> Vec<Vec<u8>> {
     let schedules: [&[&[u8]]; 6] = [
         // Half requests of a user for every place, and idle connections; root asks.
