@@ -108,8 +108,8 @@ pub(crate) const CLAIM_CHECK: &str = "\
 Examples:
   # What would an API server refuse of these, and what does not do what it was meant to?
   topolet claim check slices.yaml claims.yaml
-  # A claim beside what a cluster has
-  kubectl get resourceslices,deviceclasses -o yaml | topolet claim check - claim.yaml";
+  # The same as a document
+  topolet claim check slices.yaml claims.yaml -o json";
 
 pub(crate) const UPGRADE_CHECK: &str = "\
 Examples:

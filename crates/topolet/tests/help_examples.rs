@@ -39,6 +39,9 @@ fn files() -> Folder {
     fs::write(root.join("kubelet.yaml"), CONFIG).unwrap();
     fs::write(root.join("new.yaml"), CONFIG.replace("restricted", "single-numa-node")).unwrap();
     fs::copy(fixtures.join("scenarios/telco.yaml"), root.join("scenario.yaml")).unwrap();
+    let training = fixtures.join("../docs/guide/files/training");
+    fs::copy(training.join("slices.yaml"), root.join("slices.yaml")).unwrap();
+    fs::copy(training.join("trainer.yaml"), root.join("claims.yaml")).unwrap();
     let scenarios = fixtures.join("scenarios");
     for entry in fs::read_dir(scenarios).unwrap() {
         let path = entry.unwrap().path();
