@@ -8,7 +8,7 @@ use core::fmt;
 
 use claim_allocator::{Cost, Scope, Timeout};
 use dra_model::{DeviceResult, Features};
-use pod_claims::{ClaimsDecision, DecidedAs, Outcome, PodClaim, Standing};
+use pod_claims::{ClaimState, ClaimsDecision, DecidedAs, Outcome, PodClaim};
 use pod_spec::Pod;
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl DecidedClaims {
         let not_made = decision.not_made_yet().map(|claim| {
             format!("claim {claim} is not made of its template yet; it is decided as it will be made")
         });
-        let gone = decision.gone.iter().map(|(claim, device)| {
+        let gone = decision.unlisted_devices.iter().map(|(claim, device)| {
             format!(
                 "claim {claim} has device {device}, which no slice lists: kube-scheduler takes the claim as allocated, \
                  and the device's driver cannot prepare it"
@@ -157,12 +157,12 @@ impl DecidedClaim {
     fn of(pod: &Pod, claim: &PodClaim) -> Self {
         let users = pod.constraints.claims.iter().filter(|own| own.name == claim.name);
         let containers = users.flat_map(|own| &own.containers).map(ToString::to_string).collect();
-        let state = match claim.standing {
-            Standing::Allocated => "allocated",
-            Standing::Pending => "pending",
-            Standing::FromTemplate(_) => "fromTemplate",
-            Standing::NotMadeYet(_) => "notMadeYet",
-            Standing::ExtendedResources => "extendedResources",
+        let state = match claim.state {
+            ClaimState::Allocated => "allocated",
+            ClaimState::Pending => "pending",
+            ClaimState::FromTemplate(_) => "fromTemplate",
+            ClaimState::NotMadeYet(_) => "notMadeYet",
+            ClaimState::ExtendedResources => "extendedResources",
         };
         let name = if claim.name.is_empty() { "extended resources" } else { &claim.name };
         let results = claim.claim.status.allocation.iter().flat_map(|allocation| &allocation.results);

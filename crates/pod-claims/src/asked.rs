@@ -12,7 +12,7 @@ pub struct PodClaim {
     /// What the pod calls it; empty: the claim of its extended resources.
     pub name: String,
     /// What there is of it.
-    pub standing: Standing,
+    pub state: ClaimState,
     /// The object. One that is still to be made is called `POD-CLAIM`; kube-controller-manager adds a random end. Once it is
     /// decided, `status.allocation` has its devices.
     pub claim: ResourceClaim,
@@ -20,7 +20,7 @@ pub struct PodClaim {
 
 /// What there is of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum ClaimState {
     /// It has devices already.
     Allocated,
     /// The object is there, without devices.

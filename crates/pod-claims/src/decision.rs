@@ -8,7 +8,7 @@ use claim_allocator::{AllocateError, Cost, Scope};
 use dra_model::{DeviceId, Features};
 use thiserror::Error;
 
-use crate::asked::{Obstacle, PodClaim, Standing};
+use crate::asked::{ClaimState, Obstacle, PodClaim};
 
 /// What becomes of the claims of a pod on a node.
 #[must_use]
@@ -26,7 +26,7 @@ pub struct ClaimsDecision {
     /// Pools with devices for the node of which nothing can be allocated, as sentences.
     pub unusable_pools: Vec<String>,
     /// Devices of claims that had devices before, which no slice lists any more.
-    pub gone: Vec<(String, DeviceId)>,
+    pub unlisted_devices: Vec<(String, DeviceId)>,
 }
 
 /// What came out.
@@ -91,7 +91,7 @@ impl ClaimsDecision {
             cost: None,
             served_resources: Vec::new(),
             unusable_pools: Vec::new(),
-            gone: Vec::new(),
+            unlisted_devices: Vec::new(),
         }
     }
 
@@ -115,7 +115,7 @@ impl ClaimsDecision {
     /// Claims that kube-controller-manager has not made yet, by the names that the pod gives them.
     pub fn not_made_yet(&self) -> impl Iterator<Item = &str> {
         let claims = self.claims.iter();
-        let claims = claims.filter(|claim| matches!(claim.standing, Standing::NotMadeYet(_)));
+        let claims = claims.filter(|claim| matches!(claim.state, ClaimState::NotMadeYet(_)));
         claims.map(|claim| claim.name.as_str())
     }
 }

@@ -9,7 +9,7 @@ use dra_model::{
 };
 use pod_spec::{Container, Pod, ResourceName};
 
-use crate::asked::{PodClaim, Standing};
+use crate::asked::{ClaimState, PodClaim};
 use crate::objects::ClusterObjects;
 
 /// The special claim of a pod, and the resources that it serves.
@@ -46,7 +46,7 @@ pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String,
     };
     let spec = ResourceClaimSpec { requests, ..ResourceClaimSpec::default() };
     let claim = ResourceClaim { metadata, spec, ..ResourceClaim::default() };
-    let claim = PodClaim { name: String::new(), standing: Standing::ExtendedResources, claim };
+    let claim = PodClaim { name: String::new(), state: ClaimState::ExtendedResources, claim };
     Some(Served { claim, resources })
 }
 

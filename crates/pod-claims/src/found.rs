@@ -10,7 +10,7 @@ use dra_model::{
 };
 use pod_spec::{ClaimObject, Pod};
 
-use crate::asked::{Obstacle, PodClaim, Standing};
+use crate::asked::{ClaimState, Obstacle, PodClaim};
 use crate::objects::{ClusterObjects, namespace_of};
 
 /// So many pods can use a claim.
@@ -68,11 +68,11 @@ impl Listed<'_> {
         let claim = self.objects.claim(&self.pod.namespace, name);
         let claim =
             claim.ok_or_else(|| Obstacle::NoClaim { claim: self.claim.name.clone(), object: object() })?;
-        let standing =
-            if claim.status.allocation.is_some() { Standing::Allocated } else { Standing::Pending };
+        let state =
+            if claim.status.allocation.is_some() { ClaimState::Allocated } else { ClaimState::Pending };
         let mut claim = claim.clone();
         claim.metadata.namespace.clone_from(&self.pod.namespace);
-        Ok(PodClaim { name: self.claim.name.clone(), standing, claim })
+        Ok(PodClaim { name: self.claim.name.clone(), state, claim })
     }
 
     fn check_owner(&self, claim: &ResourceClaim) -> Result<(), Obstacle> {
@@ -95,20 +95,20 @@ impl Listed<'_> {
             let object = format!("{namespace}/{template}");
             return Err(Obstacle::NoTemplate { claim: self.claim.name.clone(), object });
         };
-        let standing = if created.is_some() { Standing::NotMadeYet } else { Standing::FromTemplate };
+        let state = if created.is_some() { ClaimState::NotMadeYet } else { ClaimState::FromTemplate };
         let metadata = Metadata {
             name: format!("{pod}-{}", self.claim.name),
             namespace: namespace.clone(),
             ..found.claim_metadata.clone()
         };
         let claim = ResourceClaim { metadata, spec: found.spec.clone(), ..ResourceClaim::default() };
-        Ok(PodClaim { name: self.claim.name.clone(), standing: standing(template.to_string()), claim })
+        Ok(PodClaim { name: self.claim.name.clone(), state: state(template.to_string()), claim })
     }
 }
 
 fn reserved_to_limit(claim: &PodClaim, pod: &Pod) -> Option<Obstacle> {
     let users = claim.claim.status.reserved_for.len();
-    let is_full = claim.standing == Standing::Allocated && users >= MOST_USERS;
+    let is_full = claim.state == ClaimState::Allocated && users >= MOST_USERS;
     (is_full && !is_reserved_for(&claim.claim, pod)).then(|| Obstacle::ReservedToLimit {
         claim: claim.name.clone(),
         object: reference(&claim.claim.metadata),
@@ -116,7 +116,7 @@ fn reserved_to_limit(claim: &PodClaim, pod: &Pod) -> Option<Obstacle> {
 }
 
 fn without_class(claim: &PodClaim, objects: &ClusterObjects) -> Option<Obstacle> {
-    if claim.standing == Standing::Allocated {
+    if claim.state == ClaimState::Allocated {
         return None;
     }
     let (request, devices) = requested(&claim.claim.spec)
@@ -142,7 +142,7 @@ fn devices_of(request: &DeviceRequest) -> Vec<(RequestName, &RequestedDevices)> 
 
 /// Whether a claim had devices before that cannot be used on the node.
 pub(crate) fn elsewhere(claim: &PodClaim, node: &Node) -> Option<Obstacle> {
-    if claim.standing != Standing::Allocated {
+    if claim.state != ClaimState::Allocated {
         return None;
     }
     let selector = claim.claim.status.allocation.as_ref()?.node_selector.as_ref()?;

@@ -10,7 +10,7 @@ use claim_allocator::{Allocator, Decision, Expressions, Question, WorkLimit};
 use dra_model::{Consumer, DeviceId, Feature, Features, Implementation, Node, ResourceClaim, ResourceSlice};
 use pod_spec::Pod;
 
-use crate::asked::{PodClaim, Standing};
+use crate::asked::{ClaimState, PodClaim};
 use crate::decision::{ClaimsDecision, Missing, Outcome};
 use crate::extended::{self, Served};
 use crate::found::{elsewhere, is_reserved_for, listed, obstacle};
@@ -76,7 +76,7 @@ impl ClaimLedger {
         claims.extend(claim);
         let mut decision = self.decide_claims(pod, claims);
         decision.served_resources = served_resources.unwrap_or_default();
-        decision.gone = self.gone(&decision.claims);
+        decision.unlisted_devices = self.unlisted_devices(&decision.claims);
         Some(decision)
     }
 
@@ -126,7 +126,7 @@ impl ClaimLedger {
     }
 
     fn decide_claims(&mut self, pod: &Pod, claims: Vec<PodClaim>) -> ClaimsDecision {
-        let needs_devices = claims.iter().any(|claim| claim.standing != Standing::Allocated);
+        let needs_devices = claims.iter().any(|claim| claim.state != ClaimState::Allocated);
         if let Some(missing) = self.missing().filter(|_| needs_devices) {
             return ClaimsDecision::of(claims, Outcome::Unknown(missing));
         }
@@ -145,7 +145,7 @@ impl ClaimLedger {
     }
 
     fn search(&mut self, mut claims: Vec<PodClaim>) -> ClaimsDecision {
-        let pending = claims.iter().filter(|claim| claim.standing != Standing::Allocated);
+        let pending = claims.iter().filter(|claim| claim.state != ClaimState::Allocated);
         let pending: Vec<ResourceClaim> = pending.map(|claim| claim.claim.clone()).collect();
         let question = Question {
             node: &self.node,
@@ -164,7 +164,7 @@ impl ClaimLedger {
         };
         let outcome = match decision {
             Decision::Fits(allocations) => {
-                let pending = claims.iter_mut().filter(|claim| claim.standing != Standing::Allocated);
+                let pending = claims.iter_mut().filter(|claim| claim.state != ClaimState::Allocated);
                 for (claim, allocation) in pending.zip(allocations) {
                     claim.claim.status.allocation = Some(allocation);
                 }
@@ -179,11 +179,11 @@ impl ClaimLedger {
     }
 
     /// Devices of claims that had some before, which no slice lists.
-    fn gone(&self, claims: &[PodClaim]) -> Vec<(String, DeviceId)> {
+    fn unlisted_devices(&self, claims: &[PodClaim]) -> Vec<(String, DeviceId)> {
         if self.objects.slices.is_empty() {
             return Vec::new();
         }
-        let allocated = claims.iter().filter(|claim| claim.standing == Standing::Allocated);
+        let allocated = claims.iter().filter(|claim| claim.state == ClaimState::Allocated);
         let results = allocated.flat_map(|claim| {
             let results = claim.claim.status.allocation.iter().flat_map(|allocation| &allocation.results);
             results.map(|result| (claim.name.clone(), result.device.clone()))

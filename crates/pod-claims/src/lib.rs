@@ -16,7 +16,7 @@ mod found;
 mod decision;
 mod extended;
 
-pub use asked::{Obstacle, PodClaim, Standing};
+pub use asked::{ClaimState, Obstacle, PodClaim};
 pub use decision::{ClaimsDecision, DecidedAs, Missing, Outcome};
 pub use extended::without_resources;
 pub use ledger::ClaimLedger;

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use claim_allocator::Scope;
 use dra_model::{Feature, Features, Node};
-use pod_claims::{ClaimLedger, ClaimsDecision, DecidedAs, Outcome, Standing, without_resources};
+use pod_claims::{ClaimLedger, ClaimState, ClaimsDecision, DecidedAs, Outcome, without_resources};
 
 use self::support::{ledger, objects, pod};
 
@@ -184,8 +184,8 @@ fn a_claim_that_pods_share_is_allocated_once_and_reserved_for_256_pods() {
         let decision = ledger.decide(&pod).unwrap();
         if number < 256 {
             assert_eq!(devices(&decision), ["gpu=gpu-0"], "{number}");
-            let standing = if number == 0 { Standing::Pending } else { Standing::Allocated };
-            assert_eq!(decision.claims[0].standing, standing, "{number}");
+            let state = if number == 0 { ClaimState::Pending } else { ClaimState::Allocated };
+            assert_eq!(decision.claims[0].state, state, "{number}");
             assert_eq!(decision.cost.is_some(), number == 0, "only the first is searched for");
             ledger.hold(&pod, &decision);
         } else {
@@ -200,7 +200,7 @@ fn a_claim_that_kube_controller_manager_has_not_made_is_named() {
     let mut pod = pod_with("{name: x, resourceClaimTemplateName: one}", "");
     pod.created = pod_spec::CreationTime::parse("2026-01-01T00:00:00Z");
     let decision = cluster().decide(&pod).unwrap();
-    assert_eq!(decision.claims[0].standing, Standing::NotMadeYet("one".to_owned()));
+    assert_eq!(decision.claims[0].state, ClaimState::NotMadeYet("one".to_owned()));
     assert_eq!(decision.not_made_yet().collect::<Vec<_>>(), ["x"]);
     assert!(decision.is_allocated(), "it is decided as it will be made");
 }
@@ -254,7 +254,8 @@ fn half_seen_pools_mixed_generations_and_devices_that_are_gone_are_named() {
     let held = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: held}\nstatus: {allocation: {devices: {results: [{request: gpu, driver: gpu.example.com, pool: worker-1, device: gpu-9}]}}}\n";
     let decision = with(held).decide(&pod_with("{name: a, resourceClaimName: held}", "")).unwrap();
     assert!(decision.is_allocated(), "kube-scheduler does not look whether the device is there");
-    let gone: Vec<String> = decision.gone.iter().map(|(claim, device)| format!("{claim} {device}")).collect();
+    let gone: Vec<String> =
+        decision.unlisted_devices.iter().map(|(claim, device)| format!("{claim} {device}")).collect();
     assert_eq!(gone, ["a gpu.example.com/worker-1/gpu-9"]);
 }
 
