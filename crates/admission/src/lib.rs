@@ -15,7 +15,7 @@
 //!   merges their answers, allocates on a copy of the ledger, then checks node-wide capacity. `attempt.rs` above it
 //!   holds the result, `explain/trial.rs` searches for changes that would fit, `series.rs` admits pods one after the
 //!   other.
-//! - How a pod chooses rules of its own by annotations: `crates/admission/src/node/pod_policy.rs`; what it may choose:
+//! - How a pod chooses its rules by annotations: `crates/admission/src/node/pod_policy.rs`; what it may choose:
 //!   `crates/node-config/src/pod_policy.rs`.
 //! - Which pods have to restart so that a refused one fits: `crates/admission/src/repack.rs` says what a plan is;
 //!   `repack/search.rs` looks for the smallest, `repack/orders.rs` tries the orders of deletions and creations. A node

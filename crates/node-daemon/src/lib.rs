@@ -14,7 +14,7 @@
 //! | next-start | reads the machine anew: whether a kubelet starts on it again (`node-observe/next_start`) |
 //! | drift | compares where containers run with a kubelet's files (`node-observe/drift`) |
 //! | pods | hears which pods the kubelet has (`node-observe/pods`) |
-//! | told | tells an API server of refused pods (`node-observe/told`) |
+//! | told | reports refused pods to an API server (`node-observe/told`) |
 //! | nrt, state | publish what schedulers read of the node (`node-publish`) |
 //! | node-object, bound, statuses | make the node a member of a cluster in the place of a kubelet (`node-member`) |
 //! | log | writes the log (`log`) |

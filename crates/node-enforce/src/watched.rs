@@ -2,8 +2,9 @@
 //!
 //! A write of `cpuset.cpus.partition` may make the kernel start one of its threads while it holds the lock of all cpusets.
 //! A process that is moved to a cgroup in that moment holds the lock of all forks and exits and waits for the other lock: from
-//! then on no process of the machine starts or ends. Seen on Linux 6.12, once in some fifty moves with partitions. The write
-//! can only be broken off with its process, so the daemon ends itself: it is started again, and nothing is lost with it.
+//! then on no process of the machine starts or ends. Seen in guests with Linux 6.12, three times while pods with partitions were
+//! started and moved 245 times. The write can only be broken off with its process, so the daemon ends itself: it is started
+//! again, and nothing is lost with it.
 
 use std::io;
 use std::path::{Path, PathBuf};

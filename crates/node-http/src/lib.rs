@@ -3,7 +3,7 @@
 //! # Where things are
 //!
 //! - What the page in a browser does: `crates/node-page/page/main.js`; its routes: `crates/node-http/src/page.rs`; the
-//!   page of a node that nobody serves: `crates/node-daemon/src/ui.rs`. Pods that are tried by other rules and on other
+//!   page of a node without a daemon: `crates/node-daemon/src/ui.rs`. Pods that are tried by other rules and on other
 //!   machines: `crates/node-http/src/tried.rs`, with the nodes of `benches.rs` beside it; a change that would fit,
 //!   made: `crates/admission/src/explain/made.rs`. How the page is used in a real browser:
 //!   `crates/campaigns/src/page.rs`.

@@ -14,7 +14,7 @@ pub struct ClaimsWork {
     pub slices: Vec<Value>,
     /// `ResourceClaim` objects.
     pub claims: Vec<Value>,
-    /// Whether the claims fit on the node; whoever decides it has to find that.
+    /// Whether the claims fit on the node; every side has to find that.
     pub fits: bool,
 }
 
