@@ -27,8 +27,8 @@ pub(crate) struct Ci {
     /// Installs what is missing for the other steps than the tests, which do so by themselves: with apt-get, pip and cargo.
     #[arg(long)]
     install: bool,
-    /// A folder of captured machines and recorded answers (`machines`, `oracle`, `oracle-1.37`), which is tested and played
-    /// besides what is committed.
+    /// A folder of captured machines and recorded answers (`machines`, `oracle`, `oracle-1.37`, `oracle-dra`), which are tested
+    /// and played besides those that are committed.
     #[arg(long, value_name = "FOLDER")]
     recorded: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ fn conformance(recorded: Option<&Path>) -> anyhow::Result<()> {
         eprintln!("skipped: all recorded answers, whose folder --recorded names");
         return Ok(());
     };
-    let answers = ["oracle", "oracle-1.37"].map(|part| folder.join(part));
+    let answers = ["oracle", "oracle-1.37", "oracle-dra"].map(|part| folder.join(part));
     for part in &answers {
         ensure!(
             part.is_dir(),
