@@ -82,7 +82,7 @@ const ROWS: &[Row] = &[
     row(
         "node as a value",
         Pure,
-        &["claim-advice", "config-advice", "node-resource-topology", "kubelet-status"],
+        &["claim-advice", "config-advice", "distribution-config", "node-resource-topology", "kubelet-status"],
     ),
     row("many nodes", Pure, &["scheduler-extender"]),
     row("many pods", Pure, &["node-simulation"]),

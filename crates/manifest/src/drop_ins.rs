@@ -2,8 +2,10 @@
 
 use node_config::{DEFAULT_EVICTIONS, Rules};
 
-use crate::kubelet::{ConfigKind, KubeletConfigRead, body, documents_of, read_kubelet_config_of};
+use crate::config_forms::{ConfigKind, body};
+use crate::kubelet::{KubeletConfigRead, documents_of, read_kubelet_config_of};
 use crate::kubelet_decoder::decoded;
+use crate::merge::merge;
 use crate::node::{Entry, Field, Node, Value};
 use crate::{ManifestError, Problem, Source};
 
@@ -25,8 +27,8 @@ pub fn read_kubelet_drop_ins(
         let read = read_kubelet_config_of(source, rules)?;
         warnings.extend(read.warnings);
         for node in documents_of(source)? {
-            let fields = body(source, &node)?;
-            if read.kind != ConfigKind::Kubelet || fields.get("kind")?.is_none() {
+            let fields = body(&Field::document(source, &node))?;
+            if read.kind != ConfigKind::Kubelet || !read.others.is_empty() || fields.get("kind")?.is_none() {
                 let problem = Problem::Unexpected {
                     found: "another kind of file".to_owned(),
                     expected: "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1): a kubelet takes no other as a drop-in",
@@ -61,28 +63,6 @@ fn defaults() -> Entry {
     let entry = |key: &str, value| Entry { key: key.to_owned(), key_span: 0..0, value };
     let thresholds = DEFAULT_EVICTIONS.iter().map(|(signal, threshold)| entry(signal, text(threshold)));
     entry(EVICTION, Node { value: Value::Map(thresholds.collect()), span: 0..0 })
-}
-
-fn merge(into: &mut Node, patch: Node) {
-    let Value::Map(entries) = patch.value else {
-        *into = patch;
-        return;
-    };
-    if !matches!(into.value, Value::Map(_)) {
-        into.value = Value::Map(Vec::new());
-    }
-    let Value::Map(own) = &mut into.value else { return };
-    for Entry { key, key_span, value } in entries {
-        match own.iter_mut().find(|entry| entry.key == key) {
-            _ if value.value == Value::Null => own.retain(|entry| entry.key != key),
-            Some(entry) => merge(&mut entry.value, value),
-            None => {
-                let mut made = Node { value: Value::Null, span: value.span.clone() };
-                merge(&mut made, value);
-                own.push(Entry { key, key_span, value: made });
-            }
-        }
-    }
 }
 
 #[cfg(test)]

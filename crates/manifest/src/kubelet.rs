@@ -1,11 +1,13 @@
-//! Files with kubelet configurations: the kubelet's own, and those of OpenShift and Amazon EKS.
+//! Files with kubelet configurations: the kubelet's own, and those of which others make it.
 
 use node_config::{KubeletConfiguration, Rules};
 
+use crate::config_forms::{
+    Chosen, ConfigKind, Envelope, body, chosen, envelope, flags, kind_of, warn_around,
+};
 use crate::kubelet_decoder::decoded;
 use crate::node::{Field, Node};
 use crate::performance_profile::{self, Profile};
-use crate::problem::ACCEPTED_CONFIGS;
 use crate::warning::Warning;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
@@ -27,27 +29,17 @@ pub struct KubeletConfigRead {
     pub is_sized_by_node: bool,
     /// What a `PerformanceProfile` says beside it.
     pub profile: Option<Profile>,
-}
-
-/// Who makes the kubelet's own configuration of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ConfigKind {
-    /// It is the kubelet's own.
-    #[default]
-    Kubelet,
-    /// `KubeletConfig`: OpenShift's machine config operator.
-    OpenShift,
-    /// `PerformanceProfile`: OpenShift's node tuning operator, which works most fields out.
-    PerformanceProfile,
-    /// `NodeConfig`: `nodeadm` of Amazon EKS, which adds what it works out of the instance.
-    Eks,
-    /// Settings of Bottlerocket, which others read.
-    Bottlerocket,
+    /// Flags of the kubelet that the file sets beside the configuration: `--max-pods=20`.
+    pub flags: Vec<String>,
+    /// The kinds of the file's other documents, which are not looked at.
+    pub others: Vec<String>,
 }
 
 /// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
-/// OpenShift's `kind: KubeletConfig` and `kind: PerformanceProfile`, the `kind: NodeConfig` of Amazon EKS, or what a
-/// kubelet answers at `/configz`. The kubelet is of the default release.
+/// OpenShift's `kind: KubeletConfig` and `kind: PerformanceProfile`, the `kind: NodeConfig` of Amazon EKS, also within user
+/// data in MIME, a machine configuration of Talos, a `config.yaml` of k3s, an `EC2NodeClass` of Karpenter, or what a
+/// kubelet answers at `/configz`. Of several documents or of a list it is the one with a configuration; the `ConfigMap`
+/// `kubelet-config` has it as a text. The kubelet is of the default release.
 ///
 /// # Errors
 /// The first thing that the kubelet could not decode either, with its place; its own words for it are
@@ -62,57 +54,47 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
 /// # Errors
 /// As [`read_kubelet_config`].
 pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead, ManifestError> {
+    match envelope(source)? {
+        Some(Envelope { text, .. }) => read_document(&Source { name: source.name, text: &text }, rules),
+        None => read_document(source, rules),
+    }
+}
+
+fn read_document(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead, ManifestError> {
     let mut warnings = Vec::new();
     let (nodes, repeated) = documents_leniently(source)?;
     warnings.extend(repeated.map(Warning));
-    let mut nodes = nodes.iter();
-    let Some(first) = nodes.next() else {
+    if nodes.is_empty() {
         return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
-    };
-    if let Some(second) = nodes.next() {
-        let problem =
-            Problem::Unexpected { found: "another document".to_owned(), expected: "one configuration" };
-        return Err(Field::document(source, second).fail(problem));
     }
-    let document = Field::document(source, first);
-    let kind = kind_of(&document)?;
+    let Chosen { document, others, flags: flags_beside } = chosen(source, nodes)?;
+    let document = Field::document(source, &document);
+    let kind = kind_of(&document);
     if kind == ConfigKind::PerformanceProfile {
         let config = performance_profile::configuration(&document, rules, &mut warnings)?;
         let profile = Some(Profile::of(&document)?);
         return Ok(KubeletConfigRead { config, kind, warnings, profile, ..KubeletConfigRead::default() });
     }
-    let body = body(source, first)?;
+    let body = body(&document)?;
+    warn_around(&document, kind, &mut warnings)?;
     let sized = sized_by_the_node(&document)?;
     let is_sized_by_node = sized.is_some();
-    let unread = sized.into_iter().chain(flags_of_nodeadm(&document)?).collect();
+    let unread = sized.into_iter().collect();
+    let flags = flags_beside.into_iter().chain(flags(&document)?).collect();
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = decoded(body, rules, &mut warnings)?;
-    Ok(KubeletConfigRead { config, static_pod_path, kind, warnings, unread, is_sized_by_node, profile: None })
-}
-
-/// What kind of file a document is. What is none is found out when its fields are looked for.
-fn kind_of(document: &Field<'_>) -> Result<ConfigKind, ManifestError> {
-    if !document.is_mapping() {
-        return Ok(ConfigKind::Kubelet);
-    }
-    let word = |key| document.get(key).map(|field| field.and_then(|field| field.text("a name").ok()));
-    let (kind, version) = (word("kind")?.unwrap_or_default(), word("apiVersion")?.unwrap_or_default());
-    Ok(match (kind, version) {
-        ("KubeletConfig", _) => ConfigKind::OpenShift,
-        (EKS_KIND, _) => ConfigKind::Eks,
-        (kind, version) if performance_profile::is_one(kind, version) => ConfigKind::PerformanceProfile,
-        _ => ConfigKind::Kubelet,
+    Ok(KubeletConfigRead {
+        config,
+        static_pod_path,
+        kind,
+        warnings,
+        unread,
+        is_sized_by_node,
+        profile: None,
+        flags,
+        others,
     })
-}
-
-const EKS_KIND: &str = "NodeConfig";
-
-/// Flags for the kubelet that stand beside the configuration.
-fn flags_of_nodeadm(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
-    let flags = document.descend(&["spec", "kubelet", "flags"])?;
-    let expected = "fields of spec.kubelet.config: flags of the kubelet are not read";
-    Ok(flags.map(|flags| Warning(flags.unexpected(expected))))
 }
 
 /// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
@@ -127,43 +109,10 @@ fn documents_leniently(source: &Source<'_>) -> Result<(Vec<Node>, Option<Manifes
     }
 }
 
-/// The documents of a configuration.
+/// The documents with a configuration: one.
 pub(crate) fn documents_of(source: &Source<'_>) -> Result<Vec<Node>, ManifestError> {
-    documents_leniently(source).map(|(nodes, _)| nodes)
-}
-
-/// The mapping that holds the fields.
-pub(crate) fn body<'a>(source: &'a Source<'a>, node: &'a Node) -> Result<Field<'a>, ManifestError> {
-    const VERSION: &str = "apiVersion kubelet.config.k8s.io/v1beta1";
-    const KIND: &str = ACCEPTED_CONFIGS;
-    const CONFIG: &str = "the fields of a KubeletConfiguration";
-    let document = Field::document(source, node);
-    if !document.is_mapping() {
-        return Err(document.unexpected(ACCEPTED_CONFIGS));
-    }
-    if let Some(configz) = document.get("kubeletconfig")? {
-        return Ok(configz);
-    }
-    let kind_field = document.require("kind", KIND)?;
-    let version_field = document.require("apiVersion", VERSION)?;
-    let (kind, version) = (kind_field.text(KIND)?, version_field.text(VERSION)?);
-    match (kind, version) {
-        ("KubeletConfiguration", "kubelet.config.k8s.io/v1beta1") => Ok(document),
-        ("KubeletConfig", "machineconfiguration.openshift.io/v1") => {
-            document.require("spec", CONFIG)?.require("kubeletConfig", CONFIG)
-        }
-        (EKS_KIND, version) if version.starts_with("node.eks.aws/") => {
-            document.require("spec", CONFIG)?.require("kubelet", CONFIG)?.require("config", CONFIG)
-        }
-        _ => {
-            let at = if matches!(kind, "KubeletConfiguration" | "KubeletConfig" | EKS_KIND) {
-                version_field
-            } else {
-                kind_field
-            };
-            Err(at.fail(Problem::NotRegistered { kind: kind.to_owned(), version: version.to_owned() }))
-        }
-    }
+    let (nodes, _) = documents_leniently(source)?;
+    Ok(vec![chosen(source, nodes)?.document])
 }
 
 /// OpenShift can have a node work out what it reserves, and then the configuration does not say it.

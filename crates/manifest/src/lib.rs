@@ -29,6 +29,8 @@ mod workload;
 mod refusal;
 mod manifests;
 mod accepted;
+mod merge;
+mod config_forms;
 mod kubelet;
 mod kubelet_decoder;
 mod drop_ins;
@@ -47,6 +49,7 @@ mod plain;
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use claims::ClaimObjects;
+pub use config_forms::ConfigKind;
 pub use devices::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
 pub use dra::{
     CheckedObjects, ObjectFindings, ResourceObject, ResourceObjects, check_resource_objects,
@@ -55,7 +58,7 @@ pub use dra::{
 pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
-pub use kubelet::{ConfigKind, KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
+pub use kubelet::{KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
 };

@@ -53,6 +53,14 @@ pub enum Problem {
         /// What belongs there.
         expected: &'static str,
     },
+    /// A form of file that the reader knows and cannot read.
+    #[error("{what}")]
+    OtherForm {
+        /// What it is.
+        what: String,
+        /// What to give in its place.
+        instead: &'static str,
+    },
     /// Something that is well written and of no use: a machine that does not exist, a pod that fits nowhere.
     #[error("{what}")]
     Useless {
@@ -211,7 +219,7 @@ pub enum Problem {
 }
 
 /// What is read as a configuration, for people.
-pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, settings of Bottlerocket, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
+pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, settings of Bottlerocket, a machine configuration of Talos, a config.yaml of k3s or RKE2, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
 
 impl Problem {
     /// What belongs there instead.
@@ -224,6 +232,7 @@ impl Problem {
             | Self::Judged(_)
             | Self::MisspeltField { .. }
             | Self::UnknownObjectField { meant: Some(_), .. } => return None,
+            Self::OtherForm { instead, .. } => instead,
             Self::UnknownObjectField { meant: None, .. } => "a field of Kubernetes v1.36.3",
             Self::TooManyPods(_) => "fewer pods, or smaller ones",
             Self::TooManyPodsAsked { .. } => "fewer pods",

@@ -409,8 +409,15 @@ fn a_node_config_of_eks_has_the_fields_below_the_kubelet() {
                 [--max-pods=3]\n";
     let eks = read(text);
     assert_eq!((eks.kind, eks.config.max_pods), (ConfigKind::Eks, Some(20)));
-    assert!(eks.unread[0].as_error().to_string().contains("flags of the kubelet are not read"));
-    let without = text.replace("config: {maxPods: 20}", "flag: 1");
-    let error = read_kubelet_config(&Source { name: "eks.yaml", text: &without }).unwrap_err();
-    assert!(error.to_string().contains("config"), "{error}");
+    assert_eq!((eks.flags, eks.unread), (vec!["--max-pods=3".to_owned()], vec![]));
+    // It need not set anything, and what it misspells is named.
+    let without = text.replace("config: {maxPods: 20}", "confg: {maxPods: 20}");
+    let misspelt = read(&without);
+    assert_eq!(misspelt.config.max_pods, None);
+    assert!(misspelt.warnings[0].render(Style::Ascii).contains("did you mean config?"));
+    assert!(
+        read("apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {cluster: {name: c}}\n")
+            .warnings
+            .is_empty()
+    );
 }

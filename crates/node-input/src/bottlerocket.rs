@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use topology_manifest::{Problem, Source, Warning};
 
-use crate::distribution::{memory_for_pods, milli_cpus_of_kubelet};
+use distribution_config::{memory_for_pods, milli_cpus_of_kubelet};
 
 #[derive(Deserialize)]
 struct UserData {
@@ -43,6 +43,7 @@ struct Kubernetes {
     system_reserved: BTreeMap<String, String>,
     eviction_hard: BTreeMap<String, String>,
     max_pods: Option<u32>,
+    static_pods_enabled: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +75,6 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
         "cgroupRoot": "/",
-        "staticPodPath": "/etc/kubernetes/static-pods/",
         "cpuManagerPolicy": settings.cpu_manager_policy.as_deref().unwrap_or("none"),
         "maxPods": settings.max_pods.unwrap_or(110),
         "kubeReserved": kube_reserved(&settings, cpus),
@@ -91,6 +91,9 @@ pub(crate) fn configuration(name: &str, text: &str, cpus: usize) -> anyhow::Resu
     set("cpuManagerPolicyOptions", map(&options.collect()));
     set("topologyManagerPolicy", settings.topology_manager_policy.map(Value::from));
     set("topologyManagerScope", settings.topology_manager_scope.map(Value::from));
+    if settings.static_pods_enabled != Some(false) {
+        set("staticPodPath", Some("/etc/kubernetes/static-pods/".into()));
+    }
     set("systemReserved", map(&settings.system_reserved));
     if settings.reserved_cpus.is_none() {
         set("kubeReservedCgroup", Some("/runtime".into()));
@@ -299,6 +302,9 @@ mod tests {
         check(text, 96, "reservedSystemCPUs", &json!("0-1"));
         check(text, 96, "kubeReservedCgroup", &Value::Null);
         check("[settings.kubernetes]\n", 96, "kubeReservedCgroup", &json!("/runtime"));
+        let path = json!("/etc/kubernetes/static-pods/");
+        check("[settings.kubernetes]\n", 96, "staticPodPath", &path);
+        check("[settings.kubernetes]\nstatic-pods-enabled = false\n", 96, "staticPodPath", &Value::Null);
     }
 
     #[test]

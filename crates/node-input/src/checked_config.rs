@@ -10,6 +10,7 @@ use config_advice::{
 };
 use node_config::{KubeletConfiguration, Rules};
 use node_output::{ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings};
+use serde_json::json;
 use topology_manifest::{ConfigKind, FieldChange, Source, patch_kubelet_config};
 use topology_model::KubeletView;
 
@@ -50,6 +51,18 @@ pub struct ConfigAdvice<'a> {
 /// Fields that cannot be judged where the memory that is reserved is not known.
 const OPEN: [&str; 5] =
     ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
+
+/// A form with the kubelet's fields as a part.
+struct Form {
+    head: &'static str,
+    path: &'static [&'static str],
+}
+
+const NODE_CONFIG: Form = Form {
+    head: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n",
+    path: &["spec", "kubelet", "config"],
+};
+const MACHINE_CONFIG: Form = Form { head: "", path: &["machine", "kubelet", "extraConfig"] };
 
 impl<'a> ConfigAdvice<'a> {
     /// Checks what was `read` of `text`.
@@ -92,6 +105,11 @@ impl<'a> ConfigAdvice<'a> {
         let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
         let faults = find_faults(&read.config, proposal, view, *target).into_iter();
         let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
+        if read.is_over_unknown() {
+            all.retain(|finding| {
+                finding.field() != "reservedSystemCPUs" || finding.severity() != Severity::Refused
+            });
+        }
         if read.leaves_memory_open() {
             all.retain(|finding| !OPEN.contains(&finding.field()));
         }
@@ -134,17 +152,19 @@ impl<'a> ConfigAdvice<'a> {
         let changes: Vec<FieldChange> = self.changes.iter().map(change).collect();
         let patched = patch_kubelet_config(&Source { name, text }, &changes)
             .with_context(|| format!("failed to write the proposal into {name}; {otherwise}"))?;
-        ensure!(
-            serde_json::to_value(self.again(&patched)?)? == serde_json::to_value(proposal)?,
-            "failed to write the proposal into {name}: it would be read otherwise; {otherwise}",
-        );
+        if serde_json::to_value(self.again(&patched)?)? != serde_json::to_value(proposal)? {
+            let flags = read.flags_over(self.changes.iter().map(|change| change.field.as_str()));
+            let why = flags.unwrap_or_else(|| format!("it would be read otherwise; {otherwise}"));
+            bail!("failed to write the proposal into {name}: {why}");
+        }
         Ok(patched)
     }
 
     /// Another text in the place of the given one, as a kubelet reads it.
     fn again(&self, text: &str) -> anyhow::Result<KubeletConfiguration> {
         let cpus = self.subject.view.cpus().num_cpus();
-        Ok(configuration::from_text(&self.read.name, text.as_bytes(), cpus, self.rules())?.config)
+        Ok(configuration::from_text(&self.read.name, text.as_bytes(), cpus, self.subject.rules.reading())?
+            .config)
     }
 
     fn rules(&self) -> Rules {
@@ -176,6 +196,16 @@ impl<'a> ConfigAdvice<'a> {
         Ok(format!("{head}{rest}"))
     }
 
+    /// The changed fields where a form has them.
+    fn changed_within(&self, form: &Form) -> anyhow::Result<String> {
+        let around = form
+            .path
+            .iter()
+            .rev()
+            .fold(json!(merge_patch(&self.changes)), |fields, key| json!({*key: fields}));
+        Ok(format!("{}{}", form.head, serde_saphyr::to_string(&around)?))
+    }
+
     /// What is proposed as its users write it.
     ///
     /// # Errors
@@ -188,6 +218,8 @@ impl<'a> ConfigAdvice<'a> {
                 serde_saphyr::to_string(&profile_fields(profile, proposal, changes, view.cpus().all()))?
             }
             _ if text.is_empty() => serde_saphyr::to_string(proposal)?,
+            (ConfigKind::Eks, _) => self.changed_within(&NODE_CONFIG)?,
+            (ConfigKind::Talos | ConfigKind::TalosControlPlane, _) => self.changed_within(&MACHINE_CONFIG)?,
             _ => self.changed_fields()?,
         })
     }
@@ -204,7 +236,7 @@ impl<'a> ConfigAdvice<'a> {
         let missing = missing.map(|missing| missing.beside(said));
         notes.extend(missing);
         let rules_of = format!("v{}", self.rules().version);
-        let check = ConfigCheck::new(&subject.machine.name, &read.name, rules_of, subject.target);
+        let check = ConfigCheck::new(&subject.machine.name, &read.shown_name(), rules_of, subject.target);
         let trial = Trial::of(&read.config, subject.view);
         Ok(check
             .beside(state.as_ref().map(|state| state.beside.clone()))

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use config_advice::pinned;
-use node_config::{KubeletConfiguration, KubeletFlags, OwnOptions, Rules};
+use distribution_config::{Base, Distribution, Reservation};
+use node_config::{KubeletConfiguration, KubeletFlags, OwnOptions};
 use node_output::manifest_error;
 use topology_manifest::{
     ConfigKind, KubeletConfigRead, Profile, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
@@ -13,8 +14,8 @@ use topology_manifest::{
 };
 use topology_model::KubeletView;
 
+use crate::base_choice::{BaseChoice, Reading, of_another_release};
 use crate::bottlerocket;
-use crate::distribution::{Base, Reservation};
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
@@ -39,18 +40,48 @@ pub struct ReadConfiguration {
     pub profile: Option<Profile>,
     /// The flags of the kubelet that decide over its files.
     pub(crate) flags: Option<Box<KubeletFlags>>,
+    /// The kinds of the file's other documents.
+    others: Vec<String>,
     /// What of [`config`](Self::config) is its distribution's.
     base: Base,
 }
 
 impl ReadConfiguration {
-    /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
+    /// What it is called where it is shown: with the base that it lies over.
     #[must_use]
-    pub fn gap(&self) -> Option<Notice> {
+    pub fn shown_name(&self) -> String {
+        let name = &self.name;
+        match (self.base.distribution(), self.base.reservation()) {
+            (Some(base), _) => format!("{name} over base {base}"),
+            (None, Reservation::Unknown) => format!("{name} over base unknown"),
+            (None, _) => name.clone(),
+        }
+    }
+
+    /// What is not sure about the base beneath the file: memory that the node reserves, and another release.
+    pub fn notices(&self) -> impl Iterator<Item = Notice> {
+        let distribution = self.base.distribution();
+        let of_other = distribution.and_then(|base| of_another_release(base, self.config.rules));
+        let others = (!self.others.is_empty()).then(|| {
+            let (name, others) = (&self.name, self.others.join(", "));
+            format!("{name}: of its documents one is the kubelet's configuration; not looked at: {others}")
+        });
+        self.gap().into_iter().chain(of_other.into_iter().chain(others).map(Notice::warning))
+    }
+
+    /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
+    fn gap(&self) -> Option<Notice> {
         let name = &self.name;
         let who = self.who_reserves();
-        let text = match self.base.reservation {
+        let text = match self.base.reservation() {
             Reservation::Known | Reservation::BySize => return None,
+            Reservation::Unknown => {
+                let ConfigKind::Part(maker) = self.kind else { return None };
+                format!(
+                    "{name}: what {maker} sets beneath it is not known here; decided as if it set nothing. --base NAME says what \
+                     it is"
+                )
+            }
             Reservation::ForPods(pods) => format!(
                 "{name}: {who}; its reservedMemory is right where an instance has {pods} pods, and decided as if it had"
             ),
@@ -69,8 +100,8 @@ impl ReadConfiguration {
 
     /// How the memory of the kubelet is reserved where the file does not say it.
     const fn who_reserves(&self) -> &'static str {
-        match self.kind {
-            ConfigKind::Bottlerocket => {
+        match self.base.distribution() {
+            Some(Distribution::Bottlerocket) => {
                 "Bottlerocket on Amazon's instances sets max-pods by the instance type, and reserves memory for the kubelet by \
                  that, 255Mi and 11Mi for each pod"
             }
@@ -84,7 +115,7 @@ impl ReadConfiguration {
     /// shown.
     #[must_use]
     pub fn start_not_known(&self) -> Option<String> {
-        match self.base.reservation {
+        match self.base.reservation() {
             Reservation::UnlessPodsAreSet => Some(format!(
                 "right only where nothing sets max-pods: {}. kube-reserved with memory, or max-pods, makes it known",
                 self.who_reserves()
@@ -97,7 +128,13 @@ impl ReadConfiguration {
     /// proposed.
     #[must_use]
     pub fn leaves_memory_open(&self) -> bool {
-        self.base.reservation == Reservation::BySize
+        matches!(self.base.reservation(), Reservation::BySize | Reservation::Unknown)
+    }
+
+    /// Whether it is not known what is set beneath the configuration.
+    #[must_use]
+    pub fn is_over_unknown(&self) -> bool {
+        self.base.reservation() == Reservation::Unknown
     }
 
     /// What a proposal that reserves memory for the kubelet writes over, as text to be shown; `None`: nothing that is not in
@@ -105,7 +142,7 @@ impl ReadConfiguration {
     #[must_use]
     pub fn written_over(&self, proposal: &KubeletConfiguration) -> Option<String> {
         let is_open = matches!(
-            self.base.reservation,
+            self.base.reservation(),
             Reservation::ByPods | Reservation::ForNoPods(_) | Reservation::UnlessPodsAreSet
         );
         let memory = proposal.kube_reserved.get("memory").filter(|_| is_open)?;
@@ -113,6 +150,20 @@ impl ReadConfiguration {
             "kubeReserved with memory: {memory} takes the place of what the node reserves by itself, which may be more: {}",
             self.who_reserves()
         ))
+    }
+
+    /// The same with flags of the kubelet that the file sets.
+    fn with_flags(mut self, flags: &[String]) -> anyhow::Result<Self> {
+        if flags.is_empty() {
+            return Ok(self);
+        }
+        let failed = || format!("the kubelet does not start with its flags over {}", self.name);
+        // Each of these distributions starts its kubelet with a file or a folder of them.
+        let arguments = ["--config-dir=."].into_iter().chain(flags.iter().map(String::as_str));
+        let flags = KubeletFlags::parse(arguments).with_context(failed)?;
+        self.config = flags.over(self.config.clone()).with_context(failed)?;
+        self.flags = Some(Box::new(flags));
+        Ok(self)
     }
 
     /// That flags decide over what a proposal changes in files, as text to be shown; `None`: no flag does.
@@ -133,7 +184,7 @@ impl ReadConfiguration {
     #[must_use]
     pub fn without_assumed(&self) -> KubeletConfiguration {
         let mut config = self.config.clone();
-        if matches!(self.base.reservation, Reservation::ForNoPods(_)) {
+        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
             config.kube_reserved.remove("memory");
         }
         config
@@ -143,7 +194,7 @@ impl ReadConfiguration {
     #[must_use]
     pub fn proposed_from(&self) -> KubeletConfiguration {
         let mut config = self.without_assumed();
-        if matches!(self.base.reservation, Reservation::ForNoPods(_)) {
+        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
             config.reserved_memory.clear();
         }
         config
@@ -176,24 +227,25 @@ impl ReadConfiguration {
 pub(crate) fn read(
     argument: Option<&str>,
     view: &KubeletView,
-    rules: Rules,
+    reading: Reading,
 ) -> anyhow::Result<ReadConfiguration> {
     let argument = argument.unwrap_or(PINNED);
     let built_in = |config| ReadConfiguration {
         name: argument.to_owned(),
-        config: KubeletConfiguration { rules, ..config },
+        config: KubeletConfiguration { rules: reading.rules, ..config },
         static_pods: None,
         kind: ConfigKind::Kubelet,
         warnings: Vec::new(),
         unread: Vec::new(),
         profile: None,
         flags: None,
+        others: Vec::new(),
         base: Base::default(),
     };
     match argument {
         PINNED => Ok(built_in(pinned(view))),
         DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
-        path => from_file(path, view.cpus().num_cpus(), rules),
+        path => from_file(path, view.cpus().num_cpus(), reading),
     }
 }
 
@@ -209,16 +261,16 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
 }
 
 /// The configuration in a file, or in a folder of drop-ins, on a machine with so many CPUs.
-pub(crate) fn from_file(path: &str, cpus: usize, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn from_file(path: &str, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
     if Path::new(path).is_dir() {
-        return from_folder(path, rules);
+        return from_folder(path, cpus, reading);
     }
-    from_text(path, &bytes(path)?, cpus, rules)
+    from_text(path, &bytes(path)?, cpus, reading)
 }
 
 /// What a kubelet makes of a `--config-dir`: the files below it that are called `*.conf`, merged in the order of their
 /// names.
-pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn from_folder(folder: &str, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
     let mut files = Vec::new();
     drop_ins(Path::new(folder), &mut files).with_context(|| format!("failed to read folder {folder}"))?;
     ensure!(
@@ -233,11 +285,13 @@ pub(crate) fn from_folder(folder: &str, rules: Rules) -> anyhow::Result<ReadConf
         .map(|(name, text)| Source::from_bytes(name, text))
         .collect::<Result<Vec<_>, _>>()
         .and_then(|sources| match sources.as_slice() {
-            [file, drop_ins @ ..] if is_base(file.name) => read_kubelet_drop_ins(Some(file), drop_ins, rules),
-            drop_ins => read_kubelet_drop_ins(Some(&PLAIN), drop_ins, rules),
+            [file, drop_ins @ ..] if is_base(file.name) => {
+                read_kubelet_drop_ins(Some(file), drop_ins, reading.rules)
+            }
+            drop_ins => read_kubelet_drop_ins(Some(&PLAIN), drop_ins, reading.rules),
         })
         .map_err(manifest_error)?;
-    Ok(of_read(folder, read, 0))
+    Ok(of_read(folder, read, cpus, reading.base))
 }
 
 /// A configuration file that sets nothing.
@@ -286,19 +340,26 @@ pub(crate) fn bytes(path: &str) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 /// It is none.
-pub fn from_text(name: &str, text: &[u8], cpus: usize, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+pub fn from_text(
+    name: &str,
+    text: &[u8],
+    cpus: usize,
+    reading: Reading,
+) -> anyhow::Result<ReadConfiguration> {
+    let Reading { rules, base } = reading;
     if let Some(settings) = settings(text) {
         let made = bottlerocket::configuration(name, settings, cpus)?;
         let source = Source { name, text: &made };
         let read = read_kubelet_config_of(&source, rules).map_err(manifest_error)?;
         let warnings = bottlerocket::without_effect(&Source { name, text: settings });
         let read = KubeletConfigRead { kind: ConfigKind::Bottlerocket, ..read };
-        return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus) });
+        return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus, base) });
     }
     let read = Source::from_bytes(name, text)
         .and_then(|source| read_kubelet_config_of(&source, rules))
         .map_err(manifest_error)?;
-    Ok(of_read(name, read, cpus))
+    let flags = read.flags.clone();
+    of_read(name, read, cpus, base).with_flags(&flags)
 }
 
 /// Settings of Bottlerocket, if the text is such.
@@ -311,12 +372,21 @@ pub(crate) fn is_settings(text: &[u8]) -> bool {
     settings(text).is_some()
 }
 
-/// On a machine with so many CPUs.
-pub(crate) fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadConfiguration {
-    let mut base = Base::of(read.kind, &read.config, cpus);
-    if read.is_sized_by_node {
-        base.reservation = Reservation::BySize;
-    }
+/// On a machine with so many CPUs, over the base that is asked for, else over the one that the form of the file tells.
+pub(crate) fn of_read(
+    name: &str,
+    read: KubeletConfigRead,
+    cpus: usize,
+    base: Option<BaseChoice>,
+) -> ReadConfiguration {
+    let of = |one| Base::of(one, &read.config, cpus);
+    let base = match (base, read.kind) {
+        (Some(BaseChoice::None), _) => Base::default(),
+        (Some(BaseChoice::Of(distribution)), _) => of(distribution),
+        (None, ConfigKind::Part(_)) => Base::unknown(),
+        (None, kind) => distribution_of(kind).map_or_else(Base::default, of),
+    };
+    let base = if read.is_sized_by_node { base.sized_by_node() } else { base };
     ReadConfiguration {
         name: name.to_owned(),
         config: base.under(read.config),
@@ -326,6 +396,20 @@ pub(crate) fn of_read(name: &str, read: KubeletConfigRead, cpus: usize) -> ReadC
         unread: read.unread,
         profile: read.profile,
         flags: None,
+        others: read.others,
         base,
+    }
+}
+
+/// Who makes the kubelet's own file of a form.
+const fn distribution_of(kind: ConfigKind) -> Option<Distribution> {
+    match kind {
+        ConfigKind::Kubelet | ConfigKind::Part(_) => None,
+        ConfigKind::OpenShift | ConfigKind::PerformanceProfile => Some(Distribution::OpenShift),
+        ConfigKind::Eks => Some(Distribution::Eks),
+        ConfigKind::Bottlerocket => Some(Distribution::Bottlerocket),
+        ConfigKind::Talos => Some(Distribution::Talos),
+        ConfigKind::TalosControlPlane => Some(Distribution::TalosControlPlane),
+        ConfigKind::K3s => Some(Distribution::K3s),
     }
 }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use node_config::{FlagError, KubeletConfiguration, KubeletFlags, Rules};
+use node_config::{FlagError, KubeletConfiguration, KubeletFlags};
 use node_output::manifest_error;
 use topology_manifest::{KubeletConfigRead, Source, read_kubelet_drop_ins};
 
+use crate::base_choice::Reading;
 use crate::configuration::{self, ReadConfiguration};
 
 /// A configuration that has been found, and what it is called.
@@ -48,13 +49,19 @@ impl FoundConfig {
     ///
     /// # Errors
     /// A text is no configuration, or a flag keeps the kubelet from starting.
-    pub(crate) fn read(&self, cpus: usize, rules: Rules) -> anyhow::Result<ReadConfiguration> {
+    pub(crate) fn read(&self, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
+        let Reading { rules, base } = reading;
         let mut read = match self.texts.as_slice() {
             [] => {
                 let config = KubeletConfiguration::without_file(rules);
-                configuration::of_read(&self.name, KubeletConfigRead { config, ..Default::default() }, cpus)
+                configuration::of_read(
+                    &self.name,
+                    KubeletConfigRead { config, ..Default::default() },
+                    cpus,
+                    base,
+                )
             }
-            [(name, text)] if !self.is_without_file => configuration::from_text(name, text, cpus, rules)?,
+            [(name, text)] if !self.is_without_file => configuration::from_text(name, text, cpus, reading)?,
             texts => {
                 let sources = texts.iter().map(|(name, text)| Source::from_bytes(name, text));
                 let sources = sources.collect::<Result<Vec<_>, _>>().map_err(manifest_error)?;
@@ -63,7 +70,7 @@ impl FoundConfig {
                     drop_ins => (None, drop_ins),
                 };
                 let read = read_kubelet_drop_ins(file, drop_ins, rules).map_err(manifest_error)?;
-                configuration::of_read(&self.name, read, cpus)
+                configuration::of_read(&self.name, read, cpus, base)
             }
         };
         read.name.clone_from(&self.name);

@@ -95,12 +95,12 @@ impl Gathering<'_> {
             (Some(given), _) => {
                 let name = given.display().to_string();
                 if is_built_in(&name) {
-                    read(Some(&name), &KubeletView::new(&self.machine.info)?, rules)?
+                    read(Some(&name), &KubeletView::new(&self.machine.info)?, rules.into())?
                 } else {
-                    from_file(&name, cpus, rules)?
+                    from_file(&name, cpus, rules.into())?
                 }
             }
-            (None, Some(found)) => found.read(cpus, rules)?,
+            (None, Some(found)) => found.read(cpus, rules.into())?,
             (None, None) => {
                 let none =
                     "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)";

@@ -22,7 +22,7 @@ mod memory;
 mod hugepages;
 mod view;
 mod change;
-mod distribution;
+mod base_choice;
 mod bottlerocket;
 mod configuration;
 mod devices;
@@ -74,6 +74,7 @@ mod remarks;
 mod files;
 
 pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
+pub use base_choice::{BaseChoice, Reading};
 pub use change::{changed_problems, changes};
 pub use checked_config::{ConfigAdvice, ConfigSubject};
 pub use claim_check::check_claims;

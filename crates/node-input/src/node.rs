@@ -12,13 +12,14 @@ use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::{Inventory, Links, Moment};
 use node_config::{
-    Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, Rules, capacity,
+    Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, capacity,
 };
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node, StartError};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
+use crate::base_choice::Reading;
 use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
 use crate::devices::DeviceText;
 use crate::found_config::FoundConfig;
@@ -279,7 +280,7 @@ impl LoadedNode {
         let decided_by = decided_by(machine, rules)?;
         let view = KubeletView::new(&machine.info)
             .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-        let read = configuration_of(machine, rules.config.as_deref(), &view, rules.kubelet_rules())?;
+        let read = configuration_of(machine, rules.config.as_deref(), &view, rules.reading())?;
         let of_file = read.warnings.iter().chain(&read.unread).cloned();
         let mut warnings: Vec<InputWarning> = of_file.map(InputWarning::Configuration).collect();
         let doubt = rules.kubelet.and_then(|version| {
@@ -295,9 +296,9 @@ impl LoadedNode {
         if rules.config.is_none() && machine.has_configuration(rules) {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
-        warnings.extend(read.gap().map(InputWarning::Notice));
+        warnings.extend(read.notices().map(InputWarning::Notice));
+        let (mut name, mut config) = (read.shown_name(), read.config);
         let static_pods = read.static_pods;
-        let (mut name, mut config) = (read.name, read.config);
         if let Some(policy) = &rules.policy {
             name.push_str(&format!(" with --policy {policy}"));
             config.topology_manager_policy = Some(policy.clone());
@@ -392,11 +393,11 @@ pub fn configuration_of(
     machine: &LoadedMachine,
     given: Option<&str>,
     view: &KubeletView,
-    release: Rules,
+    reading: Reading,
 ) -> anyhow::Result<ReadConfiguration> {
     match (given, packed_config(machine)) {
-        (None, Some(found)) => found.read(view.cpus().num_cpus(), release),
-        (given, _) => configuration::read(given, view, release),
+        (None, Some(found)) => found.read(view.cpus().num_cpus(), reading),
+        (given, _) => configuration::read(given, view, reading),
     }
 }
 
@@ -492,23 +493,23 @@ pub fn configuration_to_check(
     given: Option<&str>,
     machine: &LoadedMachine,
     view: &KubeletView,
-    release: Rules,
+    reading: Reading,
 ) -> anyhow::Result<(ReadConfiguration, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if let (None, Some(found)) = (given, packed_config(machine)) {
-        return Ok((found.read(view.cpus().num_cpus(), release)?, text(found.text())));
+        return Ok((found.read(view.cpus().num_cpus(), reading)?, text(found.text())));
     }
     let given = given.unwrap_or(configuration::DEFAULTS);
     if configuration::is_built_in(given) {
-        return Ok((configuration::read(Some(given), view, release)?, String::new()));
+        return Ok((configuration::read(Some(given), view, reading)?, String::new()));
     }
     if Path::new(given).is_dir() {
-        return Ok((configuration::from_folder(given, release)?, String::new()));
+        return Ok((configuration::from_folder(given, view.cpus().num_cpus(), reading)?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
     // A proposal is a configuration of its own: settings of Bottlerocket cannot be changed in place.
     let text = |bytes: &[u8]| if configuration::is_settings(bytes) { String::new() } else { text(bytes) };
-    Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), release)?, text(&bytes)))
+    Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), reading)?, text(&bytes)))
 }
 
 /// Resources that a placement names and the node has none of. Where no devices are known, plugins may come with them.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use admission_report::UserAdvice;
 use node_config::{DecidedBy, Rules};
 
+use crate::base_choice::{BaseChoice, Reading};
 use crate::kubelet_version::KubeletVersion;
 
 /// Which options supply what a decision lacked; reports name them.
@@ -40,6 +41,8 @@ impl MachineSource {
 pub struct RulesSource {
     /// A file, or the name of a built-in configuration; `None`: that of the node, else [`PINNED`](crate::PINNED).
     pub config: Option<String>,
+    /// The base that the configuration lies over; `None`: the one that its form tells.
+    pub base: Option<BaseChoice>,
     /// The kubelet whose rules apply; `None`: one of the default release.
     pub kubelet: Option<KubeletVersion>,
     /// The program that decides; `None`: the one that decides on the node, as far as its files say, else a kubelet.
@@ -61,6 +64,12 @@ impl RulesSource {
     #[must_use]
     pub fn kubelet_rules(&self) -> Rules {
         self.kubelet.map_or_else(Rules::default, KubeletVersion::rules)
+    }
+
+    /// How its configuration is read.
+    #[must_use]
+    pub fn reading(&self) -> Reading {
+        Reading { rules: self.kubelet_rules(), base: self.base }
     }
 }
 

@@ -31,7 +31,7 @@ impl ReleaseConfigurations {
     pub fn read(machine: &LoadedMachine, config: Option<&str>, view: &KubeletView) -> anyhow::Result<Self> {
         let read = |release| {
             let rules = Rules::of(release);
-            let read = configuration_of(machine, config, view, rules)?;
+            let read = configuration_of(machine, config, view, rules.into())?;
             anyhow::Ok((rules, read))
         };
         let read = Release::ALL.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;

@@ -62,10 +62,21 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         ConfigKind::Bottlerocket => {
             "\nas settings of Bottlerocket (--propose prints the kubelet's configuration that they make):\n\n"
         }
-        ConfigKind::Kubelet | ConfigKind::Eks if given.text.is_empty() => {
+        _ if given.text.is_empty() => {
             "\nas a file (--propose prints nothing else):\n\n"
         }
-        ConfigKind::Kubelet | ConfigKind::Eks => {
+        ConfigKind::Eks => {
+            "\nas a NodeConfig (--propose prints the whole file with it; --drop-in prints a file for the kubelet's folder of \
+             drop-ins):\n\n"
+        }
+        ConfigKind::Talos | ConfigKind::TalosControlPlane => {
+            "\nas a patch of the machine configuration (--propose prints the whole file with it):\n\n"
+        }
+        ConfigKind::K3s => {
+            "\nas a drop-in for agent/etc/kubelet.conf.d below the data folder of k3s or RKE2 (--drop-in prints nothing else):\n\n"
+        }
+        ConfigKind::Part(_) => "\nas a KubeletConfiguration, whose fields go into the file:\n\n",
+        ConfigKind::Kubelet => {
             "\nas a drop-in for --config-dir (--drop-in prints nothing else; --propose prints the whole file with it):\n\n"
         }
     });

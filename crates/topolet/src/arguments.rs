@@ -10,8 +10,8 @@ use dra_model::Features;
 use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{
-    IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources, PodlessObjects,
-    ResidentsSource, RulesSource, StaticPods, scheduler_features,
+    BaseChoice, IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources,
+    PodlessObjects, ResidentsSource, RulesSource, StaticPods, scheduler_features,
 };
 use node_output::Format;
 use topology_manifest::UnknownFields;
@@ -197,13 +197,18 @@ impl BackupArguments {
 /// By which rules it decides.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RulesArguments {
-    /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, settings of
-    /// Bottlerocket, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir);
+    /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
+    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, or a kubelet's /configz,
+    /// as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir);
     /// `pinned` for the built-in one that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin
     /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`, but for
     /// `state` and `status`, which guess none.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
+    /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of
     /// the Node object (--node), else one that writes state files as the node's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
@@ -266,10 +271,10 @@ pub(crate) struct DeviceArguments {
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
-        let Self { config, kubelet, program, topolet_config, policy, scope, devices } = self.clone();
+        let Self { config, base, kubelet, program, topolet_config, policy, scope, devices } = self.clone();
         let decided_by = program.decided_by;
         let DeviceArguments { devices, selected } = devices;
-        RulesSource { config, kubelet, decided_by, topolet_config, policy, scope, devices, selected }
+        RulesSource { config, base, kubelet, decided_by, topolet_config, policy, scope, devices, selected }
     }
 }
 

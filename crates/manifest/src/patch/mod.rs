@@ -13,8 +13,9 @@ use thiserror::Error;
 
 use self::edit::{Obstacle, remove, set};
 use self::write::Language;
-use crate::kubelet::{body, documents_of};
-use crate::node::{Node, Value};
+use crate::config_forms::{Envelope, body as body_of, envelope};
+use crate::kubelet::documents_of;
+use crate::node::{Field, Node, Value};
 use crate::{ManifestError, Source};
 
 /// A field of the configuration that is to be otherwise.
@@ -69,8 +70,19 @@ pub fn patch_kubelet_config(source: &Source<'_>, changes: &[FieldChange]) -> Res
     let rest = source.text.trim_start_matches(BYTE_ORDER_MARK);
     let mark = source.text.get(..source.text.len() - rest.len()).unwrap_or_default();
     let source = Source { name: source.name, text: rest };
+    if let Some(Envelope { text, range: Some(range) }) = envelope(&source)? {
+        let text = patched(&Source { text: &text, ..source }, changes)?;
+        let part = |range| rest.get(range).unwrap_or_default();
+        let within = text.get(range.start..).unwrap_or_default();
+        return Ok(format!("{mark}{}{within}{}", part(0..range.start), part(range.end..rest.len())));
+    }
     let text = patched(&source, changes)?;
     Ok(format!("{mark}{}", standing_alone(source.name, text)?))
+}
+
+/// The mapping with the fields of a document.
+fn body<'a>(source: &'a Source<'a>, document: &'a Node) -> Result<Field<'a>, ManifestError> {
+    body_of(&Field::document(source, document))
 }
 
 /// The text with all `changes` made in place.

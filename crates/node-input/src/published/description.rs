@@ -125,7 +125,8 @@ impl NodeDescription {
         let view = self.machine.view().context("node.machine")?;
         let text = self.configuration.to_string();
         let cpus = view.cpus().num_cpus();
-        let read = configuration::from_text("node.configuration", text.as_bytes(), cpus, version.rules())?;
+        let read =
+            configuration::from_text("node.configuration", text.as_bytes(), cpus, version.rules().into())?;
         let options = configuration::own_options_of("node.options", self.options.to_string().as_bytes())?;
         let links = self.links.as_ref().map(|links| links.read(&options.device_links, &view));
         let links = links.transpose().context("node.links")?;

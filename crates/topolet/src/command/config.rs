@@ -4,7 +4,9 @@ use admission_report::Notice;
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
-use node_input::{ConfigAdvice, ConfigSubject, IdentitySource, KubeletVersion, LoadedMachine, RulesSource};
+use node_input::{
+    BaseChoice, ConfigAdvice, ConfigSubject, IdentitySource, KubeletVersion, LoadedMachine, RulesSource,
+};
 use node_output::{Document, Format, config_check};
 use topology_model::KubeletView;
 
@@ -29,11 +31,16 @@ pub(crate) enum ConfigCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ConfigCheckArguments {
-    /// `KubeletConfiguration`, `KubeletConfig` or `PerformanceProfile` of OpenShift, `NodeConfig` of EKS, settings of
-    /// Bottlerocket, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir).
+    /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
+    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, or a kubelet's /configz,
+    /// as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir).
     /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
+    /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it one that
     /// writes state files as the machine's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
@@ -76,6 +83,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let rules = RulesSource {
         config: arguments.config.clone(),
+        base: arguments.base,
         kubelet: arguments.kubelet,
         decided_by: Some(arguments.target),
         ..RulesSource::default()
@@ -90,14 +98,14 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         screen.warn(doubt);
     }
     let source = rules;
-    let rules = source.kubelet_rules();
+    let reading = source.reading();
     let (read, text) =
-        node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view, rules)?;
+        node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view, reading)?;
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
-    if let Some(gap) = read.gap() {
-        screen.warn(gap);
+    for notice in read.notices() {
+        screen.warn(notice);
     }
     let subject = ConfigSubject {
         machine: &machine,

@@ -106,6 +106,7 @@ impl DiffArguments {
                 for scope in or_none(scopes) {
                     rules.push(RulesSource {
                         config: config.clone(),
+                        base: None,
                         kubelet: *kubelet,
                         decided_by: program.decided_by,
                         policy: policy.clone(),

@@ -94,7 +94,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
 
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    let RulesArguments { config, kubelet, program: _, topolet_config, policy, scope, devices } =
+    let RulesArguments { config, base, kubelet, program: _, topolet_config, policy, scope, devices } =
         &arguments.rules;
     let DeviceArguments { devices, selected } = devices;
     let ReadingArguments { lenient, strict, are_static } = arguments.reading;
@@ -106,6 +106,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--memory", arguments.machine.memory.is_some()),
         ("--config", config.is_some()),
+        ("--base", base.is_some()),
         ("--kubelet", kubelet.is_some()),
         ("--topolet-config", topolet_config.is_some()),
         ("--policy", policy.is_some()),

@@ -1,0 +1,26 @@
+//! RFC 7386: mappings are merged key by key, `null` takes a key away, all else replaces.
+
+use crate::node::{Entry, Node, Value};
+
+/// Lays `patch` over `into`.
+pub(crate) fn merge(into: &mut Node, patch: Node) {
+    let Value::Map(entries) = patch.value else {
+        *into = patch;
+        return;
+    };
+    if !matches!(into.value, Value::Map(_)) {
+        into.value = Value::Map(Vec::new());
+    }
+    let Value::Map(own) = &mut into.value else { return };
+    for Entry { key, key_span, value } in entries {
+        match own.iter_mut().find(|entry| entry.key == key) {
+            _ if value.value == Value::Null => own.retain(|entry| entry.key != key),
+            Some(entry) => merge(&mut entry.value, value),
+            None => {
+                let mut made = Node { value: Value::Null, span: value.span.clone() };
+                merge(&mut made, value);
+                own.push(Entry { key, key_span, value: made });
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! By which kubelet a configuration is read, and over which distribution's base.
+
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::bail;
+use distribution_config::{Distribution, Facts};
+use node_config::Rules;
+
+/// The base that is asked for in place of the one that the form of a file tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BaseChoice {
+    /// The fields of the file are all that a kubelet reads.
+    None,
+    /// What a distribution sets lies beneath them.
+    Of(Distribution),
+}
+
+impl FromStr for BaseChoice {
+    type Err = anyhow::Error;
+
+    fn from_str(name: &str) -> anyhow::Result<Self> {
+        if name == "none" {
+            return Ok(Self::None);
+        }
+        let Ok(distribution) = name.parse() else {
+            let known: Vec<&str> = Distribution::ALL.into_iter().map(Distribution::name).collect();
+            bail!("{name:?} is no base: it is none or one of {}", known.join(", "));
+        };
+        Ok(Self::Of(distribution))
+    }
+}
+
+impl fmt::Display for BaseChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Of(distribution) => distribution.fmt(f),
+        }
+    }
+}
+
+/// How a configuration is read.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Reading {
+    /// The kubelet that reads it.
+    pub rules: Rules,
+    /// Over which base; `None`: the one that the form of the file tells.
+    pub base: Option<BaseChoice>,
+}
+
+impl From<Rules> for Reading {
+    fn from(rules: Rules) -> Self {
+        Self { rules, base: None }
+    }
+}
+
+/// That a distribution's table was not read for this kubelet, as text to be shown; `None`: it was.
+pub(crate) fn of_another_release(distribution: Distribution, rules: Rules) -> Option<String> {
+    let release = rules.version.release();
+    let minor = release.minor().rsplit('.').next().and_then(|minor| minor.parse().ok())?;
+    let Facts { kubelets, source } = distribution.facts();
+    distribution.is_of_another_release(minor).then(|| {
+        format!(
+            "base {distribution} is that of kubelets 1.{} to 1.{}, and this one is {release}: what it sets may differ ({source}). \
+             --base none leaves it out",
+            kubelets.start(),
+            kubelets.end()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use node_config::Release;
+
+    use super::*;
+
+    #[test]
+    fn a_base_is_read_by_its_name() {
+        for name in ["none", "openshift", "talos-controlplane"] {
+            assert_eq!(name.parse::<BaseChoice>().map(|base| base.to_string()).ok().as_deref(), Some(name));
+        }
+        let error = "gke".parse::<BaseChoice>().map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.contains("one of openshift, eks")));
+    }
+
+    #[test]
+    fn a_base_of_another_release_is_named() {
+        let notice = |release| of_another_release(Distribution::OpenShift, Rules::of(release));
+        assert_eq!(notice(Release::V1_36), None);
+        assert!(
+            notice(Release::V1_37)
+                .is_some_and(|text| text.contains("kubelets 1.31 to 1.36, and this one is 1.37"))
+        );
+    }
+}
