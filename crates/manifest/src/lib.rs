@@ -34,6 +34,7 @@ mod config_forms;
 mod kubelet;
 mod kubelet_decoder;
 mod drop_ins;
+mod profile_refusals;
 mod performance_profile;
 mod kubelet_fields;
 mod patch;
@@ -73,6 +74,7 @@ pub use pod_resources::{
 };
 pub use pods::{read_pods, read_pods_with};
 pub use problem::Problem;
+pub use profile_refusals::ProfileRefusal;
 pub use refusal::Refusal;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,

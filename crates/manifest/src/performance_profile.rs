@@ -16,14 +16,13 @@ use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
 use crate::kubelet_decoder::decoded;
 use crate::node::Field;
+use crate::profile_refusals::{DRA, ProfileRefusal, refusals};
 use crate::warning::{Warning, unknown_fields};
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
 /// The annotation with fields of a `KubeletConfiguration` as JSON.
 pub const SNIPPET: &str = "kubeletconfig.experimental";
-/// The annotation that leaves CPUs and memory to drivers.
-const DRA: &str = "performance.openshift.io/dra-resource-management";
 
 /// What a profile says beside the kubelet's configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -34,6 +33,8 @@ pub struct Profile {
     pub mixes_cpus: bool,
     /// Huge pages that the kernel reserves when it boots.
     pub pages: Vec<ProfilePages>,
+    /// What the operator refuses in it, but for CPUs in two lists.
+    pub refusals: Vec<ProfileRefusal>,
     /// The text of the annotation with fields of the kubelet, such as `{"maxPods": 50}`.
     pub annotation: Option<String>,
 }
@@ -124,7 +125,7 @@ fn pages<'a>(document: &Field<'a>) -> Result<Vec<Field<'a>>, ManifestError> {
 
 impl Profile {
     pub(crate) fn of(document: &Field<'_>) -> Result<Self, ManifestError> {
-        let mut profile = Self::default();
+        let mut profile = Self { refusals: refusals(document)?, ..Self::default() };
         for name in ["reserved", "isolated", "shared", "ovsDpdk", "offlined"] {
             let Some(field) = document.descend(&["spec", "cpu", name])? else { continue };
             if let Ok(cpus) = field.text(CPUS)?.parse() {

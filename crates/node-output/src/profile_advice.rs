@@ -61,7 +61,22 @@ pub fn profile_findings(
         }
     };
     let of_cpus = own.faults(online).into_iter().map(finding);
-    of_cpus.chain(pages(profile, view)).collect()
+    refused(profile).chain(of_cpus).chain(pages(profile, view)).collect()
+}
+
+/// What the operator refuses wherever the profile is for.
+fn refused(profile: &Profile) -> impl Iterator<Item = ConfigFinding> {
+    profile.refusals.iter().map(|refusal| ConfigFinding {
+        field: refusal.field.clone(),
+        file: None,
+        line: Some(refusal.line),
+        severity: Severity::Harmful,
+        text: format!(
+            "OpenShift's node tuning operator refuses the profile: {} {}",
+            refusal.field, refusal.text
+        ),
+        expected: None,
+    })
 }
 
 /// Huge pages on NUMA nodes that there are not, or of more memory than there is.
