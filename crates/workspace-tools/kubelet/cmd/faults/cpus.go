@@ -13,6 +13,7 @@ import (
 	"kubelet/internal/gates"
 	"kubelet/internal/pods"
 	"kubelet/internal/release"
+	"kubelet/internal/reproduction"
 	"kubelet/internal/scratch"
 )
 
@@ -29,7 +30,7 @@ func shortened(err error, dir string) string {
 }
 
 // distributeHang asks for 22 of 28 free CPUs on four NUMA nodes, each with three free cores and half a core.
-func distributeHang() verdict {
+func distributeHang() reproduction.Verdict {
 	options := map[string]string{"distribute-cpus-across-numa": "true", "full-pcpus-only": "true"}
 	info := machine(pairs(0, 4), pairs(8, 4), pairs(16, 4), pairs(24, 4))
 	var got cpuset.CPUSet
@@ -40,9 +41,9 @@ func distributeHang() verdict {
 		pod := guaranteed("pod", cpus)
 		must(allocate(m, pod))
 		got = held(m, pod)
-		note("%d CPUs: %s", cpus, got)
+		reproduction.Note("%d CPUs: %s", cpus, got)
 	}
-	return sound("22 CPUs: %s", got)
+	return reproduction.Sound("22 CPUs: %s", got)
 }
 
 // killed is a state whose process is killed before one of its writes.
@@ -82,7 +83,7 @@ func untilKilled(f func()) (ended bool) {
 }
 
 // killedBetweenWrites kills a kubelet between the two writes of an allocation, and of a release, and starts it again.
-func killedBetweenWrites() verdict {
+func killedBetweenWrites() reproduction.Verdict {
 	info := machine(pairs(0, 4))
 	topo := answer.Must(release.Discover(info))
 	policy := answer.Must(release.NewCPUPolicy(topo, 1, cpuset.New(0), release.AsStore(store{}), nil))
@@ -112,13 +113,13 @@ func killedBetweenWrites() verdict {
 		}
 	}
 	if len(seen) > 0 {
-		return fault("%s", strings.Join(seen, "; "))
+		return reproduction.Fault("%s", strings.Join(seen, "; "))
 	}
-	return sound("the kubelet starts after both kills")
+	return reproduction.Sound("the kubelet starts after both kills")
 }
 
 // fullNode restarts a kubelet whose pods hold every CPU that is not reserved.
-func fullNode() verdict {
+func fullNode() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	options := map[string]string{"strict-cpu-reservation": "true"}
@@ -128,13 +129,13 @@ func fullNode() verdict {
 	must(allocate(m, pod))
 	cpus := held(m, pod)
 	if _, err := startCPUs(info, options, "0-1", dir); err != nil {
-		return fault("a pod holds %s; the restart: %s", cpus, shortened(err, dir))
+		return reproduction.Fault("a pod holds %s; the restart: %s", cpus, shortened(err, dir))
 	}
-	return sound("a pod holds %s; the kubelet restarts", cpus)
+	return reproduction.Sound("a pod holds %s; the kubelet restarts", cpus)
 }
 
 // smtAfterRestart restarts a kubelet and admits the pod that has run throughout.
-func smtAfterRestart() verdict {
+func smtAfterRestart() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	options := map[string]string{"full-pcpus-only": "true"}
@@ -145,15 +146,15 @@ func smtAfterRestart() verdict {
 	cpus := held(m, pod)
 	m = answer.Must(startCPUs(info, options, "0-1", dir))
 	if err := allocate(m, pod); err != nil {
-		return fault("a running pod holds %s; admitted again after the restart: %v", cpus, err)
+		return reproduction.Fault("a running pod holds %s; admitted again after the restart: %v", cpus, err)
 	}
-	return sound("a running pod keeps %s after the restart", cpus)
+	return reproduction.Sound("a running pod keeps %s after the restart", cpus)
 }
 
 // podCPUsLost admits a pod with pod-level CPUs again after a restart, and restarts once more.
-func podCPUsLost() verdict {
+func podCPUsLost() reproduction.Verdict {
 	if !release.HasPodLevel {
-		return verdict{"ABSENT", "no gate " + gates.PodLevelManagers}
+		return reproduction.Absent("no gate %s", gates.PodLevelManagers)
 	}
 	gates.Set(map[string]bool{gates.PodLevelManagers: true})
 	dir, remove := folder()
@@ -171,24 +172,24 @@ func podCPUsLost() verdict {
 		took = append(took, release.PodCPUs(m.State())["pod"].String())
 	}
 	if _, err := startCPUs(info, nil, "0", dir); err != nil {
-		return fault("the pod has CPUs %s, after a restart %s; the next restart: %s", took[0], took[1], shortened(err, dir))
+		return reproduction.Fault("the pod has CPUs %s, after a restart %s; the next restart: %s", took[0], took[1], shortened(err, dir))
 	}
 	if took[0] != took[1] {
-		return fault("the pod has CPUs %s, after a restart %s", took[0], took[1])
+		return reproduction.Fault("the pod has CPUs %s, after a restart %s", took[0], took[1])
 	}
-	return sound("the pod keeps CPUs %s", took[0])
+	return reproduction.Sound("the pod keeps CPUs %s", took[0])
 }
 
 // busySibling allocates on a machine with one core of two CPUs, of which one is reserved, and cores of one CPU.
-func busySibling() verdict {
+func busySibling() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	m := freshCPUs(machine([][]int{{0, 1}, {2}, {3}, {4}}), nil, "0", dir)
 	pod := guaranteed("pod", 2)
 	must(allocate(m, pod))
 	if cpus := held(m, pod); cpus.Contains(0) {
-		return fault("CPU 0 is reserved, 1-4 are free; a pod that asks for 2 CPUs gets %s exclusively", cpus)
+		return reproduction.Fault("CPU 0 is reserved, 1-4 are free; a pod that asks for 2 CPUs gets %s exclusively", cpus)
 	} else {
-		return sound("a pod that asks for 2 CPUs gets %s", cpus)
+		return reproduction.Sound("a pod that asks for 2 CPUs gets %s", cpus)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"kubelet/internal/answer"
 	"kubelet/internal/pods"
 	"kubelet/internal/release"
+	"kubelet/internal/reproduction"
 )
 
 const gpu = "example.com/gpu"
@@ -70,7 +71,7 @@ func withGPU(name string) *v1.Pod {
 }
 
 // blockedDevices lets a plugin answer one allocation without a response for the container, and then asks for another pod.
-func blockedDevices() verdict {
+func blockedDevices() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	node := &active{}
@@ -96,13 +97,13 @@ func blockedDevices() verdict {
 	broken = false
 	node.pods = []*v1.Pod{second} // the first pod has failed and is gone
 	if err := allocate(m, second); err != nil {
-		return fault("the first pod is refused (%s) and gone; the next: %v", strings.TrimSpace(refused.Error()), err)
+		return reproduction.Fault("the first pod is refused (%s) and gone; the next: %v", strings.TrimSpace(refused.Error()), err)
 	}
-	return sound("the first pod is refused, the next gets the device")
+	return reproduction.Sound("the first pod is refused, the next gets the device")
 }
 
 // replacedPlugin lets a newer plugin register for a resource on another socket, and ends the older one.
-func replacedPlugin() verdict {
+func replacedPlugin() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	m := devicesOf(dir, &active{})
@@ -117,9 +118,9 @@ func replacedPlugin() verdict {
 	}
 	must(older.Stop(release.Quiet))
 	if count := allocatable(m, 0); count != 2 {
-		return fault("the newer plugin serves; after the older one ends, %d of its 2 devices are allocatable", count)
+		return reproduction.Fault("the newer plugin serves; after the older one ends, %d of its 2 devices are allocatable", count)
 	}
-	return sound("the devices of the newer plugin stay allocatable after the older one ends")
+	return reproduction.Sound("the devices of the newer plugin stay allocatable after the older one ends")
 }
 
 // openFiles counts the open file descriptors of this process.
@@ -138,7 +139,7 @@ func settled() int {
 }
 
 // openConnections registers one running plugin twenty times more.
-func openConnections() verdict {
+func openConnections() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	m := devicesOf(dir, &active{})
@@ -150,13 +151,13 @@ func openConnections() verdict {
 	before := settled()
 	for range 20 {
 		if err := register(stub, dir); err != nil { // the plugin has stopped its server
-			return sound("a plugin registers again; the kubelet refuses: %v", err)
+			return reproduction.Sound("a plugin registers again; the kubelet refuses: %v", err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	// Both ends of a connection are in this process.
 	if grown := (settled() - before) / 2; grown > 0 {
-		return fault("a plugin registers 20 times more; %d connections more are open", grown)
+		return reproduction.Fault("a plugin registers 20 times more; %d connections more are open", grown)
 	}
-	return sound("a plugin registers 20 times more; no connection more is open")
+	return reproduction.Sound("a plugin registers 20 times more; no connection more is open")
 }

@@ -12,6 +12,7 @@ import (
 	"kubelet/internal/answer"
 	"kubelet/internal/pods"
 	"kubelet/internal/release"
+	"kubelet/internal/reproduction"
 )
 
 // startMemory is a memory manager with the static policy and this memory reserved on node 0.
@@ -27,7 +28,7 @@ func startMemory(info *release.MachineInfo, reserved, dir string) release.Memory
 type nilRuntime struct{ around }
 
 // nodeIDs asks for memory on a POWER9 machine, whose GPUs are NUMA nodes 252 to 255.
-func nodeIDs() verdict {
+func nodeIDs() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	info := machine(pairs(0, 4), pairs(8, 4), nil)
@@ -35,11 +36,11 @@ func nodeIDs() verdict {
 	m := startMemory(info, "1Gi", dir)
 	pod := guaranteed("pod", 1)
 	hints := m.GetTopologyHints(pod, &pod.Spec.Containers[0])
-	return sound("%d hints for memory on NUMA nodes 0, 8 and 255", len(hints["memory"]))
+	return reproduction.Sound("%d hints for memory on NUMA nodes 0, 8 and 255", len(hints["memory"]))
 }
 
 // missingPageSize asks for huge pages of a size that only one of two NUMA nodes has.
-func missingPageSize() verdict {
+func missingPageSize() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	info := machine(pairs(0, 4), pairs(8, 4))
@@ -48,11 +49,11 @@ func missingPageSize() verdict {
 	amounts := pods.Amounts{"cpu": "1", "memory": "1Gi", "hugepages-1Gi": "1Gi"}
 	pod := (&pods.Pod{UID: "pod", App: []pods.Container{{Name: "app", Both: amounts}}}).Named()
 	hints := m.GetTopologyHints(pod, &pod.Spec.Containers[0])
-	return sound("%d hints for huge pages that NUMA node 1 lacks", len(hints["hugepages-1Gi"]))
+	return reproduction.Sound("%d hints for huge pages that NUMA node 1 lacks", len(hints["hugepages-1Gi"]))
 }
 
 // unevenGroup restarts beside a pod whose memory lies on two NUMA nodes, of which one has huge pages.
-func unevenGroup() verdict {
+func unevenGroup() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	info := machine(pairs(0, 4), pairs(8, 4))
@@ -62,11 +63,11 @@ func unevenGroup() verdict {
 	pod := (&pods.Pod{UID: "pod", App: []pods.Container{{Name: "app", Both: amounts}}}).Named()
 	must(allocate(m, pod))
 	startMemory(info, "1Gi", dir)
-	return sound("a pod holds memory of both NUMA nodes; the kubelet restarts")
+	return reproduction.Sound("a pod holds memory of both NUMA nodes; the kubelet restarts")
 }
 
 // wrappedMemory reserves more memory on a NUMA node than it has, and asks for a tebibyte.
-func wrappedMemory() verdict {
+func wrappedMemory() reproduction.Verdict {
 	dir, remove := folder()
 	defer remove()
 	info := machine(pairs(0, 4), pairs(8, 4))
@@ -76,16 +77,16 @@ func wrappedMemory() verdict {
 	amounts := pods.Amounts{"cpu": "1", "memory": "1Ti"}
 	pod := (&pods.Pod{UID: "pod", App: []pods.Container{{Name: "app", Both: amounts}}}).Named()
 	if err := allocate(m, pod); err != nil {
-		return sound("two nodes of 1Gi: a pod that asks for 1Ti is refused: %v", err)
+		return reproduction.Sound("two nodes of 1Gi: a pod that asks for 1Ti is refused: %v", err)
 	}
 	for _, block := range m.GetMemory("pod", "app") {
-		return fault("two nodes of 1Gi, 2Gi reserved on node 0: a pod gets %dGi on nodes %v", block.Size/gib, block.NUMAAffinity)
+		return reproduction.Fault("two nodes of 1Gi, 2Gi reserved on node 0: a pod gets %dGi on nodes %v", block.Size/gib, block.NUMAAffinity)
 	}
-	return sound("two nodes of 1Gi: a pod that asks for 1Ti gets nothing")
+	return reproduction.Sound("two nodes of 1Gi: a pod that asks for 1Ti gets nothing")
 }
 
 // overheadAlias asks three times what a pod with pod-level memory of 1.5Gi and an overhead of 100Mi requests.
-func overheadAlias() verdict {
+func overheadAlias() reproduction.Verdict {
 	memory := v1.ResourceList{v1.ResourceMemory: resource.MustParse("1.5Gi")}
 	pod := &v1.Pod{Spec: v1.PodSpec{
 		Resources:  &v1.ResourceRequirements{Requests: memory, Limits: memory},
@@ -98,7 +99,7 @@ func overheadAlias() verdict {
 		seen = append(seen, amount.Value()>>20)
 	}
 	if seen[0] != seen[2] {
-		return fault("PodRequests of one pod, three times: %d, %d, %d Mi", seen[0], seen[1], seen[2])
+		return reproduction.Fault("PodRequests of one pod, three times: %d, %d, %d Mi", seen[0], seen[1], seen[2])
 	}
-	return sound("PodRequests of one pod, three times: %d Mi", seen[0])
+	return reproduction.Sound("PodRequests of one pod, three times: %d Mi", seen[0])
 }

@@ -13,12 +13,13 @@ import (
 	"kubelet/internal/answer"
 	"kubelet/internal/hints"
 	"kubelet/internal/release"
+	"kubelet/internal/reproduction"
 )
 
 type hintsByResource = map[string][]topologymanager.TopologyHint
 
 // mergeProduct merges the hints of one to four resources on eight NUMA nodes, the most that the kubelet allows by default.
-func mergeProduct() verdict {
+func mergeProduct() reproduction.Verdict {
 	var info []release.Node
 	for id := range 8 {
 		info = append(info, release.Node{Id: id, Distances: []uint64{10, 20, 20, 20, 20, 20, 20, 20}})
@@ -37,19 +38,19 @@ func mergeProduct() verdict {
 		if _, admit := release.Merge(m.GetPolicy(), all); !admit {
 			answer.Unusablef("%d lists of %d hints: refused", len(all), len(list))
 		}
-		note("%d lists of %d hints merged", len(all), len(list))
+		reproduction.Note("%d lists of %d hints merged", len(all), len(list))
 	}
-	return sound("four lists of %d hints merged", len(list))
+	return reproduction.Sound("four lists of %d hints merged", len(list))
 }
 
 // distanceIndex merges hints on NUMA nodes 0 and 2, with the option that compares distances.
-func distanceIndex() verdict {
+func distanceIndex() reproduction.Verdict {
 	info := []release.Node{{Id: 0, Distances: []uint64{10, 20}}, {Id: 2, Distances: []uint64{20, 10}}}
 	options := map[string]string{"prefer-closest-numa-nodes": "true"}
 	m := answer.Must(release.NewTopologyManager(info, topologymanager.PolicyBestEffort, "container", options))
 	list := []topologymanager.TopologyHint{hints.Of([]int{0}, true), hints.Of([]int{2}, true)}
 	hint, _ := release.Merge(m.GetPolicy(), []hintsByResource{{"cpu": list}})
-	return sound("nodes 0 and 2: the hints of each are merged to %v", hints.Bits(hint.NUMANodeAffinity))
+	return reproduction.Sound("nodes 0 and 2: the hints of each are merged to %v", hints.Bits(hint.NUMANodeAffinity))
 }
 
 // refuser gives a hint and then does not allocate.
@@ -63,7 +64,7 @@ func (refuser) AllocatePod(*v1.Pod) error                     { return errors.Ne
 func (refuser) Allocate(*v1.Pod, *v1.Container) error         { return errors.New("no device") }
 
 // refusedHints admits a thousand pods whose allocation fails after their hints were merged.
-func refusedHints() verdict {
+func refusedHints() reproduction.Verdict {
 	const count = 1000
 	info := []release.Node{{Id: 0, Distances: []uint64{10, 20}}, {Id: 1, Distances: []uint64{20, 10}}}
 	m := answer.Must(release.NewTopologyManager(info, topologymanager.PolicyBestEffort, "container", nil))
@@ -80,7 +81,7 @@ func refusedHints() verdict {
 		}
 	}
 	if kept > 0 {
-		return fault("%d pods refused; the hints of %d are still stored", count, kept)
+		return reproduction.Fault("%d pods refused; the hints of %d are still stored", count, kept)
 	}
-	return sound("%d pods refused; no hint is stored", count)
+	return reproduction.Sound("%d pods refused; no hint is stored", count)
 }

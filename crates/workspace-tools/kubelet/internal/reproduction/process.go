@@ -1,6 +1,5 @@
-package main
-
-// A reproduction in a process of its own, and what its end says.
+// Package reproduction runs reproductions of faults, each in a process that may crash or hang, and says what their ends show.
+package reproduction
 
 import (
 	"bytes"
@@ -18,40 +17,47 @@ import (
 // deadline is how long a reproduction may take. Each one that ends takes less than a second.
 const deadline = 20 * time.Second
 
-// end is how a fault shows.
-type end int
+// End is how a fault shows.
+type End int
 
 const (
-	answers end = iota // by a wrong answer
-	crashes            // the process dies
-	hangs              // the process goes on for ever
+	Answers End = iota // by a wrong answer
+	Crashes            // the process dies
+	Hangs              // the process goes on for ever
 )
 
-// reproduction is one fault.
-type reproduction struct {
-	name  string
-	shows end
-	run   func() verdict
+// Reproduction is one fault.
+type Reproduction struct {
+	Name  string
+	Shows End
+	Run   func() Verdict
 }
 
-// verdict is what a reproduction found.
-type verdict struct {
+// Verdict is what a reproduction found.
+type Verdict struct {
 	Word string `json:"word"`
 	Seen string `json:"seen"`
 }
 
-func fault(format string, args ...any) verdict {
-	return verdict{"FAULT", fmt.Sprintf(format, args...)}
+// Fault is the verdict that the release has the fault.
+func Fault(format string, args ...any) Verdict {
+	return Verdict{"FAULT", fmt.Sprintf(format, args...)}
 }
 
-func sound(format string, args ...any) verdict {
-	return verdict{"OK", fmt.Sprintf(format, args...)}
+// Sound is the verdict that it does what it should.
+func Sound(format string, args ...any) Verdict {
+	return Verdict{"OK", fmt.Sprintf(format, args...)}
 }
 
-// note prints what went well before the fault. A process that dies afterwards can no longer say it.
-func note(format string, args ...any) { report(verdict{"NOTE", fmt.Sprintf(format, args...)}) }
+// Absent is the verdict that it lacks the feature that the fault is in.
+func Absent(format string, args ...any) Verdict {
+	return Verdict{"ABSENT", fmt.Sprintf(format, args...)}
+}
 
-func report(v verdict) {
+// Note prints what went well before the fault. A process that dies afterwards can no longer say it.
+func Note(format string, args ...any) { report(Verdict{"NOTE", fmt.Sprintf(format, args...)}) }
+
+func report(v Verdict) {
 	line, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -60,16 +66,16 @@ func report(v verdict) {
 }
 
 // inProcess runs the reproduction in another process of this program.
-func (r reproduction) inProcess() verdict {
+func (r Reproduction) inProcess() Verdict {
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	command := exec.CommandContext(ctx, "/proc/self/exe", "one", r.name)
+	command := exec.CommandContext(ctx, "/proc/self/exe", "one", r.Name)
 	var out, trace bytes.Buffer
 	command.Stdout, command.Stderr = &out, &trace
 	err := command.Run()
 	var said []string
 	for _, line := range bytes.Split(out.Bytes(), []byte("\n")) {
-		var v verdict
+		var v Verdict
 		if json.Unmarshal(line, &v) != nil {
 			continue
 		}
@@ -82,20 +88,20 @@ func (r reproduction) inProcess() verdict {
 	seen := func(last string) string { return strings.Join(append(said, last), "; ") }
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return ended(r.shows == hangs, seen(fmt.Sprintf("no answer after %s", deadline)))
+		return ended(r.Shows == Hangs, seen(fmt.Sprintf("no answer after %s", deadline)))
 	case errors.As(err, &exit):
 		text, inKubelet := panicOf(trace.String())
-		return ended(r.shows == crashes && inKubelet, seen(text))
+		return ended(r.Shows == Crashes && inKubelet, seen(text))
 	}
-	return verdict{"ERROR", seen(fmt.Sprintf("no verdict: %v", err))}
+	return Verdict{"ERROR", seen(fmt.Sprintf("no verdict: %v", err))}
 }
 
 // ended is a fault if the process ended as the fault shows.
-func ended(asExpected bool, seen string) verdict {
+func ended(asExpected bool, seen string) Verdict {
 	if asExpected {
-		return verdict{"FAULT", seen}
+		return Verdict{"FAULT", seen}
 	}
-	return verdict{"ERROR", seen}
+	return Verdict{"ERROR", seen}
 }
 
 var frame = regexp.MustCompile(`(?m)^k8s\.io/kubernetes/pkg/kubelet/(\S+)\(`)
