@@ -1,4 +1,5 @@
-//! `cargo xtask kubelet-faults`: faults of the kubelet, reproduced in each release by its own code.
+//! `cargo xtask kubelet-faults`: faults of the kubelet, and of how resource claims are decided, reproduced in each release by its
+//! own code.
 //!
 //! `docs/upstream` has a page for each, and the last table of which release has which.
 
@@ -11,22 +12,66 @@ use workspace_tools::document::write_figures;
 use workspace_tools::kubelet;
 use workspace_tools::workspace::root;
 
-const DOCUMENT: &str = "docs/upstream/README.md";
+const PAGES: &str = "docs/upstream";
 
-/// Reproduces faults of the kubelet in a release, or in all, and prints which release has which.
+/// Reproduces faults of the kubelet or of resource claims in a release, or in all, and prints which release has which.
 ///
 /// Needs Go; each release is built once, which takes some minutes. A fault that hangs is given 20 seconds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct KubeletFaults {
+    /// Faults of resource claims instead: in kube-scheduler's allocator, the API server's validation and the helpers of drivers.
+    #[arg(long)]
+    claims: bool,
     /// Only these releases: of crates/workspace-tools/kubelet/releases, or the one that its go.mod requires.
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     kubelet: Vec<String>,
-    /// Only these faults, by the names of their pages in docs/upstream.
+    /// Only these faults, by the names of their pages in docs/upstream, or docs/upstream/claims.
     #[arg(long, value_name = "NAME")]
     fault: Vec<String>,
     /// Write the table to docs/upstream/README.md.
     #[arg(long, conflicts_with = "fault")]
     write: bool,
+}
+
+/// What is at fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Subject {
+    Kubelet,
+    Claims,
+}
+
+impl Subject {
+    /// The program in Go.
+    const fn program(self) -> &'static str {
+        match self {
+            Self::Kubelet => "faults",
+            Self::Claims => "claims",
+        }
+    }
+
+    /// The folder of its pages, from the folder of all.
+    const fn folder(self) -> &'static str {
+        match self {
+            Self::Kubelet => "",
+            Self::Claims => "claims/",
+        }
+    }
+
+    /// The command that writes its table.
+    const fn command(self) -> &'static str {
+        match self {
+            Self::Kubelet => "cargo xtask kubelet-faults --write",
+            Self::Claims => "cargo xtask kubelet-faults --claims --write",
+        }
+    }
+
+    /// The first heading of a fault's page.
+    fn title(self, name: &str) -> anyhow::Result<String> {
+        let page = root().join(PAGES).join(format!("{}{name}.md", self.folder()));
+        let text = fs::read_to_string(&page)?;
+        let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
+        Ok(title.with_context(|| format!("{} has no heading", page.display()))?.to_owned())
+    }
 }
 
 /// What a reproduction found in one release.
@@ -63,28 +108,29 @@ impl KubeletFaults {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut releases = if self.kubelet.is_empty() { kubelet::releases()? } else { self.kubelet };
         releases.sort();
+        let subject = if self.claims { Subject::Claims } else { Subject::Kubelet };
         let mut found = BTreeMap::new();
         for release in &releases {
-            let program = kubelet::build(release, "faults")?.join("faults");
-            let output = Command::new(&program).arg("run").args(&self.fault).output();
+            let program = kubelet::build(release, subject.program())?.join(subject.program());
+            let output = Command::new(&program).arg("run").args(&self.fault).current_dir(root()).output();
             let output = output.with_context(|| format!("failed to start {}", program.display()))?;
             let text = String::from_utf8(output.stdout).context("the reproductions wrote no UTF-8")?;
-            println!("kubelet {release}");
+            println!("Kubernetes {release}");
             for line in text.lines() {
                 println!("  {}", line.replace('\t', "  "));
             }
             let said = String::from_utf8_lossy(&output.stderr);
-            ensure!(output.status.success(), "a reproduction failed in kubelet {release}: {said}");
+            ensure!(output.status.success(), "a reproduction failed in Kubernetes {release}: {said}");
             found.insert(release.clone(), parse(&text)?);
         }
         ensure!(
             found.values().any(|all| !all.is_empty()),
             "no fault has that name; docs/upstream has the names"
         );
-        let table = table(&releases, &found)?;
+        let table = table(subject, &releases, &found)?;
         println!("\n{table}");
         if self.write {
-            write_figures(DOCUMENT, "cargo xtask kubelet-faults --write", &table)
+            write_figures(&format!("{PAGES}/README.md"), subject.command(), &table)
         } else {
             Ok(())
         }
@@ -111,7 +157,11 @@ fn parse(text: &str) -> anyhow::Result<Vec<Found>> {
 }
 
 /// Faults by releases, and what the newest release that has a fault showed.
-fn table(releases: &[String], found: &BTreeMap<String, Vec<Found>>) -> anyhow::Result<String> {
+fn table(
+    subject: Subject,
+    releases: &[String],
+    found: &BTreeMap<String, Vec<Found>>,
+) -> anyhow::Result<String> {
     let mut text = format!("| fault | {} |\n|---|{}\n", releases.join(" | "), "---|".repeat(releases.len()));
     let mut seen = String::new();
     let newest = releases.last().and_then(|release| found.get(release)).context("no release was asked")?;
@@ -119,8 +169,9 @@ fn table(releases: &[String], found: &BTreeMap<String, Vec<Found>>) -> anyhow::R
         let of = |release: &String| found.get(release)?.iter().find(|found| found.name == *name);
         let cells =
             releases.iter().map(|release| of(release).map_or("not asked", |found| found.verdict.shown()));
-        let title = title(name)?;
-        text.push_str(&format!("| [{title}]({name}.md) | {} |\n", cells.collect::<Vec<_>>().join(" | ")));
+        let (title, folder) = (subject.title(name)?, subject.folder());
+        let cells = cells.collect::<Vec<_>>().join(" | ");
+        text.push_str(&format!("| [{title}]({folder}{name}.md) | {cells} |\n"));
         let last = releases
             .iter()
             .rev()
@@ -130,14 +181,6 @@ fn table(releases: &[String], found: &BTreeMap<String, Vec<Found>>) -> anyhow::R
         }
     }
     Ok(format!("{text}\nSeen in the newest release that has each:\n\n```text\n{seen}```\n"))
-}
-
-/// The first heading of a fault's page.
-fn title(name: &str) -> anyhow::Result<String> {
-    let page = root().join("docs/upstream").join(format!("{name}.md"));
-    let text = fs::read_to_string(&page)?;
-    let title = text.lines().next().and_then(|line| line.strip_prefix("# "));
-    Ok(title.with_context(|| format!("{} has no heading", page.display()))?.to_owned())
 }
 
 #[cfg(test)]
@@ -157,21 +200,24 @@ mod tests {
 
     #[test]
     fn every_fault_has_a_page_and_every_page_a_fault() {
-        let main = fs::read_to_string(root().join(kubelet::MODULE).join("cmd/faults/main.go")).unwrap();
-        let rows = main.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next());
-        let faults: BTreeSet<String> = rows.map(str::to_owned).collect();
-        assert!(faults.len() >= 8, "{faults:?}");
-        let listed = fs::read_dir(root().join("docs/upstream")).unwrap();
-        let names = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-        let pages: BTreeSet<String> = names
-            .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
-            .filter(|name| name != "README")
-            .collect();
-        assert_eq!(faults, pages);
-        let table = fs::read_to_string(root().join(DOCUMENT)).unwrap();
-        for fault in &faults {
-            let title = title(fault).unwrap();
-            assert!(table.contains(&format!("| [{title}]({fault}.md) |")), "{DOCUMENT} lacks {fault}");
+        let readme = fs::read_to_string(root().join(PAGES).join("README.md")).unwrap();
+        for subject in [Subject::Kubelet, Subject::Claims] {
+            let main = format!("{}/cmd/{}/main.go", kubelet::MODULE, subject.program());
+            let main = fs::read_to_string(root().join(main)).unwrap();
+            let rows = main.lines().filter_map(|line| line.trim().strip_prefix("{\"")?.split('"').next());
+            let faults: BTreeSet<String> = rows.map(str::to_owned).collect();
+            assert!(faults.len() >= 8, "{faults:?}");
+            let listed = fs::read_dir(root().join(PAGES).join(subject.folder())).unwrap();
+            let names = listed.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+            let pages: BTreeSet<String> = names
+                .filter_map(|name| Some(name.strip_suffix(".md")?.to_owned()))
+                .filter(|name| name != "README")
+                .collect();
+            assert_eq!(faults, pages);
+            for fault in &faults {
+                let row = format!("| [{}]({}{fault}.md) |", subject.title(fault).unwrap(), subject.folder());
+                assert!(readme.contains(&row), "{PAGES}/README.md lacks {fault}");
+            }
         }
     }
 }

@@ -32,7 +32,9 @@ fn each_release_is_as_its_own_code_has_shown() {
 fn each_fault_has_a_page_and_each_page_a_fault() {
     let pages: BTreeSet<String> = fs::read_dir(Path::new(PAGES))
         .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .map(Result::unwrap)
+        .filter(|entry| entry.file_type().unwrap().is_file())
+        .map(|entry| entry.file_name().into_string().unwrap())
         .filter(|name| name != "README.md")
         .collect();
     let faults: BTreeSet<String> = Fault::ALL.iter().map(|fault| format!("{}.md", fault.id())).collect();

@@ -1,0 +1,7 @@
+//go:build !kubelet_1_37
+
+package main
+
+import "kubelet/internal/reproduction"
+
+func numaGaps() reproduction.Verdict { return reproduction.Absent("no helper for numaNode") }
