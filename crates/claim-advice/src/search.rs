@@ -63,7 +63,8 @@ impl<'a> Search<'a> {
             |(order, best)| format!("with the requests in the order {order} it takes {} steps", best.steps()),
         );
         let text = format!(
-            "kube-scheduler {verb} its limit of 10 s{place}: its search takes {} steps; {way_out}",
+            "kube-scheduler {verb} its limit of 10 s{place}: its search takes {} steps; {way_out} \
+             (docs/upstream/claims/search-explosion.md)",
             cost.steps()
         );
         Some(Warning::new(format!("{at}.requests"), text))
