@@ -100,7 +100,8 @@ impl Case {
         // Where the real allocator has no answer, another question is answered.
         let kind = ["hard", "verdict"].into_iter().find(|field| answer.get(field).is_some());
         let kind = kind.map(|field| if field == "verdict" { "table" } else { field });
-        let expected = if answer["hang"].as_bool() == Some(true) {
+        let is_endless = ["hang", "timeout"].iter().any(|field| answer[field].as_bool() == Some(true));
+        let expected = if is_endless {
             Expected::Hang
         } else if let Some(panic) = answer["panic"].as_str() {
             Expected::Crash(panic.to_owned())

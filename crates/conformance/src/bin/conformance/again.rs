@@ -9,7 +9,7 @@ use conformance::{Case, Corpus};
 use kubelet_release::Release;
 use serde_json::{Value, json};
 
-use crate::programs::{DOMAINS, Programs, complaint};
+use crate::programs::{Attempt, Programs, complaint, domains};
 
 /// Asks recorded cases anew.
 #[derive(Debug, clap::Args)]
@@ -60,8 +60,7 @@ impl Again {
         if let Some(release) = release.as_ref().filter(|release| self.write && !release.is_own) {
             bail!("the answers that are recorded in {} are another version's", release.folder.display());
         }
-        let wanted: Vec<_> =
-            DOMAINS.iter().filter(|(own, _)| domain.is_none_or(|only| only == *own)).collect();
+        let wanted = domains(programs, domain)?;
         let programs =
             Programs::build(programs, &Corpus::at(folder.clone())?, &wanted, self.kubelet.as_deref())?;
         let mut all = Compared::default();
@@ -212,7 +211,7 @@ fn ask_file(
         return Ok(compared);
     }
     eprintln!("{}: asking {} cases", file.display(), asked.len());
-    let mut answers = programs.ask(program, domain, &asked)?.into_iter();
+    let mut answers = programs.ask(program, domain, &asked, Attempt::First)?.into_iter();
     let case = |line: &Value| Case::answered(domain, "", line["case"].clone(), line.clone());
     for (mut line, is_asked) in lines {
         if is_asked && let Some(answer) = answers.next() {

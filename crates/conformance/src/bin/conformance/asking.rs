@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use conformance::{Case, Corpus, Expected, Listed, Outcome, Report};
 use serde_json::{Value, json};
 
-use crate::programs::{Programs, complaint};
+use crate::programs::{Attempt, Programs, complaint};
 
 /// How often a case is asked again whose answer is another than ours. Some answers of the kubelet hang on the order in
 /// which its maps are walked or its threads run: if it gives ours in another run, that is a listed difference.
@@ -41,7 +41,7 @@ impl Asking<'_> {
     fn count(&self, questions: &[Value], report: &mut Report) -> anyhow::Result<()> {
         let domain = self.domain;
         let mut differing = Vec::new();
-        for (case, outcome) in self.ask(questions)? {
+        for (case, outcome) in self.ask(questions, Attempt::First)? {
             if matches!(outcome, Outcome::Failed { .. }) {
                 differing.push((case, outcome));
             } else {
@@ -54,7 +54,7 @@ impl Asking<'_> {
             }
             eprintln!("{domain}: asking {} that differ again", differing.len());
             let questions: Vec<Value> = differing.iter().map(|(case, _)| case.input.clone()).collect();
-            let again = self.ask(&questions)?;
+            let again = self.ask(&questions, Attempt::Again)?;
             let mut left = Vec::new();
             for (before, (case, outcome)) in differing.into_iter().zip(again) {
                 // A run that took too long says nothing.
@@ -73,8 +73,8 @@ impl Asking<'_> {
     }
 
     /// The kubelet's answers, and what ours are beside them. A case that its program does not take has failed.
-    fn ask(&self, questions: &[Value]) -> anyhow::Result<Vec<(Case, Outcome)>> {
-        let answers = self.programs.ask(self.program, self.domain, questions)?;
+    fn ask(&self, questions: &[Value], attempt: Attempt) -> anyhow::Result<Vec<(Case, Outcome)>> {
+        let answers = self.programs.ask(self.program, self.domain, questions, attempt)?;
         let played = questions.iter().zip(answers).map(|(question, answer)| {
             if let Some(complaint) = complaint(&answer) {
                 let answer = json!({ "id": question["id"], "panic": complaint });

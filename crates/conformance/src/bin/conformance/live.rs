@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use conformance::{Corpus, Report};
 
 use crate::asking::Asking;
-use crate::programs::{DOMAINS, Programs};
+use crate::programs::{DOMAINS, Programs, domains};
 use crate::progress::{Progress, Run};
 
 /// How many cases are asked at once, if nothing else is said: some minutes of work.
@@ -63,10 +63,7 @@ impl Live {
     /// Asks, plays and counts; nothing if no programs are given.
     pub(super) fn play(&self, report: &mut Report) -> anyhow::Result<()> {
         let Some(source) = &self.programs else { return Ok(()) };
-        let wanted: Vec<_> = DOMAINS
-            .iter()
-            .filter(|(domain, _)| self.domain.as_deref().is_none_or(|only| only == *domain))
-            .collect();
+        let wanted = domains(source, self.domain())?;
         // What another run has done is looked at first: the programs take minutes to build.
         let runs = wanted.iter().map(|(domain, _)| Progress::open(self.run(domain), self.resume.as_deref()));
         let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;

@@ -12,15 +12,33 @@ use serde_json::{Value, json};
 
 use crate::module;
 
-/// The domains that have a program; `quantity` is asked of that for memory.
+/// The domains that have a program in one module or another; `quantity` is asked of that for memory.
 pub(super) const DOMAINS: &[(&str, &str)] = &[
     ("admission", "admission"),
+    ("allocate", "allocate"),
+    ("cel", "cel"),
     ("cpu", "cpu"),
     ("device", "device"),
+    ("extended", "extended"),
     ("memory", "memory"),
+    ("numa", "numa"),
+    ("pools", "pools"),
     ("quantity", "memory"),
     ("topology", "topology"),
+    ("validate", "validate"),
 ];
+
+/// The domains of a module's programs, of those with this name or of all.
+pub(super) fn domains(
+    source: &Path,
+    only: Option<&str>,
+) -> anyhow::Result<Vec<&'static (&'static str, &'static str)>> {
+    let has = |(_, program): &&(&str, &str)| source.join("cmd").join(program).is_dir();
+    let wanted = DOMAINS.iter().filter(|(domain, _)| only.is_none_or(|only| only == *domain));
+    let found: Vec<_> = wanted.filter(has).collect();
+    ensure!(!found.is_empty(), "{} holds no Go module with a program for that", source.display());
+    Ok(found)
+}
 
 /// Programs that play cases within themselves. One that they give up plays on, and what it counts and switches shows in
 /// the answers that follow.
@@ -43,6 +61,14 @@ enum Ended {
     Died(ExitStatus),
 }
 
+/// Whether cases were asked before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Attempt {
+    First,
+    /// Since their answer was another than ours.
+    Again,
+}
+
 /// The built programs and their data.
 pub(super) struct Programs {
     folder: PathBuf,
@@ -60,7 +86,6 @@ impl Programs {
         wanted: &[&(&str, &str)],
         kubelet: Option<&str>,
     ) -> anyhow::Result<Self> {
-        ensure!(source.join("go.mod").is_file(), "{} holds no Go module", source.display());
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(target, PathBuf::from);
         let folder = target.join("oracle");
         fs::create_dir_all(&folder).with_context(|| format!("failed to make {}", folder.display()))?;
@@ -115,11 +140,23 @@ impl Programs {
 
     /// The kubelet's answers, in the order of the questions. What it did not take is answered with a complaint: see
     /// [`complaint`].
-    pub(super) fn ask(&self, program: &str, domain: &str, questions: &[Value]) -> anyhow::Result<Vec<Value>> {
+    pub(super) fn ask(
+        &self,
+        program: &str,
+        domain: &str,
+        questions: &[Value],
+        attempt: Attempt,
+    ) -> anyhow::Result<Vec<Value>> {
         let lines: Vec<String> = questions.iter().map(|question| as_asked(domain, question)).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        // Whole nodes answer differently from run to run; this form runs each several times and marks such places.
-        let form: &[&str] = if program == "admission" { &["vectors"] } else { &["run"] };
+        let form: &[&str] = match (program, attempt) {
+            // Whole nodes answer differently from run to run; this form runs each several times and marks such places.
+            ("admission", _) => &["vectors"],
+            // Some searches take hours; pools of the allocator `stable` come in the order of a map.
+            ("allocate", Attempt::First) => &["run", "--timeout", "1s"],
+            ("allocate", Attempt::Again) => &["run", "--timeout", "1s", "--times", "400"],
+            _ => &["run"],
+        };
         let mut answers = self.ask_all(program, form, &lines)?;
         if program == "admission" {
             // A case has its time for all its runs together, which is too little for some on many nodes.
