@@ -10,7 +10,8 @@ use scheduler_extender::node_resource_topology::NodeResourceTopology;
 use scheduler_extender::{NodeFacts, NodeState, StateVersion, Zones};
 use serde_json::Value;
 
-use crate::listening::{AGAIN, Watches};
+use crate::conditions::ServiceConditions;
+use crate::listening::AGAIN;
 use crate::outlook::Outlook;
 use crate::states::ExactNodes;
 
@@ -20,7 +21,7 @@ const WHAT: &str = "amounts of nodes";
 pub(crate) struct Amounts {
     pub(crate) outlook: Arc<Outlook>,
     pub(crate) exact: ExactNodes,
-    pub(crate) watches: Arc<Watches>,
+    pub(crate) conditions: Arc<ServiceConditions>,
 }
 
 impl Amounts {
@@ -68,7 +69,7 @@ impl Listener for Amounts {
             ObjectEvent::Gone { id: name, .. } => self.is_gone(&name),
             ObjectEvent::Complete { .. } => {
                 self.outlook.lock().heard.amounts = true;
-                self.watches.works(WHAT);
+                self.conditions.heard(WHAT);
             }
         }
         ControlFlow::Continue(())
@@ -79,7 +80,7 @@ impl Listener for Amounts {
             // Where nobody publishes amounts the kind need not be installed.
             self.outlook.lock().heard.amounts = true;
         } else {
-            self.watches.fails(WHAT, &error.to_string());
+            self.conditions.unheard(WHAT, &error.to_string());
         }
     }
 }

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::conditions::ServiceCondition::{AskersCertified, FilesUsed};
+use crate::conditions::ServiceConditions;
+use crate::metrics::Metrics;
 use anyhow::ensure;
 use bounded_http::{
     Line, LoopbackListener, Pace, Service, TlsFiles, TlsListener, TlsNews, serve_on_loopback, serve_with_tls,
 };
-use parking_lot::Mutex;
-
-use crate::metrics::Metrics;
 
 /// Connections of kube-scheduler, and of those that read metrics.
 const CONNECTIONS: usize = 128;
@@ -39,24 +39,6 @@ pub(crate) enum Listener {
     Insecure(LoopbackListener),
 }
 
-/// What is to be known of certificates and of who may ask, beside the log.
-#[derive(Clone, Default)]
-pub(crate) struct Notes(Arc<Mutex<Noted>>);
-
-#[derive(Default)]
-struct Noted {
-    insecure: Option<&'static str>,
-    files: Option<String>,
-}
-
-impl Notes {
-    pub(crate) fn all(&self) -> Vec<String> {
-        let noted = self.0.lock();
-        let files = noted.files.as_ref().map(|why| format!("new files of TLS are not used: {why}"));
-        noted.insecure.map(str::to_owned).into_iter().chain(files).collect()
-    }
-}
-
 /// What anybody who asks over plain HTTP can do.
 const INSECURE: &str =
     "anybody on this host may ask over plain HTTP: a client certificate of kube-scheduler ends that";
@@ -80,7 +62,7 @@ impl Asking {
     }
 
     /// Says how it is asked.
-    pub(crate) fn announce(&self, address: SocketAddr, notes: &Notes, metrics: &Metrics) {
+    pub(crate) fn announce(&self, address: SocketAddr, conditions: &ServiceConditions) {
         match self {
             Self::Certified { names, .. } if names.is_empty() => {
                 tracing::info!(%address, "kube-scheduler is answered; any client certificate of the authority is accepted");
@@ -89,9 +71,9 @@ impl Asking {
                 tracing::info!(%address, names = names.join(", "), "kube-scheduler is answered");
             }
             Self::InsecureHttp { instead } => {
-                notes.0.lock().insecure = Some(INSECURE);
-                metrics.is_insecure();
-                tracing::warn!(%address, "{INSECURE}");
+                if conditions.fails(AskersCertified, "", INSECURE).is_some() {
+                    tracing::warn!(%address, "{INSECURE}");
+                }
                 for command in instead {
                     tracing::warn!("run: {command}");
                 }
@@ -101,21 +83,26 @@ impl Asking {
 }
 
 /// Serves for ever.
-pub(crate) async fn serve(listener: Listener, service: Service, notes: Notes, metrics: Arc<Metrics>) {
+pub(crate) async fn serve(
+    listener: Listener,
+    service: Service,
+    conditions: Arc<ServiceConditions>,
+    metrics: Arc<Metrics>,
+) {
     match listener {
         Listener::Insecure(listener) => serve_on_loopback(listener, service, CONNECTIONS).await,
         Listener::Certified(listener) => {
             let pace = Pace::new();
             let tell = move |news| match news {
                 TlsNews::Reloaded => {
-                    notes.0.lock().files = None;
-                    metrics.files_are_used();
+                    let _ = conditions.works(FilesUsed, "");
                     tracing::info!("the files of TLS have changed and are used");
                 }
                 TlsNews::NotReloaded(why) => {
-                    metrics.files_are_unusable();
-                    tracing::warn!("the files of TLS have changed, and the former ones are used: {why}");
-                    notes.0.lock().files = Some(why);
+                    let unused = format!("new files of TLS are not used: {why}");
+                    if conditions.fails(FilesUsed, "", unused).is_some() {
+                        tracing::warn!("the files of TLS have changed, and the former ones are used: {why}");
+                    }
                 }
                 TlsNews::NoHandshake(why) => {
                     metrics.failed_handshake();

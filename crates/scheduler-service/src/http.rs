@@ -14,8 +14,8 @@ use bounded_http::{Arrival, Certified, Line, Pace, Peer, Refused, Service, Who, 
 use serde::Serialize;
 
 use crate::answers::Answers;
-use crate::asking::Notes;
-use crate::listening::Watches;
+use crate::conditions::ServiceCondition::Watched;
+use crate::conditions::ServiceConditions;
 use crate::metrics::Asked;
 use crate::outlook::Asker;
 
@@ -35,8 +35,7 @@ const FAILED: &str = "it failed: the log says why";
 #[derive(Clone)]
 pub(crate) struct Routes {
     pub(crate) answers: Answers,
-    pub(crate) watches: Arc<Watches>,
-    pub(crate) notes: Notes,
+    pub(crate) conditions: Arc<ServiceConditions>,
     pub(crate) workshop: Arc<Workshop>,
     /// Of lines about those who may not ask.
     pub(crate) forbidden: Arc<Pace>,
@@ -176,14 +175,10 @@ async fn looked_at(answer: impl FnOnce() -> Response + Send + 'static) -> Respon
 async fn metrics(State(routes): State<Routes>) -> Response {
     looked_at(move || {
         let open = routes.answers.outlook.lock();
-        let asked = Asked {
-            waiting: open.waiting(),
-            bound_unasked: open.bound_unasked(),
-            is_silent: open.why_unasked(Instant::now()).is_some(),
-        };
+        let asked = Asked { waiting: open.waiting(), bound_unasked: open.bound_unasked() };
         let size = open.view.size();
         drop(open);
-        text(METRICS, routes.answers.metrics.text(size, &asked))
+        text(METRICS, routes.answers.metrics.text(size, &asked, &routes.conditions))
     })
     .await
 }
@@ -195,18 +190,15 @@ async fn readyz(State(routes): State<Routes>) -> Response {
 /// Whether it can answer. That no question comes, or that any client may ask, is a note: a Service that leaves out what is not ready would
 /// keep kube-scheduler away for good.
 fn ready(routes: &Routes) -> Response {
-    let mut wrong = routes.watches.failing();
-    let open = routes.answers.outlook.lock();
-    let (heard, unasked) = (open.heard, open.why_unasked(Instant::now()));
-    drop(open);
+    let mut wrong = routes.conditions.wrong(Watched);
+    let heard = routes.answers.outlook.lock().heard;
     if !heard.all() && wrong.is_empty() {
         wrong.push("the nodes are not all known yet".to_owned());
     }
     if !wrong.is_empty() {
         return refused(StatusCode::SERVICE_UNAVAILABLE, &wrong.join("\n"));
     }
-    let notes = routes.notes.all().into_iter().chain(unasked);
-    let notes: String = notes.map(|note| format!("! {note}\n")).collect();
+    let notes: String = routes.conditions.notes().iter().map(|note| format!("! {note}\n")).collect();
     format!("ok\n{notes}").into_response()
 }
 

@@ -24,6 +24,7 @@ mod states;
 mod amounts;
 mod pending;
 mod refusals;
+mod conditions;
 mod listening;
 mod asking;
 mod protocol;

@@ -2,61 +2,31 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use cluster_node::{ClusterError, Connector, Listener, Listening, ObjectEvent, Watched};
-use conditions::{Conditions, State};
-use parking_lot::Mutex;
+
+use crate::conditions::ServiceConditions;
 
 /// The longest pause between two tries.
 pub(crate) const AGAIN: Duration = Duration::from_secs(1);
-
-/// Which watches work, by what is watched. The log has one line per transition.
-#[derive(Debug, Default)]
-pub(crate) struct Watches(Mutex<Conditions<&'static str>>);
-
-impl Watches {
-    pub(crate) fn fails(&self, what: &'static str, why: &str) {
-        let message = format!("{what} are not heard of: {why}");
-        let state = State::failed("NotWatched", message.clone());
-        if self.0.lock().set(what, (), state, now()).is_some() {
-            tracing::warn!("{message}");
-        }
-    }
-
-    pub(crate) fn works(&self, what: &'static str) {
-        if self.0.lock().set(what, (), State::Works, now()).is_some() {
-            tracing::info!("{what} are heard of again");
-        }
-    }
-
-    /// Why each of those that do not work does not.
-    pub(crate) fn failing(&self) -> Vec<String> {
-        self.0.lock().failing().map(|(.., condition)| condition.message().to_owned()).collect()
-    }
-}
-
-/// By the clock on the wall, since 1970.
-pub(crate) fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
 
 /// Starts a thread that listens to objects for the rest of the program.
 pub(crate) fn start(
     (thread, what): (&str, &'static str),
     watched: Watched,
-    watches: &Arc<Watches>,
+    conditions: &Arc<ServiceConditions>,
     connector: &Connector,
     heard: impl FnMut(ObjectEvent) + Send + 'static,
 ) -> anyhow::Result<()> {
-    let reported = Reported { what, watches: watches.clone(), heard };
+    let reported = Reported { what, conditions: conditions.clone(), heard };
     Ok(Listening::new(connector.clone(), watched, AGAIN, reported).start(thread)?)
 }
 
-/// A listener, and whether its watch works.
+/// A listener, whose watch is a condition.
 struct Reported<F> {
     what: &'static str,
-    watches: Arc<Watches>,
+    conditions: Arc<ServiceConditions>,
     heard: F,
 }
 
@@ -65,12 +35,12 @@ impl<F: FnMut(ObjectEvent)> Listener for Reported<F> {
         let is_complete = matches!(event, ObjectEvent::Complete { .. });
         (self.heard)(event);
         if is_complete {
-            self.watches.works(self.what);
+            self.conditions.heard(self.what);
         }
         ControlFlow::Continue(())
     }
 
     fn failed(&mut self, error: &ClusterError) {
-        self.watches.fails(self.what, &error.to_string());
+        self.conditions.unheard(self.what, &error.to_string());
     }
 }

@@ -13,6 +13,9 @@ use prometheus_client::registry::Registry;
 use scheduler_extender::Knowledge;
 use scheduler_extender::Size;
 
+use crate::conditions::ServiceCondition::{Asked as Asks, AskersCertified, FilesUsed};
+use crate::conditions::{ServiceCondition, ServiceConditions};
+
 /// Upper bounds of times in seconds.
 const SECONDS: [f64; 12] = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0];
 
@@ -45,8 +48,6 @@ pub(crate) struct Asked {
     pub(crate) waiting: usize,
     /// Pods that were bound without a question here.
     pub(crate) bound_unasked: u64,
-    /// Whether kube-scheduler does not ask though it should.
-    pub(crate) is_silent: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
@@ -188,11 +189,6 @@ impl Metrics {
         );
     }
 
-    /// Anybody on this host may ask.
-    pub(crate) fn is_insecure(&self) {
-        self.insecure.set(1);
-    }
-
     /// Somebody asks who may not.
     pub(crate) fn forbidden(&self) {
         self.forbidden.inc();
@@ -200,14 +196,6 @@ impl Metrics {
 
     pub(crate) fn failed_handshake(&self) {
         self.failed_handshakes.inc();
-    }
-
-    pub(crate) fn files_are_used(&self) {
-        self.unusable_files.set(0);
-    }
-
-    pub(crate) fn files_are_unusable(&self) {
-        self.unusable_files.set(1);
     }
 
     pub(crate) fn mispredicted(&self, reason: &str) {
@@ -260,14 +248,17 @@ impl Metrics {
     }
 
     /// In the text format of Prometheus.
-    pub(crate) fn text(&self, size: Size, asked: &Asked) -> String {
+    pub(crate) fn text(&self, size: Size, asked: &Asked, conditions: &ServiceConditions) -> String {
         let set = |gauge: &Gauge, number: usize| gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
         set(&self.nodes, size.nodes);
         set(&self.situations, size.situations);
         set(&self.assumed, size.assumed);
         set(&self.waiting, asked.waiting);
         self.bound_unasked.set(i64::try_from(asked.bound_unasked).unwrap_or(i64::MAX));
-        self.unasked.set(asked.is_silent.into());
+        let fails = |of: ServiceCondition| i64::from(!conditions.wrong(of).is_empty());
+        self.insecure.set(fails(AskersCertified));
+        self.unusable_files.set(fails(FilesUsed));
+        self.unasked.set(fails(Asks));
         let mut text = String::new();
         // Writing to a text does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -10,7 +10,8 @@ use node_input::told_object;
 use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
-use crate::listening::{self, Watches};
+use crate::conditions::ServiceConditions;
+use crate::listening;
 use crate::outlook::{Outlook, WaitsFor};
 
 const WHAT: &str = "pending pods";
@@ -24,9 +25,9 @@ const NODE: &str = "/spec/nodeName";
 pub(crate) fn listen_to_ends(
     connector: &Connector,
     outlook: Arc<Outlook>,
-    watches: &Arc<Watches>,
+    conditions: &Arc<ServiceConditions>,
 ) -> anyhow::Result<()> {
-    listening::start(("ends", ENDS), Watched::PodEnds, watches, connector, move |event| match event {
+    listening::start(("ends", ENDS), Watched::PodEnds, conditions, connector, move |event| match event {
         ObjectEvent::Is(pod) if pod.is_deleted() => {
             outlook.ending(&PodUid::new(pod.uid()), pod.text(NODE));
         }
@@ -44,9 +45,13 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// Starts the thread, for the rest of the program.
-    pub(crate) fn start(mut self, connector: &Connector, watches: &Arc<Watches>) -> anyhow::Result<()> {
+    pub(crate) fn start(
+        mut self,
+        connector: &Connector,
+        conditions: &Arc<ServiceConditions>,
+    ) -> anyhow::Result<()> {
         let heard = move |event| self.hear(event);
-        listening::start(("pending", WHAT), Watched::PendingPods, watches, connector, heard)
+        listening::start(("pending", WHAT), Watched::PendingPods, conditions, connector, heard)
     }
 
     fn hear(&mut self, event: ObjectEvent) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use cluster_node::{Connector, ObjectEvent, Watched};
 use pod_spec::PodUid;
 
-use crate::listening::{self, Watches};
+use crate::conditions::ServiceConditions;
+use crate::listening;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -26,9 +27,9 @@ pub(crate) fn listen(
     connector: &Connector,
     outlook: Arc<Outlook>,
     metrics: Arc<Metrics>,
-    watches: &Arc<Watches>,
+    conditions: &Arc<ServiceConditions>,
 ) -> anyhow::Result<()> {
-    listening::start(("refusals", WHAT), Watched::PodFailures, watches, connector, move |event| {
+    listening::start(("refusals", WHAT), Watched::PodFailures, conditions, connector, move |event| {
         let ObjectEvent::Is(pod) = event else { return };
         let (uid, reason) = (pod.uid(), pod.text("/status/reason"));
         let is_refused = REASONS.contains(&reason) || reason.starts_with("OutOf");

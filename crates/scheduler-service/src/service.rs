@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster, Connector};
-use conditions::{Change, Condition, State};
+use conditions::Change;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::amounts::Amounts;
 use crate::answers::Answers;
-use crate::asking::{self, Asking, Notes};
+use crate::asking::{self, Asking};
+use crate::conditions::ServiceCondition::Asked;
+use crate::conditions::ServiceConditions;
 use crate::http::Routes;
-use crate::listening::{Watches, now};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 use crate::pending::{Pending, listen_to_ends};
@@ -56,7 +57,7 @@ pub fn run(setup: &Setup) -> anyhow::Result<()> {
 async fn serve(setup: &Setup) -> anyhow::Result<()> {
     let listener = setup.asking.listen(setup.address)?;
     let outlook = Arc::new(Outlook::new());
-    let (watches, metrics) = (Arc::new(Watches::default()), Arc::new(Metrics::new()));
+    let (conditions, metrics) = (Arc::<ServiceConditions>::default(), Arc::new(Metrics::new()));
     let exact = ExactNodes::default();
     let connector = Connector::from(setup.access.clone());
     States {
@@ -64,14 +65,14 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         exact: exact.clone(),
         reading: Reading::default(),
         deciders: Deciders::new(metrics.clone()),
+        conditions: conditions.clone(),
     }
-    .start(&connector, &watches)?;
-    Amounts { outlook: outlook.clone(), exact, watches: watches.clone() }.start(&connector)?;
-    Pending { outlook: outlook.clone(), bound: BTreeSet::new() }.start(&connector, &watches)?;
-    listen_to_ends(&connector, outlook.clone(), &watches)?;
-    refusals::listen(&connector, outlook.clone(), metrics.clone(), &watches)?;
-    let notes = Notes::default();
-    setup.asking.announce(setup.address, &notes, &metrics);
+    .start(&connector)?;
+    Amounts { outlook: outlook.clone(), exact, conditions: conditions.clone() }.start(&connector)?;
+    Pending { outlook: outlook.clone(), bound: BTreeSet::new() }.start(&connector, &conditions)?;
+    listen_to_ends(&connector, outlook.clone(), &conditions)?;
+    refusals::listen(&connector, outlook.clone(), metrics.clone(), &conditions)?;
+    setup.asking.announce(setup.address, &conditions);
     let answers = Answers {
         outlook: outlook.clone(),
         metrics: metrics.clone(),
@@ -79,11 +80,10 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         within: setup.within,
     };
     let (workshop, forbidden) = (Arc::<Workshop>::default(), Arc::<Pace>::default());
-    let service = Routes { answers, watches, notes: notes.clone(), workshop, forbidden }.service();
+    let service = Routes { answers, conditions: conditions.clone(), workshop, forbidden }.service();
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let tidying = async {
-        let mut asks = Condition::new(State::Works, now());
         loop {
             tokio::time::sleep(TIDY).await;
             // On another thread: this one accepts connections, and the outlook may be locked for a while.
@@ -94,19 +94,18 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
                 outlook.lock().why_unasked(now)
             });
             let Ok(unasked) = looked.await else { continue };
-            let state = unasked.as_ref().map_or(State::Works, |why| State::failed("Silent", why));
             // The minutes in its message grow.
-            if asks.set(state, now()) == Change::Status {
-                if let Some(why) = unasked {
-                    tracing::warn!("{why}");
-                } else {
+            match &unasked {
+                Some(why) if conditions.fails(Asked, "", why) == Change::Status => tracing::warn!("{why}"),
+                None if conditions.works(Asked, "") == Change::Status => {
                     tracing::info!("kube-scheduler asks again");
                 }
+                _ => {}
             }
         }
     };
     tokio::select! {
-        () = asking::serve(listener, service, notes, metrics) => {}
+        () = asking::serve(listener, service, conditions.clone(), metrics) => {}
         () = tidying => {}
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}

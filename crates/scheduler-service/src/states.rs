@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cluster_node::{Connector, ObjectEvent, Watched};
-use conditions::{Conditions, State};
 use node_config::DecidedBy;
 use node_input::{NodeState, PodShapes};
 use pod_spec::PodUid;
 use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
 use serde_json::Value;
 
-use crate::listening::{self, Watches, now};
+use crate::conditions::ServiceCondition::StateReadable;
+use crate::conditions::ServiceConditions;
+use crate::listening;
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
@@ -27,6 +28,7 @@ pub(crate) struct States {
     pub(crate) exact: ExactNodes,
     pub(crate) reading: Reading,
     pub(crate) deciders: Deciders,
+    pub(crate) conditions: Arc<ServiceConditions>,
 }
 
 /// Which program decides on each node whose state is read.
@@ -60,15 +62,14 @@ pub(crate) struct Reading {
     shapes: PodShapes,
     /// How often all states have been listed.
     listings: u64,
-    /// Whether the state of a node can be read; of nodes of which it once could not.
-    readable: Conditions<(), String>,
 }
 
 impl States {
     /// Starts the thread, for the rest of the program.
-    pub(crate) fn start(mut self, connector: &Connector, watches: &Arc<Watches>) -> anyhow::Result<()> {
+    pub(crate) fn start(mut self, connector: &Connector) -> anyhow::Result<()> {
+        let conditions = self.conditions.clone();
         let heard = move |event| self.hear(event);
-        listening::start(("states", WHAT), Watched::NodeStates, watches, connector, heard)
+        listening::start(("states", WHAT), Watched::NodeStates, &conditions, connector, heard)
     }
 
     fn hear(&mut self, event: ObjectEvent) {
@@ -90,13 +91,13 @@ impl States {
         match self.reading.read(object) {
             Ok((state, program)) => {
                 self.deciders.is(name, program);
-                self.reading.readable(name);
+                self.conditions.readable(name);
                 self.exact.lock().insert(name.to_owned());
                 self.outlook.update(name, state);
             }
             Err(why) => {
                 let why = format!("{why:#}");
-                if self.reading.unreadable(name, &why) {
+                if self.conditions.fails(StateReadable, name, why.clone()).is_some() {
                     tracing::warn!("the state of node {name} cannot be read, and every pod passes it: {why}");
                 }
                 self.is_gone(name);
@@ -112,19 +113,6 @@ impl States {
 }
 
 impl Reading {
-    fn readable(&mut self, node: &str) {
-        let node = node.to_owned();
-        if self.readable.get((), &node).is_some() {
-            // The node is filtered by its state again, which metrics show.
-            let _ = self.readable.set((), node, State::Works, now());
-        }
-    }
-
-    /// Whether the reason is new.
-    fn unreadable(&mut self, node: &str, why: &str) -> bool {
-        self.readable.set((), node.to_owned(), State::failed("Unreadable", why), now()).is_some()
-    }
-
     fn read(&mut self, object: Value) -> anyhow::Result<(scheduler_extender::NodeState, Option<DecidedBy>)> {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;

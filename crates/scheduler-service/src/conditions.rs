@@ -1,0 +1,123 @@
+//! The service's conditions: one table, which the threads that find something set, and which `/readyz` and metrics read. The
+//! log has one line per transition.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use conditions::{Change, Conditions, State, Status};
+use parking_lot::Mutex;
+
+/// What is true of a service that is well, in the order in which notes are listed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum ServiceCondition {
+    /// Objects of the API server are watched; by what they are.
+    Watched,
+    /// Only clients with a certificate may ask.
+    AskersCertified,
+    /// The files of TLS that are there are used.
+    FilesUsed,
+    /// kube-scheduler asks.
+    Asked,
+    /// The state of a node can be read; by nodes of which it once could not.
+    StateReadable,
+}
+
+use ServiceCondition::{Asked, AskersCertified, FilesUsed, StateReadable, Watched};
+
+impl ServiceCondition {
+    const fn reason(self) -> &'static str {
+        match self {
+            Watched => "NotWatched",
+            AskersCertified => "InsecureHttp",
+            FilesUsed => "FilesUnusable",
+            Asked => "Silent",
+            StateReadable => "Unreadable",
+        }
+    }
+}
+
+/// The service's conditions.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceConditions(Mutex<Conditions<ServiceCondition, String>>);
+
+impl ServiceConditions {
+    /// It is not so of a subject (empty: of the service), with why.
+    pub(crate) fn fails(&self, of: ServiceCondition, on: &str, why: impl Into<String>) -> Change {
+        self.0.lock().set(of, on.to_owned(), State::failed(of.reason(), why), now())
+    }
+
+    /// It is so.
+    pub(crate) fn works(&self, of: ServiceCondition, on: &str) -> Change {
+        self.0.lock().set(of, on.to_owned(), State::Works, now())
+    }
+
+    /// These objects are not heard of, with why.
+    pub(crate) fn unheard(&self, what: &str, why: &str) {
+        let message = format!("{what} are not heard of: {why}");
+        if self.fails(Watched, what, message.clone()).is_some() {
+            tracing::warn!("{message}");
+        }
+    }
+
+    /// These objects are heard of.
+    pub(crate) fn heard(&self, what: &str) {
+        if self.works(Watched, what).is_some() {
+            tracing::info!("{what} are heard of again");
+        }
+    }
+
+    /// The state of a node can be read. Nodes of which it always could are not in the table.
+    pub(crate) fn readable(&self, node: &str) {
+        let mut table = self.0.lock();
+        if table.get(StateReadable, &node.to_owned()).is_some() {
+            // The node is filtered by its state again, which metrics show.
+            let _ = table.set(StateReadable, node.to_owned(), State::Works, now());
+        }
+    }
+
+    /// Messages of what is not so.
+    pub(crate) fn wrong(&self, of: ServiceCondition) -> Vec<String> {
+        let table = self.0.lock();
+        let wrong = table.of(of).filter(|(_, condition)| condition.status() == Status::False);
+        wrong.map(|(_, condition)| condition.message().to_owned()).collect()
+    }
+
+    /// What is to be known of who asks, and does not keep the service from answering.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        [AskersCertified, FilesUsed, Asked].map(|of| self.wrong(of)).concat()
+    }
+}
+
+/// By the clock on the wall, since 1970.
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_of_who_asks_and_end() {
+        let conditions = ServiceConditions::default();
+        conditions.unheard("pods", "x cannot be reached");
+        let _ = conditions.fails(Asked, "", "nobody has asked for 5 min");
+        let _ = conditions.fails(FilesUsed, "", "no key");
+        assert_eq!(conditions.wrong(Watched), ["pods are not heard of: x cannot be reached"]);
+        assert_eq!(conditions.notes(), ["no key", "nobody has asked for 5 min"]);
+        assert!(conditions.fails(Asked, "", "nobody has asked for 6 min").is_some());
+        assert_eq!(conditions.works(FilesUsed, ""), Change::Status);
+        assert_eq!(conditions.notes(), ["nobody has asked for 6 min"]);
+    }
+
+    #[test]
+    fn a_state_that_always_could_be_read_takes_no_place() {
+        let conditions = ServiceConditions::default();
+        conditions.readable("a");
+        assert_eq!(conditions.0.lock().iter().count(), 0);
+        assert_eq!(conditions.fails(StateReadable, "a", "no JSON"), Change::Status);
+        assert_eq!(conditions.fails(StateReadable, "a", "no JSON"), Change::None);
+        conditions.readable("a");
+        assert_eq!(conditions.wrong(StateReadable), [""; 0]);
+        assert_eq!(conditions.fails(StateReadable, "a", "no JSON"), Change::Status, "it is news");
+    }
+}
