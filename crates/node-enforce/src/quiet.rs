@@ -4,14 +4,15 @@
 //! What was moved is kept in a file of the root folder, which is written first, so that interrupts get back what they
 //! lost after a restart too. It counts until the machine boots: the kernel and drivers then place interrupts anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
 use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved};
+use conditions::{Conditions, State};
 use cpuset::CpuSet;
 use node_config::CpuInterrupts;
-use node_view::{Lasting, OwnFile};
+use node_view::{Lasting, OwnFile, now};
 use serde::{Deserialize, Serialize};
 
 use super::cause::with_cause;
@@ -30,20 +31,23 @@ pub(super) struct Quiet<F> {
     file: OwnFile,
     /// Rounds since interrupts that stayed where they are were tried.
     rounds: u32,
-    logged: Logged,
+    /// What was found since nothing was found last. It comes and goes, and is logged once.
+    logged: Conditions<Noiseless, String>,
+}
+
+/// What is true of partitions on whose CPUs nothing else runs; by what is not so.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Noiseless {
+    /// An interrupt is served elsewhere; by number.
+    InterruptAway,
+    /// A kernel thread runs elsewhere; by name: workers come and go, and run here and there.
+    ThreadAway,
+    /// An interrupt can be moved; by number.
+    Movable,
 }
 
 /// After so many rounds interrupts that stayed where they are are tried again.
 const ROUNDS_BETWEEN_TRIES: u32 = 60;
-
-/// What was logged since nothing was found last.
-#[derive(Default)]
-struct Logged {
-    interrupts: BTreeSet<u32>,
-    /// Names: workers come and go, and run here and there.
-    kernel_threads: BTreeSet<String>,
-    unmovable: BTreeSet<u32>,
-}
 
 /// The file.
 #[derive(Serialize, Deserialize)]
@@ -69,7 +73,7 @@ impl<F: Files> Quiet<F> {
         let moved =
             file.read(|text| serde_json::from_str::<Written>(text)?.moved(&boot))?.unwrap_or_default();
         let kernel = Interrupts::new(files, proc);
-        Ok(Self { kernel, rule, moved, boot, file, rounds: 0, logged: Logged::default() })
+        Ok(Self { kernel, rule, moved, boot, file, rounds: 0, logged: Conditions::new() })
     }
 
     /// Whether no interrupt is to be moved back.
@@ -139,7 +143,7 @@ impl<F: Files> Quiet<F> {
                 .push(format!("interrupts and kernel threads of partitions are not known: {error}")),
         }
         let is_quiet = found.noise.is_empty() && found.unmovable.is_empty() && found.failed.is_empty();
-        match found.note().filter(|_| self.logged.knows_less_than(found)) {
+        match found.note().filter(|_| has_news(&mut self.logged, found)) {
             Some(note) => {
                 let interrupts = found.noise.interrupts.iter().map(ToString::to_string);
                 let interrupts = interrupts.collect::<Vec<_>>().join(",");
@@ -147,30 +151,26 @@ impl<F: Files> Quiet<F> {
                     found.noise.kernel_threads.values().cloned().collect::<Vec<_>>().join(",");
                 tracing::warn!(interrupts, kernel_threads, "{note}");
             }
-            None if is_quiet && !self.logged.is_nothing() => {
+            None if is_quiet && self.logged.iter().next().is_some() => {
                 tracing::info!("no interrupts and kernel threads are on CPUs of partitions any more");
             }
             None => {}
         }
         if is_quiet {
-            self.logged = Logged::default();
+            self.logged = Conditions::new();
         }
     }
 }
 
-impl Logged {
-    fn is_nothing(&self) -> bool {
-        self.interrupts.is_empty() && self.kernel_threads.is_empty() && self.unmovable.is_empty()
-    }
-
-    /// Whether something is new, which counts as logged then.
-    fn knows_less_than(&mut self, found: &Findings) -> bool {
-        let before = (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len());
-        self.interrupts.extend(&found.noise.interrupts);
-        self.kernel_threads.extend(found.noise.kernel_threads.values().cloned());
-        self.unmovable.extend(found.unmovable.keys());
-        before != (self.interrupts.len(), self.kernel_threads.len(), self.unmovable.len())
-    }
+/// Whether something is new, which counts as logged then.
+fn has_news(logged: &mut Conditions<Noiseless, String>, found: &Findings) -> bool {
+    let interrupts =
+        found.noise.interrupts.iter().map(|number| (Noiseless::InterruptAway, number.to_string()));
+    let threads = found.noise.kernel_threads.values().map(|name| (Noiseless::ThreadAway, name.clone()));
+    let unmovable = found.unmovable.keys().map(|number| (Noiseless::Movable, number.to_string()));
+    let all = interrupts.chain(threads).chain(unmovable);
+    let new = all.filter(|(of, on)| logged.set(*of, on.clone(), State::failed("Found", ""), now()).is_some());
+    new.count() > 0
 }
 
 impl Written {

@@ -114,12 +114,12 @@ fn all_come_back_where_nothing_is_enforced_any_more() {
 
 #[test]
 fn what_comes_and_goes_is_logged_once() {
-    let mut logged = Logged::default();
+    let mut logged = Conditions::new();
     let mut says = |interrupts: &[u32], threads: &[&str]| {
         let threads = (0..).zip(threads).map(|(id, name)| (id, (*name).to_owned()));
         let noise =
             Noise { interrupts: interrupts.iter().copied().collect(), kernel_threads: threads.collect() };
-        logged.knows_less_than(&Findings { noise, ..Findings::default() })
+        has_news(&mut logged, &Findings { noise, ..Findings::default() })
     };
     assert!(says(&[1], &["kworker/u8:0"]));
     assert!(!says(&[1], &[]));
