@@ -1,14 +1,13 @@
 //! The watched folder: read at once when something happens in it, and every now and then in any case.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::Sender;
 use node_agent::{Event, Folder, FolderError, FolderProblem, FolderProblemKind, Listing};
 use node_state::ManifestFile;
-use node_view::{Changes, Manifests, Message, NodeView, Pace, Snapshots, held_back, kept};
+use node_view::{Changes, Message, NodeView, Pace, held_back, kept};
 
 /// The longest wait is the kubelet's `fileCheckFrequency`.
 const PACE: Pace = Pace {
@@ -25,14 +24,13 @@ pub(super) fn start(folder: Option<&Path>, view: &NodeView, owner: Sender<Messag
         return Ok(());
     };
     let folder = Folder::new(&path, view.node().node.pod_rules());
-    let watching = Watching { manifests: view.manifests.clone(), snapshots: view.snapshots.clone(), owner };
+    let watching = Watching { view: view.clone(), owner };
     thread::Builder::new().name("manifests".to_owned()).spawn(move || watching.run(&path, folder))?;
     Ok(())
 }
 
 struct Watching {
-    manifests: Arc<Manifests>,
-    snapshots: Snapshots,
+    view: NodeView,
     owner: Sender<Message>,
 }
 
@@ -43,7 +41,8 @@ impl Watching {
             match folder.read() {
                 Ok((listing, troubles)) => {
                     // Faults are published before the listing takes effect, so that readers never see its pods without them.
-                    self.manifests.read(folder.unusable().map(|(file, why)| (file, one_line(why))));
+                    let unusable = folder.unusable().map(|(file, why)| (file, one_line(why)));
+                    self.view.conditions.manifests_read(unusable);
                     for trouble in &troubles {
                         self.tell(trouble);
                     }
@@ -53,7 +52,7 @@ impl Watching {
                 }
                 Err(FolderError { path, error }) => {
                     let why = format!("manifests folder {} cannot be read: {error}", path.display());
-                    if self.manifests.not_read(&why) {
+                    if self.view.conditions.manifests_not_read(&why) {
                         tracing::warn!("{why}: its pods stay as they are");
                     }
                 }
@@ -68,7 +67,7 @@ impl Watching {
         let (shown, what) = (file.display(), one_line(what));
         match kind {
             FolderProblemKind::Unusable => {
-                let kept = kept(&held_back(&self.snapshots.latest(), &ManifestFile::at(file)));
+                let kept = kept(&held_back(&self.view.snapshot(), &ManifestFile::at(file)));
                 tracing::warn!(file = %shown, "manifest cannot be used: {what}: {kept}");
             }
             FolderProblemKind::Twin => tracing::warn!(file = %shown, "{what}: the one there is used"),

@@ -20,20 +20,8 @@ pub(super) async fn ready(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let snapshot = node.snapshot();
     let not = |why: String| Err(Failure::new(StatusCode::SERVICE_UNAVAILABLE, why));
-    if let Some(why) = node.view.conditions.why_stale() {
-        return not(why);
-    }
-    if let Some(why) = node.view.manifests.why_not_ready(&snapshot) {
-        return not(why);
-    }
-    if let Some(why) = node.view.conditions.why_not_served() {
-        return not(why);
-    }
-    if let Some(why) = node.view.conditions.why_no_member() {
-        return not(why);
-    }
-    match &snapshot.behind {
-        Some(why) => not(format!("state is behind on disk: {why}")),
+    match node.view.unready(&snapshot).next().or_else(|| node.view.conditions.why_behind()) {
+        Some(why) => not(why),
         None if node.view.mode() == Mode::Serve && snapshot.ledger.sources() == SourcesReady::No => {
             not("the manifests have not been read yet".to_owned())
         }

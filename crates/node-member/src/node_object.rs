@@ -238,9 +238,9 @@ impl Keeping {
     }
 
     fn readiness(&self) -> Readiness {
-        match &self.view.snapshot().behind {
+        match self.view.conditions.why_behind() {
             None => Readiness::Ready,
-            Some(why) => Readiness::NotReady { why: vec![format!("state is behind on disk: {why}")] },
+            Some(why) => Readiness::NotReady { why: vec![why] },
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use conditions::{Change, Conditions, State};
+use conditions::{Change, Conditions, State, Status};
 use parking_lot::Mutex;
 
 use super::clock;
@@ -11,10 +11,14 @@ use super::clock;
 /// What is true of a node that is well, in the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NodeCondition {
+    /// The state on disk is what pods hold.
+    StateWritten,
     /// What is served is what the kubelet's files say.
     Current,
     /// Those files fit together.
     FilesAgree,
+    /// The watched folder can be read, and its files used; by file, empty: the folder.
+    ManifestsUsable,
     /// The folders of the root folder are there.
     FoldersPresent,
     /// This process serves a socket; by path.
@@ -57,9 +61,9 @@ pub enum NodeCondition {
 
 use NodeCondition::{
     Current, EventsWritten, FilesAgree, FoldersPresent, InPlace, KubeletStarts, LeaseRenewed,
-    MachineAsCounted, NodeStatusSent, PartitionValid, PartitionsQuiet, PartitionsSeen, PodStatusesSent,
-    PodsRemoved, PodsWatched, QuarantineKnown, Registered, SocketServed, StatePublished, TopologyPublished,
-    TopologyWatched,
+    MachineAsCounted, ManifestsUsable, NodeStatusSent, PartitionValid, PartitionsQuiet, PartitionsSeen,
+    PodStatusesSent, PodsRemoved, PodsWatched, QuarantineKnown, Registered, SocketServed, StatePublished,
+    StateWritten, TopologyPublished, TopologyWatched,
 };
 
 /// What makes the node a member of its cluster.
@@ -68,10 +72,12 @@ const OF_MEMBER: [NodeCondition; 7] =
 
 impl NodeCondition {
     /// The reason of its failure, for programs.
-    const fn reason(self) -> &'static str {
+    pub(crate) const fn reason(self) -> &'static str {
         match self {
+            StateWritten => "StateBehind",
             Current => "FilesNotUsable",
             FilesAgree => "FilesDisagree",
+            ManifestsUsable => "ManifestsUnusable",
             FoldersPresent => "FolderMissing",
             SocketServed => "SocketNotServed",
             QuarantineKnown => "QuarantineUnreadable",
@@ -186,6 +192,24 @@ impl NodeConditions {
         each.collect()
     }
 
+    /// Of whom it is not so, each with the message.
+    pub(crate) fn wrong_of(&self, of: NodeCondition) -> Vec<(String, String)> {
+        let conditions = self.0.lock();
+        let failing = conditions.of(of).filter(|(_, condition)| condition.status() != Status::True);
+        failing.map(|(on, condition)| (on.clone(), condition.message().to_owned())).collect()
+    }
+
+    /// The state on disk is what pods hold, or is behind for this reason. The caller logs it.
+    pub(crate) fn state_written(&self, behind: Option<&str>) {
+        let message = behind.map(|why| (String::new(), format!("state is behind on disk: {why}")));
+        self.fails_of(StateWritten, message);
+    }
+
+    /// Why the state on disk is not what pods hold.
+    pub fn why_behind(&self) -> Option<String> {
+        self.wrong(&[StateWritten]).pop()
+    }
+
     /// Messages of what is not so.
     fn wrong(&self, of: &[NodeCondition]) -> Vec<String> {
         let conditions = self.0.lock();
@@ -279,7 +303,7 @@ impl NodeConditions {
     }
 }
 
-fn joined(all: &[String]) -> Option<String> {
+pub(crate) fn joined(all: &[String]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 

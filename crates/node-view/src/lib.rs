@@ -8,7 +8,6 @@
 //! | [`Snapshots`] | the owner's thread, or the one that reads a kubelet's files | all |
 //! | [`Decisions`] | the scribe, or the thread that explains a kubelet's refusals | HTTP |
 //! | [`ObservedFiles`] | the thread that reads a kubelet's files | HTTP, node files |
-//! | [`Manifests`] | the thread that reads the manifests folder | HTTP, metrics |
 //! | [`NodeConditions`], [`Events`], [`Metrics`] | each part its own entries | HTTP, events on pods |
 //!
 //! # Where things are
@@ -48,7 +47,7 @@ pub use self::decisions::{
     DECISIONS, DecisionWriter, Decisions, KUBELET, KubeletDecision, LoggedDecision, holdings, sources,
 };
 pub use self::events::{Events, Kind, NodeEvent, PodName, Unseen, reason};
-pub use self::manifests::{Manifests, held_back, kept};
+pub use self::manifests::{held_back, kept};
 pub use self::message::{MESSAGES, Message, OwnerReply};
 use self::metrics::Now;
 pub use self::metrics::{Exposition, Metrics, PartitionCounts};
@@ -69,8 +68,6 @@ pub struct NodeView {
     pub decisions: Decisions,
     /// What a kubelet has written, where one owns the node.
     pub observed: ObservedFiles,
-    /// Faults of the manifests folder.
-    pub manifests: Arc<Manifests>,
     /// Whether the node is well.
     pub conditions: Arc<NodeConditions>,
     /// The last events on the node and its pods.
@@ -99,7 +96,7 @@ impl NodeView {
         let (served, events) = (served.into(), Arc::<Events>::default());
         let metrics = Arc::new(Metrics::new(&served.node, &first, served.mode));
         let writers = Writers {
-            snapshots: SnapshotWriter::new(first, events.clone()),
+            snapshots: SnapshotWriter::new(first, events.clone(), conditions.clone()),
             decisions: DecisionWriter::new(events.clone()),
             observed: ObservedWriter::default(),
         };
@@ -108,7 +105,6 @@ impl NodeView {
             snapshots: writers.snapshots.snapshots(),
             decisions: writers.decisions.decisions(),
             observed: writers.observed.files(),
-            manifests: Arc::default(),
             conditions,
             events,
             metrics,
@@ -142,22 +138,28 @@ impl NodeView {
         }
     }
 
-    /// What is wrong with the node, each in one sentence.
-    pub fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
-        let behind = snapshot.behind.iter().map(|why| format!("state is behind on disk: {why}"));
+    /// Why the node does not know all its pods or serve what it should, each in one sentence.
+    pub fn unready(&self, snapshot: &Snapshot) -> impl Iterator<Item = String> + use<> {
         let conditions = &self.conditions;
-        let unready = [
+        let all = [
             conditions.why_stale(),
-            self.manifests.why_not_ready(snapshot),
+            conditions.unusable_manifests(snapshot),
             conditions.why_not_served(),
             conditions.why_no_member(),
         ];
+        all.into_iter().flatten()
+    }
+
+    /// What is wrong with the node, each in one sentence.
+    pub fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
+        let conditions = &self.conditions;
         let quarantined = snapshot.pods.values().filter_map(|record| {
             let (why, Pod { namespace, name, .. }) = (record.quarantine.as_ref()?, &*record.pod);
             Some(format!("{namespace}/{name} is quarantined: {why}"))
         });
+        let behind = conditions.why_behind().into_iter();
         behind
-            .chain(unready.into_iter().flatten())
+            .chain(self.unready(snapshot))
             .chain(conditions.unpublished())
             .chain(quarantined)
             .chain(conditions.drifted())
@@ -186,18 +188,8 @@ impl NodeView {
 
     /// All metrics as they are now.
     pub fn exposed(&self, exposition: Exposition) -> String {
-        let Self { manifests, conditions, .. } = self;
-        self.metrics.text(
-            exposition,
-            &Now {
-                node: self.node(),
-                snapshot: &self.snapshot(),
-                manifests,
-                is_stale: conditions.why_stale().is_some(),
-                drifted: conditions.drifted().len(),
-                next_start_fails: conditions.next_start_fails().is_some(),
-            },
-        )
+        let now = Now { node: self.node(), snapshot: &self.snapshot(), conditions: &self.conditions };
+        self.metrics.text(exposition, &now)
     }
 }
 

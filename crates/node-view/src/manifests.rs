@@ -3,56 +3,38 @@
 //! The pods of an unusable file stay as they are until the file is corrected or removed. Meanwhile the daemon is not
 //! ready, and `/readyz` names these pods.
 
-use std::collections::BTreeMap;
-
+use conditions::State;
 use node_agent::Snapshot;
 use node_state::ManifestFile;
-use parking_lot::{Mutex, MutexGuard};
 
-/// The present faults.
-#[derive(Default)]
-pub struct Manifests(Mutex<Faults>);
+use super::conditions::NodeCondition::ManifestsUsable;
+use super::conditions::{NodeConditions, joined};
 
-#[derive(Default)]
-struct Faults {
-    /// Why the folder cannot be read.
-    folder: Option<String>,
-    /// Why each file cannot be used.
-    files: BTreeMap<ManifestFile, String>,
-}
-
-impl Manifests {
-    fn faults(&self) -> MutexGuard<'_, Faults> {
-        self.0.lock()
-    }
-
+impl NodeConditions {
     /// The folder has been read, and these files of it cannot be used.
-    pub fn read(&self, files: impl IntoIterator<Item = (ManifestFile, String)>) {
-        *self.faults() = Faults { folder: None, files: files.into_iter().collect() };
+    pub fn manifests_read(&self, unusable: impl IntoIterator<Item = (ManifestFile, String)>) {
+        let sentence = |file: &ManifestFile, why| format!("manifest {file} cannot be used: {why}");
+        self.fails_of(
+            ManifestsUsable,
+            unusable.into_iter().map(|(file, why)| (file.to_string(), sentence(&file, why))),
+        );
     }
 
     /// The folder cannot be read; whether that is new.
-    pub fn not_read(&self, why: &str) -> bool {
-        let before = self.faults().folder.replace(why.to_owned());
-        before.as_deref() != Some(why)
+    pub fn manifests_not_read(&self, why: &str) -> bool {
+        self.set(ManifestsUsable, "", State::failed(ManifestsUsable.reason(), why)).is_some()
     }
 
-    /// How many files cannot be used; a folder that cannot be read is one more.
-    pub fn unusable(&self) -> usize {
-        let faults = self.faults();
-        faults.files.len() + usize::from(faults.folder.is_some())
-    }
-
-    /// Why the daemon is not ready, with the pods that stay as they are for it; `None`: nothing is wrong.
-    pub fn why_not_ready(&self, snapshot: &Snapshot) -> Option<String> {
-        let faults = self.faults();
-        let folder = faults.folder.as_ref().map(|why| format!("{why}: {}", kept(&of_folder(snapshot))));
-        let files = faults.files.iter().map(|(file, why)| {
-            let kept = kept(&held_back(snapshot, file));
-            format!("manifest {file} cannot be used: {why}: {kept}")
+    /// Why manifests cannot be used, with the pods that stay as they are for it; `None`: nothing is wrong.
+    pub fn unusable_manifests(&self, snapshot: &Snapshot) -> Option<String> {
+        let each = self.wrong_of(ManifestsUsable).into_iter().map(|(on, why)| {
+            let pods = match &*on {
+                "" => of_folder(snapshot),
+                file => held_back(snapshot, &ManifestFile::new(file)),
+            };
+            format!("{why}: {}", kept(&pods))
         });
-        let all: Vec<String> = folder.into_iter().chain(files).collect();
-        (!all.is_empty()).then(|| all.join("; "))
+        joined(&each.collect::<Vec<_>>())
     }
 }
 

@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use node_agent::Snapshot;
 use parking_lot::RwLock;
 
+use super::conditions::NodeConditions;
 use super::events::{Events, Kind, reason};
 
 type Subscriber = Box<dyn Fn() + Send + Sync>;
@@ -35,13 +36,15 @@ impl Snapshots {
 pub struct SnapshotWriter {
     latest: Snapshots,
     events: Arc<Events>,
+    conditions: Arc<NodeConditions>,
 }
 
 impl SnapshotWriter {
-    /// Begins with a snapshot. Pods that end become `events`.
-    pub fn new(first: Snapshot, events: Arc<Events>) -> Self {
+    /// Begins with a snapshot. Pods that end become `events`, and `conditions` say whether the state is on disk.
+    pub fn new(first: Snapshot, events: Arc<Events>, conditions: Arc<NodeConditions>) -> Self {
+        conditions.state_written(first.behind.as_deref());
         let latest = Latest { snapshot: ArcSwap::from_pointee(first), subscribers: RwLock::default() };
-        Self { latest: Snapshots(Arc::new(latest)), events }
+        Self { latest: Snapshots(Arc::new(latest)), events, conditions }
     }
 
     /// For readers.
@@ -51,6 +54,7 @@ impl SnapshotWriter {
 
     /// The node is so now. Pods that are not on it any more have ended.
     pub fn publish(&self, snapshot: Snapshot) {
+        self.conditions.state_written(snapshot.behind.as_deref());
         let Latest { snapshot: latest, subscribers } = &*self.latest.0;
         let now = Arc::new(snapshot);
         let before = latest.swap(now.clone());

@@ -12,7 +12,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::kinds::{OfNode, OfResource};
-use crate::manifests::Manifests;
+use crate::conditions::NodeCondition::ManifestsUsable;
+use crate::conditions::NodeConditions;
 use crate::served::Mode;
 
 #[derive(Default)]
@@ -37,13 +38,7 @@ const MOST_SERIES: usize = 4096;
 pub(crate) struct Now<'a> {
     pub(crate) node: &'a LoadedNode,
     pub(crate) snapshot: &'a Snapshot,
-    pub(crate) manifests: &'a Manifests,
-    /// Whether what is known is not what is on disk.
-    pub(crate) is_stale: bool,
-    /// Containers that run elsewhere than a kubelet's files say.
-    pub(crate) drifted: usize,
-    /// Whether the next start of a kubelet fails.
-    pub(crate) next_start_fails: bool,
+    pub(crate) conditions: &'a NodeConditions,
 }
 
 /// Of pods.
@@ -104,15 +99,19 @@ impl Free {
     }
 
     pub(super) fn set(&self, now: &Now<'_>) {
-        let Now { node, snapshot, manifests, is_stale, drifted, next_start_fails } = *now;
-        self.next_start_fails.set(i64::from(next_start_fails));
-        self.drifted.set(i64::try_from(drifted).unwrap_or(i64::MAX));
+        let Now { node, snapshot, conditions } = *now;
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.behind.set(i64::from(conditions.why_behind().is_some()));
+        self.unusable.set(count(conditions.wrong_of(ManifestsUsable).len()));
+        self.stale.set(i64::from(conditions.why_stale().is_some()));
+        self.drifted.set(count(conditions.drifted().len()));
+        self.next_start_fails.set(i64::from(conditions.next_start_fails().is_some()));
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {
             let available = policy.available(held);
             for (_, id) in node.node.nodes().iter() {
                 let here = node.cpus.cpus_in_node(id).map_or(0, |cpus| available.intersection_len(cpus));
-                self.cpus.get_or_create(&OfNode::new(id)).set(i64::try_from(here).unwrap_or(i64::MAX));
+                self.cpus.get_or_create(&OfNode::new(id)).set(count(here));
             }
         }
         if let (Some(policy), Some(held)) = (node.node.memory(), ledger.memory()) {
@@ -127,18 +126,14 @@ impl Free {
             }
         }
         self.set_devices(snapshot);
-        for (phase, count) in [
+        for (phase, pods) in [
             ("admitted", snapshot.pods.len()),
             ("refused", snapshot.refused.len()),
             ("waiting", snapshot.waiting.len()),
             ("deferred", snapshot.deferred.len()),
         ] {
-            let count = i64::try_from(count).unwrap_or(i64::MAX);
-            self.pods.get_or_create(&OfPhase { phase }).set(count);
+            self.pods.get_or_create(&OfPhase { phase }).set(count(pods));
         }
-        self.behind.set(i64::from(snapshot.behind.is_some()));
-        self.stale.set(i64::from(is_stale));
-        self.unusable.set(i64::try_from(manifests.unusable()).unwrap_or(i64::MAX));
     }
 
     fn set_devices(&self, snapshot: &Snapshot) {
