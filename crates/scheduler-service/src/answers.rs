@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use node_input::told_text;
 use pod_spec::{PodRules, PodUid};
@@ -39,7 +39,9 @@ impl Answers {
         asked: ExtenderArgs<'a>,
         asker: Asker,
     ) -> Result<ExtenderFilterResult<'a>, String> {
-        let began = Instant::now();
+        let clock = &*self.outlook.clock;
+        let began = clock.now();
+        let took = || clock.now().saturating_duration_since(began);
         let pod = told_text(asked.pod()?, PodRules::default())?;
         let names = asked.names()?;
         let mut open = self.outlook.lock_settled(&pod.uid);
@@ -48,7 +50,7 @@ impl Answers {
         let judge = |open: &mut Open| {
             let mut judged: Vec<Judgement> = Vec::with_capacity(names.len());
             for step in names.chunks(STEP) {
-                if began.elapsed() > self.within {
+                if took() > self.within {
                     break;
                 }
                 judged.extend(open.view.filter(&pod, step, &threads));
@@ -89,7 +91,7 @@ impl Answers {
             }
         }
         let left = || fitting.iter().filter_map(|at| names.get(*at));
-        open.answered(&pod.uid, left(), asker, Instant::now());
+        open.answered(&pod.uid, left(), asker, clock.now());
         drop(open);
         match asked.nodes {
             Some(mut nodes) if asked.node_names.is_none() => {
@@ -98,7 +100,7 @@ impl Answers {
             }
             _ => result.node_names = Some(left().cloned().collect()),
         }
-        self.metrics.filtered(began.elapsed());
+        self.metrics.filtered(took());
         Ok(result)
     }
 
@@ -116,7 +118,7 @@ impl Answers {
         let mut open = self.outlook.lock();
         let scores = open.view.score(&pod, &names, &ScopedThreads(self.threads));
         // The others have dropped out by rules of kube-scheduler's own.
-        open.answered(&pod.uid, &names, asker, Instant::now());
+        open.answered(&pod.uid, &names, asker, self.outlook.clock.now());
         drop(open);
         let scored = names.into_iter().zip(scores);
         Ok(scored.map(|(host, score)| HostPriority { host, score: score.get().into() }).collect())
@@ -155,13 +157,14 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::mpsc;
 
+    use cluster_node::SystemClock;
     use node_input::told_object;
     use scheduler_extender::node_resource_topology::NodeResourceTopology;
     use scheduler_extender::{NodeFacts, NodeState, StateVersion, Zones};
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::outlook::WaitsFor;
+    use crate::outlook::{Patience, WaitsFor};
 
     /// CPUs that a NUMA node has; each node has two.
     const CPUS: usize = 40;
@@ -185,7 +188,8 @@ mod tests {
     }
 
     fn answers(binding: Duration) -> Answers {
-        let outlook = Arc::new(Outlook::waiting(binding));
+        let patience = Patience { binding, ..Patience::USUAL };
+        let outlook = Arc::new(Outlook::new(Arc::new(SystemClock), patience));
         for name in NODES {
             outlook.update(name, node(name));
         }
@@ -217,7 +221,7 @@ mod tests {
 
     fn shown(outlook: &Outlook, pod: &Value) {
         let pod = told_object(pod, PodRules::default()).unwrap_or_else(|error| panic!("{error}"));
-        outlook.unbound(Arc::new(pod), WaitsFor::Node, Instant::now());
+        outlook.unbound(Arc::new(pod), WaitsFor::Node);
     }
 
     fn bound(outlook: &Outlook, pod: &Value, node: &str) {

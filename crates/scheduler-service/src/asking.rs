@@ -2,15 +2,16 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
-use crate::conditions::ServiceCondition::{AskersCertified, FilesUsed};
-use crate::conditions::ServiceConditions;
-use crate::metrics::Metrics;
 use anyhow::ensure;
 use bounded_http::{
     Line, LoopbackListener, Pace, Service, TlsFiles, TlsListener, TlsNews, serve_on_loopback, serve_with_tls,
 };
+use cluster_node::Clock;
+
+use crate::conditions::ServiceCondition::{AskersCertified, FilesUsed};
+use crate::conditions::ServiceConditions;
+use crate::metrics::Metrics;
 
 /// Connections of kube-scheduler, and of those that read metrics.
 const CONNECTIONS: usize = 128;
@@ -88,6 +89,7 @@ pub(crate) async fn serve(
     service: Service,
     conditions: Arc<ServiceConditions>,
     metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
 ) {
     match listener {
         Listener::Insecure(listener) => serve_on_loopback(listener, service, CONNECTIONS).await,
@@ -106,7 +108,7 @@ pub(crate) async fn serve(
                 }
                 TlsNews::NoHandshake(why) => {
                     metrics.failed_handshake();
-                    if let Line::Written { left_out } = pace.line(Instant::now()) {
+                    if let Line::Written { left_out } = pace.line(clock.now()) {
                         tracing::warn!(left_out, "a client was not connected: {why}");
                     }
                 }

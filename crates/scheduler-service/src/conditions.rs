@@ -1,8 +1,9 @@
 //! The service's conditions: one table, which the threads that find something set, and which `/readyz` and metrics read. The
 //! log has one line per transition.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
+use cluster_node::Clock;
 use conditions::{Change, Conditions, State, Status};
 use parking_lot::Mutex;
 
@@ -36,18 +37,25 @@ impl ServiceCondition {
 }
 
 /// The service's conditions.
-#[derive(Debug, Default)]
-pub(crate) struct ServiceConditions(Mutex<Conditions<ServiceCondition, String>>);
+pub(crate) struct ServiceConditions {
+    table: Mutex<Conditions<ServiceCondition, String>>,
+    clock: Arc<dyn Clock>,
+}
 
 impl ServiceConditions {
+    /// None has been set. Times are those of the clock on the wall.
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { table: Mutex::default(), clock }
+    }
+
     /// It is not so of a subject (empty: of the service), with why.
     pub(crate) fn fails(&self, of: ServiceCondition, on: &str, why: impl Into<String>) -> Change {
-        self.0.lock().set(of, on.to_owned(), State::failed(of.reason(), why), now())
+        self.table.lock().set(of, on.to_owned(), State::failed(of.reason(), why), self.clock.since_1970())
     }
 
     /// It is so.
     pub(crate) fn works(&self, of: ServiceCondition, on: &str) -> Change {
-        self.0.lock().set(of, on.to_owned(), State::Works, now())
+        self.table.lock().set(of, on.to_owned(), State::Works, self.clock.since_1970())
     }
 
     /// These objects are not heard of, with why.
@@ -67,16 +75,16 @@ impl ServiceConditions {
 
     /// The state of a node can be read. Nodes of which it always could are not in the table.
     pub(crate) fn readable(&self, node: &str) {
-        let mut table = self.0.lock();
+        let mut table = self.table.lock();
         if table.get(StateReadable, &node.to_owned()).is_some() {
             // The node is filtered by its state again, which metrics show.
-            let _ = table.set(StateReadable, node.to_owned(), State::Works, now());
+            let _ = table.set(StateReadable, node.to_owned(), State::Works, self.clock.since_1970());
         }
     }
 
     /// Messages of what is not so.
     pub(crate) fn wrong(&self, of: ServiceCondition) -> Vec<String> {
-        let table = self.0.lock();
+        let table = self.table.lock();
         let wrong = table.of(of).filter(|(_, condition)| condition.status() == Status::False);
         wrong.map(|(_, condition)| condition.message().to_owned()).collect()
     }
@@ -87,18 +95,15 @@ impl ServiceConditions {
     }
 }
 
-/// By the clock on the wall, since 1970.
-fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
+    use cluster_node::SystemClock;
+
     use super::*;
 
     #[test]
     fn notes_are_of_who_asks_and_end() {
-        let conditions = ServiceConditions::default();
+        let conditions = ServiceConditions::new(Arc::new(SystemClock));
         conditions.unheard("pods", "x cannot be reached");
         let _ = conditions.fails(Asked, "", "nobody has asked for 5 min");
         let _ = conditions.fails(FilesUsed, "", "no key");
@@ -111,9 +116,9 @@ mod tests {
 
     #[test]
     fn a_state_that_always_could_be_read_takes_no_place() {
-        let conditions = ServiceConditions::default();
+        let conditions = ServiceConditions::new(Arc::new(SystemClock));
         conditions.readable("a");
-        assert_eq!(conditions.0.lock().iter().count(), 0);
+        assert_eq!(conditions.table.lock().iter().count(), 0);
         assert_eq!(conditions.fails(StateReadable, "a", "no JSON"), Change::Status);
         assert_eq!(conditions.fails(StateReadable, "a", "no JSON"), Change::None);
         conditions.readable("a");

@@ -101,7 +101,7 @@ async fn only_kube_scheduler(
         }
         Err(why) => {
             routes.answers.metrics.forbidden();
-            if let Line::Written { left_out } = routes.forbidden.line(Instant::now()) {
+            if let Line::Written { left_out } = routes.forbidden.line(routes.answers.outlook.clock.now()) {
                 tracing::warn!(left_out, "a question was refused: {why}");
             }
             refused(StatusCode::FORBIDDEN, &why)
@@ -152,9 +152,9 @@ async fn answered(
         Ok(place) => place,
         Err(busy) => return not_taken(&busy.into()),
     };
-    let metrics = routes.answers.metrics.clone();
+    let (metrics, clock) = (routes.answers.metrics.clone(), routes.answers.outlook.clock.clone());
     let work = move |_: &_| {
-        metrics.waited(asks.since.elapsed());
+        metrics.waited(clock.now().saturating_duration_since(asks.since));
         answer(&read)
     };
     match place.work(work).await {

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cluster_node::Clock;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pod_spec::{Pod, PodUid};
 use scheduler_extender::{NodeState, Updated, View};
@@ -21,11 +22,6 @@ use crate::silence::Silence;
 
 /// How long kube-scheduler may take from an answer to the binding of the pod.
 const OFFER: Duration = Duration::from_secs(15);
-/// A filter waits so long for pods that are being bound, and for the API server to show those that kube-scheduler has asked
-/// about.
-const BINDING: Duration = Duration::from_millis(150);
-/// And so long for those that anybody may have asked about.
-const GLIMPSE: Duration = Duration::from_millis(10);
 /// Of so many pods that the API server has not shown answers are kept.
 const ANSWERS: usize = 128;
 /// A pod that does not wait on a node any more, and of which the node does not tell, has gone after that time at last.
@@ -34,15 +30,32 @@ const SETTLED: Duration = Duration::from_mins(2);
 const STATES: u32 = 2;
 /// A node that refuses a pod says so within that time.
 const SENT: Duration = Duration::from_mins(5);
-/// A pod that fits no node waits so long for news: kube-scheduler asks again as soon as a pod ends, and may hear of it
-/// first.
-const NEWS: Duration = Duration::from_millis(5);
+
+/// How long a filter waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Patience {
+    /// For pods that are being bound, and for the API server to show those that kube-scheduler has asked about.
+    pub(crate) binding: Duration,
+    /// For the API server to show those that anybody may have asked about.
+    pub(crate) glimpse: Duration,
+    /// For news where the pod fits no node: kube-scheduler asks again as soon as a pod ends, and may hear of it first.
+    pub(crate) news: Duration,
+}
+
+impl Patience {
+    /// That of the product.
+    pub(crate) const USUAL: Self = Self {
+        binding: Duration::from_millis(150),
+        glimpse: Duration::from_millis(10),
+        news: Duration::from_millis(5),
+    };
+}
 
 /// What is known and open.
 pub(crate) struct Outlook {
     open: Mutex<Open>,
-    /// How long a filter waits for bindings and for pods that are to be shown: [`BINDING`] but for tests.
-    binding: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+    patience: Patience,
     /// Something has been bound, or has gone.
     news: Condvar,
 }
@@ -121,24 +134,20 @@ impl Heard {
 }
 
 impl Outlook {
-    pub(crate) fn new() -> Self {
-        Self::waiting(BINDING)
-    }
-
-    pub(crate) fn waiting(binding: Duration) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, patience: Patience) -> Self {
         let open = Open {
             view: View::new(),
             offers: BTreeMap::new(),
             unbound: BTreeMap::new(),
             answers: BTreeMap::new(),
-            silence: Silence::new(Instant::now()),
+            silence: Silence::new(clock.now()),
             settling: BTreeMap::new(),
             homes: BTreeMap::new(),
             sent: BTreeMap::new(),
             heard_so_far: 0,
             heard: Heard::default(),
         };
-        Self { open: Mutex::new(open), binding, news: Condvar::new() }
+        Self { open: Mutex::new(open), clock, patience, news: Condvar::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Open> {
@@ -148,10 +157,10 @@ impl Outlook {
     /// The same, once no other pod is being bound, and the API server has shown all that were asked about; or after a moment in
     /// any case.
     pub(crate) fn lock_settled(&self, pod: &PodUid) -> MutexGuard<'_, Open> {
-        let began = Instant::now();
+        let began = self.clock.now();
         let mut open = self.open.lock();
-        while let Some(patience) = open.unsettled(pod, began, self.binding) {
-            if self.news.wait_until(&mut open, began + patience).timed_out() {
+        while let Some(patience) = open.unsettled(pod, began, self.patience) {
+            if !self.wait_until(&mut open, began + patience) {
                 break;
             }
         }
@@ -159,7 +168,8 @@ impl Outlook {
     }
 
     /// The API server has a pod that is not bound.
-    pub(crate) fn unbound(&self, pod: Arc<Pod>, waits: WaitsFor, now: Instant) {
+    pub(crate) fn unbound(&self, pod: Arc<Pod>, waits: WaitsFor) {
+        let now = self.clock.now();
         let mut open = self.open.lock();
         if let Some(answer) = open.answers.remove(&pod.uid) {
             open.view.offered(&pod, &answer.nodes);
@@ -190,7 +200,7 @@ impl Outlook {
         open.homes.insert(pod.uid.clone(), node.to_owned());
         // Of a pod that somebody else has bound nobody was asked.
         if was_offered {
-            open.sent.insert(pod.uid.clone(), Instant::now());
+            open.sent.insert(pod.uid.clone(), self.clock.now());
         }
         open.view.bound(pod, node);
         self.tell(open);
@@ -213,13 +223,19 @@ impl Outlook {
 
     /// Waits for a moment whether something changes, and says whether it has.
     pub(crate) fn wait_for_news(&self, open: &mut MutexGuard<'_, Open>) -> bool {
-        let (until, before) = (Instant::now() + NEWS, open.heard_so_far);
+        let (until, before) = (self.clock.now() + self.patience.news, open.heard_so_far);
         while open.heard_so_far == before {
-            if self.news.wait_until(open, until).timed_out() {
+            if !self.wait_until(open, until) {
                 return false;
             }
         }
         true
+    }
+
+    /// Waits for something to happen, or until then; whether there is time left.
+    fn wait_until(&self, open: &mut MutexGuard<'_, Open>, until: Instant) -> bool {
+        let left = until.saturating_duration_since(self.clock.now());
+        !left.is_zero() && !self.news.wait_for(open, left).timed_out()
     }
 
     /// Wakes those that wait.
@@ -230,11 +246,11 @@ impl Outlook {
     }
 
     /// A pod that was bound does not wait on its node any more: it runs, was refused, or was deleted.
-    pub(crate) fn left(&self, pod: &PodUid, now: Instant) {
+    pub(crate) fn left(&self, pod: &PodUid) {
         let mut open = self.open.lock();
         let Some(node) = open.homes.remove(pod) else { return };
         if open.view.assumed(&node).any(|assumed| assumed.uid == *pod) {
-            open.settling.insert(pod.clone(), Settling { node, since: now, states: 0 });
+            open.settling.insert(pod.clone(), Settling { node, since: self.clock.now(), states: 0 });
         }
     }
 
@@ -252,7 +268,8 @@ impl Outlook {
     }
 
     /// Ends what has come to nothing.
-    pub(crate) fn tidy(&self, now: Instant) {
+    pub(crate) fn tidy(&self) {
+        let now = self.clock.now();
         let mut open = self.open.lock();
         let is_late = |since: &Instant, limit| now.duration_since(*since) >= limit;
         let offers = open.offers.iter().filter(|(_, since)| is_late(since, OFFER));
@@ -317,20 +334,20 @@ impl Open {
     }
 
     /// How long a filter for `pod` that began then waits for others, if there are any to wait for.
-    fn unsettled(&self, pod: &PodUid, began: Instant, binding: Duration) -> Option<Duration> {
+    fn unsettled(&self, pod: &PodUid, began: Instant, patience: Patience) -> Option<Duration> {
         if self.view.in_flight().any(|other| other != pod) {
-            return Some(binding);
+            return Some(patience.binding);
         }
         let others = self.answers.iter().filter(|(other, _)| *other != pod);
-        let patience = others.filter_map(|(_, answer)| {
+        let each = others.filter_map(|(_, answer)| {
             let patience = match answer.asker {
-                Asker::Known => binding,
-                Asker::Anybody => GLIMPSE,
+                Asker::Known => patience.binding,
+                Asker::Anybody => patience.glimpse,
             };
             // One that has not been shown since is not going to be.
             (answer.at + patience > began).then_some(patience)
         });
-        patience.max()
+        each.max()
     }
 
     /// Whether the pod was bound lately after it had passed here, which is asked once.
@@ -358,11 +375,53 @@ impl Open {
 mod tests {
     use std::collections::BTreeSet;
 
+    use cluster_node::{Pause, SystemClock};
     use scheduler_extender::node_resource_topology::NodeResourceTopology;
     use scheduler_extender::{NodeFacts, StateVersion, Zones};
     use serde_json::json;
 
     use super::*;
+
+    /// A clock that is moved by hand.
+    struct HandClock {
+        start: Instant,
+        passed: Mutex<Duration>,
+    }
+
+    impl HandClock {
+        fn passes(&self, time: Duration) {
+            *self.passed.lock() += time;
+        }
+    }
+
+    impl Clock for HandClock {
+        fn now(&self) -> Instant {
+            self.start + *self.passed.lock()
+        }
+
+        fn since_1970(&self) -> Duration {
+            *self.passed.lock()
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn pause(&self, _: Duration) -> Pause {
+            Box::pin(std::future::ready(()))
+        }
+
+        fn sleep(&self, length: Duration) {
+            self.passes(length);
+        }
+    }
+
+    /// An outlook with its clock, and the moment at which it starts.
+    fn begun() -> (Outlook, Arc<HandClock>, Instant) {
+        let start = SystemClock.now();
+        let clock = Arc::new(HandClock { start, passed: Mutex::default() });
+        (Outlook::new(clock.clone(), Patience::USUAL), clock, start)
+    }
 
     fn pod(name: &str) -> Pod {
         let mut pod = Pod::new("default", name, Vec::new());
@@ -383,9 +442,9 @@ mod tests {
     }
 
     /// The API server shows a pod, and it passes on node `a`.
-    fn offer(outlook: &Outlook, name: &str, now: Instant) {
-        outlook.unbound(Arc::new(pod(name)), WaitsFor::Node, now);
-        outlook.lock().answered(&PodUid::new(name), ["a"], Asker::Known, now);
+    fn offer(outlook: &Outlook, name: &str) {
+        outlook.unbound(Arc::new(pod(name)), WaitsFor::Node);
+        outlook.lock().answered(&PodUid::new(name), ["a"], Asker::Known, outlook.clock.now());
     }
 
     fn in_flight(outlook: &Outlook) -> usize {
@@ -394,22 +453,22 @@ mod tests {
 
     #[test]
     fn a_pod_that_the_api_server_has_not_shown_takes_nothing() {
-        let (outlook, now, uid) = (Outlook::new(), Instant::now(), PodUid::new("one"));
+        let ((outlook, _, now), uid) = (begun(), PodUid::new("one"));
         outlook.update("a", state(1));
         outlook.lock().answered(&uid, ["a"], Asker::Known, now);
         assert_eq!(in_flight(&outlook), 0);
-        outlook.unbound(Arc::new(pod("one")), WaitsFor::Node, now);
+        outlook.unbound(Arc::new(pod("one")), WaitsFor::Node);
         assert_eq!(in_flight(&outlook), 1, "it has what was answered");
         outlook.withdrawn(&uid);
         assert_eq!(in_flight(&outlook), 0);
         // Nobody has asked about this one.
-        outlook.unbound(Arc::new(pod("two")), WaitsFor::Node, now);
+        outlook.unbound(Arc::new(pod("two")), WaitsFor::Node);
         assert_eq!(in_flight(&outlook), 0);
     }
 
     #[test]
     fn answers_about_pods_that_do_not_exist_are_few_and_end() {
-        let (outlook, now) = (Outlook::new(), Instant::now());
+        let (outlook, clock, now) = begun();
         outlook.update("a", state(1));
         outlook.lock().answered(&PodUid::new("real"), ["a"], Asker::Known, now);
         for number in 0..10 * ANSWERS {
@@ -417,34 +476,36 @@ mod tests {
             outlook.lock().answered(&made_up, ["a"], Asker::Anybody, now);
         }
         assert_eq!(outlook.lock().answers.len(), ANSWERS);
-        outlook.unbound(Arc::new(pod("real")), WaitsFor::Node, now);
+        outlook.unbound(Arc::new(pod("real")), WaitsFor::Node);
         assert_eq!(in_flight(&outlook), 1, "those of anybody go first");
-        outlook.tidy(now + OFFER);
+        clock.passes(OFFER);
+        outlook.tidy();
         assert!(outlook.lock().answers.is_empty());
     }
 
     #[test]
     fn a_filter_waits_for_pods_that_are_to_be_shown_and_not_for_old_answers() {
-        let (outlook, now) = (Outlook::new(), Instant::now());
+        let (outlook, _, now) = begun();
+        let Patience { binding, glimpse, .. } = Patience::USUAL;
         outlook.update("a", state(1));
-        let unsettled = |began| outlook.lock().unsettled(&PodUid::new("one"), began, BINDING);
+        let unsettled = |began| outlook.lock().unsettled(&PodUid::new("one"), began, Patience::USUAL);
         assert_eq!(unsettled(now), None);
         outlook.lock().answered(&PodUid::new("one"), ["a"], Asker::Known, now);
         assert_eq!(unsettled(now), None, "its own");
         outlook.lock().answered(&PodUid::new("two"), ["a"], Asker::Anybody, now);
-        assert_eq!((unsettled(now), unsettled(now + GLIMPSE)), (Some(GLIMPSE), None));
+        assert_eq!((unsettled(now), unsettled(now + glimpse)), (Some(glimpse), None));
         outlook.lock().answered(&PodUid::new("three"), ["a"], Asker::Known, now);
-        assert_eq!((unsettled(now), unsettled(now + BINDING)), (Some(BINDING), None));
-        offer(&outlook, "four", now);
-        assert_eq!(unsettled(now + BINDING), Some(BINDING));
+        assert_eq!((unsettled(now), unsettled(now + binding)), (Some(binding), None));
+        offer(&outlook, "four");
+        assert_eq!(unsettled(now + binding), Some(binding));
     }
 
     #[test]
     fn a_pod_that_was_bound_before_it_was_asked_about_is_counted() {
-        let (outlook, now) = (Outlook::new(), Instant::now());
+        let (outlook, ..) = begun();
         outlook.update("a", state(1));
-        offer(&outlook, "asked", now);
-        outlook.unbound(Arc::new(pod("blind")), WaitsFor::Node, now);
+        offer(&outlook, "asked");
+        outlook.unbound(Arc::new(pod("blind")), WaitsFor::Node);
         // Of `unseen` it is not known.
         for name in ["asked", "blind", "unseen"] {
             outlook.bound(Arc::new(pod(name)), "a");
@@ -454,40 +515,44 @@ mod tests {
 
     #[test]
     fn an_offer_that_comes_to_nothing_ends() {
-        let (outlook, now) = (Outlook::new(), Instant::now());
+        let (outlook, clock, _) = begun();
         outlook.update("a", state(1));
-        offer(&outlook, "one", now);
-        outlook.tidy(now + OFFER / 2);
+        offer(&outlook, "one");
+        clock.passes(OFFER / 2);
+        outlook.tidy();
         assert_eq!(outlook.lock().view.in_flight().count(), 1);
-        outlook.tidy(now + OFFER);
+        clock.passes(OFFER / 2);
+        outlook.tidy();
         assert_eq!(outlook.lock().view.in_flight().count(), 0);
     }
 
     #[test]
     fn a_pod_that_its_node_never_tells_of_is_assumed_until_the_node_has_told_twice() {
-        let (outlook, now) = (Outlook::new(), Instant::now());
+        let (outlook, clock, _) = begun();
         let assumed = || outlook.lock().view.assumed("a").count();
         outlook.update("a", state(1));
         outlook.bound(Arc::new(pod("one")), "a");
-        outlook.tidy(now + SETTLED);
+        clock.passes(SETTLED);
+        outlook.tidy();
         assert_eq!(assumed(), 1, "it waits on the node as long as it likes");
-        outlook.left(&PodUid::new("one"), now);
+        outlook.left(&PodUid::new("one"));
         outlook.update("a", state(2));
-        outlook.tidy(now);
+        outlook.tidy();
         assert_eq!(assumed(), 1, "this state may be older");
         outlook.update("a", state(3));
-        outlook.tidy(now);
+        outlook.tidy();
         assert_eq!(assumed(), 0);
     }
 
     #[test]
     fn a_filter_waits_for_a_binding_and_no_longer_than_a_moment() {
-        let outlook = Arc::new(Outlook::new());
+        let clock = Arc::new(SystemClock);
+        let outlook = Arc::new(Outlook::new(clock.clone(), Patience::USUAL));
         outlook.update("a", state(1));
-        offer(&outlook, "one", Instant::now());
-        let began = Instant::now();
+        offer(&outlook, "one");
+        let began = clock.now();
         drop(outlook.lock_settled(&PodUid::new("two")));
-        assert!(began.elapsed() >= BINDING);
+        assert!(clock.now().duration_since(began) >= Patience::USUAL.binding);
         // A pod does not wait for itself.
         assert_eq!(outlook.lock_settled(&PodUid::new("one")).view.in_flight().count(), 1);
         let other = outlook.clone();
@@ -500,18 +565,19 @@ mod tests {
 
     #[test]
     fn a_refusal_counts_once_and_for_pods_that_passed_here_lately() {
-        let (outlook, uid) = (Outlook::new(), PodUid::new("one"));
+        let ((outlook, clock, _), uid) = (begun(), PodUid::new("one"));
         let send = || {
-            offer(&outlook, "one", Instant::now());
+            offer(&outlook, "one");
             outlook.bound(Arc::new(pod("one")), "a");
         };
         send();
-        outlook.tidy(Instant::now());
+        outlook.tidy();
         let mut open = outlook.lock();
         assert_eq!([open.was_sent(&uid), open.was_sent(&uid)], [true, false]);
         drop(open);
         send();
-        outlook.tidy(Instant::now() + SENT);
+        clock.passes(SENT);
+        outlook.tidy();
         assert!(!outlook.lock().was_sent(&uid));
         // Somebody else has bound it.
         outlook.bound(Arc::new(pod("two")), "a");

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use cluster_node::{Connector, ObjectEvent, Watched};
 use node_input::told_object;
@@ -74,7 +73,7 @@ impl Pending {
         }
         match told_object(object, PodRules::default()) {
             Ok(pod) if node.is_empty() => {
-                self.outlook.unbound(Arc::new(pod), waits_for(object), Instant::now());
+                self.outlook.unbound(Arc::new(pod), waits_for(object));
             }
             Ok(pod) => self.outlook.bound(Arc::new(pod), node),
             Err(why) => {
@@ -87,7 +86,7 @@ impl Pending {
     fn has_left(&mut self, uid: &str) {
         let pod = PodUid::new(uid);
         if self.bound.remove(uid) {
-            self.outlook.left(&pod, Instant::now());
+            self.outlook.left(&pod);
         } else {
             self.outlook.withdrawn(&pod);
         }

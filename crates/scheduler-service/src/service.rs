@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster, Connector};
@@ -18,7 +18,7 @@ use crate::conditions::ServiceCondition::Asked;
 use crate::conditions::ServiceConditions;
 use crate::http::Routes;
 use crate::metrics::Metrics;
-use crate::outlook::Outlook;
+use crate::outlook::{Outlook, Patience};
 use crate::pending::{Pending, listen_to_ends};
 use crate::refusals;
 use crate::states::{Deciders, ExactNodes, Reading, States};
@@ -56,10 +56,11 @@ pub fn run(setup: &Setup) -> anyhow::Result<()> {
 
 async fn serve(setup: &Setup) -> anyhow::Result<()> {
     let listener = setup.asking.listen(setup.address)?;
-    let outlook = Arc::new(Outlook::new());
-    let (conditions, metrics) = (Arc::<ServiceConditions>::default(), Arc::new(Metrics::new()));
-    let exact = ExactNodes::default();
     let connector = Connector::from(setup.access.clone());
+    let clock = connector.clock();
+    let outlook = Arc::new(Outlook::new(clock.clone(), Patience::USUAL));
+    let conditions = Arc::new(ServiceConditions::new(clock.clone()));
+    let (metrics, exact) = (Arc::new(Metrics::new()), ExactNodes::default());
     States {
         outlook: outlook.clone(),
         exact: exact.clone(),
@@ -85,13 +86,12 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let tidying = async {
         loop {
-            tokio::time::sleep(TIDY).await;
+            clock.pause(TIDY).await;
             // On another thread: this one accepts connections, and the outlook may be locked for a while.
             let outlook = outlook.clone();
             let looked = tokio::task::spawn_blocking(move || {
-                let now = Instant::now();
-                outlook.tidy(now);
-                outlook.lock().why_unasked(now)
+                outlook.tidy();
+                outlook.lock().why_unasked(outlook.clock.now())
             });
             let Ok(unasked) = looked.await else { continue };
             // The minutes in its message grow.
@@ -105,7 +105,7 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         }
     };
     tokio::select! {
-        () = asking::serve(listener, service, conditions.clone(), metrics) => {}
+        () = asking::serve(listener, service, conditions.clone(), metrics, clock.clone()) => {}
         () = tidying => {}
         _ = terminated.recv() => {}
         _ = interrupted.recv() => {}

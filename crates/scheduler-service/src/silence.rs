@@ -56,11 +56,13 @@ impl Silence {
 
 #[cfg(test)]
 mod tests {
+    use cluster_node::{Clock as _, SystemClock};
+
     use super::*;
 
     #[test]
     fn silence_is_wrong_while_pods_wait_or_are_bound() {
-        let start = Instant::now();
+        let start = SystemClock.now();
         let after = |minutes| start + Duration::from_mins(minutes);
         let mut silence = Silence::new(start);
         let why = |silence: &Silence, waiting: &[u64], now| {
