@@ -16,6 +16,7 @@ use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Owner, Request};
 use node_http::{NodeControl, router, runtime};
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
+use node_view::clock::SystemClock;
 use node_view::{MESSAGES, Message, Mode, NodeView, ServedNode};
 use tower::ServiceExt as _;
 
@@ -52,7 +53,7 @@ impl Served {
         let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
         let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
-        let (view, writers) = NodeView::new(served, agent.snapshot(), Arc::default());
+        let (view, writers) = NodeView::new(served, agent.snapshot(), Arc::default(), Arc::new(SystemClock));
         let (sender, events) = channel::bounded(MESSAGES);
         let news = Arc::default();
         let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());

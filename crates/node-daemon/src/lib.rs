@@ -59,6 +59,7 @@ use node_agent::Agent;
 use node_http::{NodeControl, runtime};
 use node_observe::{Disagreements, Kubelet, Observation};
 use node_view::NodeCondition::QuarantineKnown;
+use node_view::clock::SystemClock;
 use node_view::{MESSAGES, Message, Mode, News, NodeConditions, NodeView, ProblemEvents, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -116,7 +117,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     conditions.found(QuarantineKnown, kept::quarantine_unknown(&setup.root).as_deref());
     let (agent, effects) = Agent::new(owner, store, &now);
     let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
-    let (view, writers) = NodeView::new(served, agent.snapshot(), conditions);
+    let (view, writers) = NodeView::new(served, agent.snapshot(), conditions, Arc::new(SystemClock));
     view.metrics.loses_lines(setup.log.lost());
     view.metrics.repaired(&repairs);
 
@@ -175,12 +176,13 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         .map(|folder| Disagreements::new(folder, &setup.root, &sources, &machine))
         .transpose()?;
     let kubelet = Kubelet::new(&setup.root, &setup.pods);
-    let first = node_observe::first(&kubelet, &node)?;
+    let clock = Arc::new(SystemClock);
+    let first = node_observe::first(&kubelet, &node, clock.clone())?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
     let served = ServedNode::new(node, &machine, Mode::Observe, assumed)?;
-    let (view, writers) = NodeView::new(served, first.snapshot.clone(), conditions);
+    let (view, writers) = NodeView::new(served, first.snapshot.clone(), conditions, clock);
     view.metrics.loses_lines(setup.log.lost());
     let reload = Arc::new(Notify::new());
     let observation = Observation {

@@ -12,6 +12,7 @@ use bounded_http::{LoopbackListener, Token, serve_on_loopback};
 use node_agent::{Owner, Snapshot};
 use node_http::{Desk, Simulator, runtime};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
+use node_view::clock::SystemClock;
 use node_view::{Mode, NodeView, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -62,7 +63,12 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     // Nothing of it is to be written, so nothing can be behind on disk.
     let owner = Owner::new(node.node.clone(), &residents.ledger, []);
     let snapshot = Snapshot { behind: None, ..owner.snapshot() };
-    let (view, _) = NodeView::new(ServedNode::new(node, machine, mode, notes)?, snapshot, Arc::default());
+    let (view, _) = NodeView::new(
+        ServedNode::new(node, machine, mode, notes)?,
+        snapshot,
+        Arc::default(),
+        Arc::new(SystemClock),
+    );
     let runtime = runtime()?;
     let token = random_token()?;
     runtime.block_on(async {

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use node_input::{LoadedMachine, NodeRecorder, Requests};
 use node_state::{PodNames, StateFolder, manifest};
+use node_view::NodeView;
 use node_view::node_sources::NodeSources;
-use node_view::{NodeView, clock};
 use pod_spec::Pod;
 use serde_json::json;
 
@@ -99,7 +99,7 @@ impl Disagreements {
         let moment = Moment::of(view, pod);
         // Names of pods have no `_`. Two long ones are told apart by the time, and by what is in the files.
         let name: String = refusal.name.replace('/', "_").chars().take(LONGEST).collect();
-        let time = clock::now().replace(':', "");
+        let time = view.clock.text().replace(':', "");
         let path = |end: &str| self.folder.join(format!("{PREFIX}{time}-{name}{end}"));
         let (node, pod_file, pods_file) = (path(NODE), path(POD), path(PODS));
         let shown = |path: &Path| quoted(&path.display().to_string());

@@ -40,7 +40,7 @@ pub(super) fn start(root: &CgroupRoot, view: NodeView) -> anyhow::Result<()> {
     thread::Builder::new().name("drift".to_owned()).spawn(move || {
         loop {
             comparison.round();
-            thread::sleep(period);
+            comparison.view.clock.sleep(period);
         }
     })?;
     Ok(())

@@ -2,12 +2,11 @@
 //! admitted with a fault.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use admission_report::AdmissionQueue;
 use kubelet_fates::Fate;
 use node_view::explain::{self, Before};
-use node_view::{DecisionWriter, KUBELET, LoggedDecision, NodeView, clock};
+use node_view::{DecisionWriter, KUBELET, LoggedDecision, NodeView};
 use pod_spec::{Pod, PodUid};
 use topology_admission::Detail;
 
@@ -79,7 +78,7 @@ fn tell(
     if view.conditions.why_stale().is_some() {
         return;
     }
-    let began = Instant::now();
+    let began = view.clock.now();
     // The kubelet's list of pods has it already.
     let ledger = view.snapshot().ledger.release(&pod.uid);
     let before = Before { ledger: &ledger, requests: view.requests(), waiting: None };
@@ -91,10 +90,10 @@ fn tell(
     tracing::warn!(pod = name, fate = kind, avoided, "{text}");
     view.metrics.fated(kind);
     let logged = LoggedDecision {
-        time: clock::now(),
+        time: view.clock.text(),
         uid: pod.uid.clone(),
         source: KUBELET,
-        took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        took_microseconds: u64::try_from(view.clock.since(began).as_micros()).unwrap_or(u64::MAX),
         kubelet: None,
         free: node_output::free_cpus(&view.node().node, &ledger),
         asked: Some(pod.clone()),

@@ -46,6 +46,7 @@ use node_enforce::CgroupRoot;
 use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{Contents, Quarantine, Record, Source, files};
 use node_view::NodeCondition::{Current, FilesAgree};
+use node_view::clock::Clock;
 use node_view::node_sources::{self, NodeSources};
 use node_view::{Changes, NodeView, Observed, Pace, Writers};
 use pod_spec::PodUid;
@@ -116,21 +117,21 @@ pub struct Seen {
 ///
 /// # Errors
 /// There are no files, or for as long they are such that a kubelet would not start from them.
-pub fn first(kubelet: &Kubelet, node: &LoadedNode) -> anyhow::Result<Seen> {
+pub fn first(kubelet: &Kubelet, node: &LoadedNode, clock: Arc<dyn Clock>) -> anyhow::Result<Seen> {
     let root = &kubelet.root;
     // What the kubelet tells of its pods is asked for once this is served.
-    let pods = KubeletPods::default();
+    let pods = KubeletPods::new(clock.clone());
     let nothing = BTreeMap::new();
     let mut look = Look::settled(root)?;
     let mut seen = see(kubelet, look.clone(), node, &pods, &nothing);
-    let mut since = Instant::now();
+    let mut since = clock.now();
     // Between two writes of the kubelet's it may be that not even a kubelet would start from the files.
-    while !seen.as_ref().is_ok_and(|seen| seen.misfit.is_none()) && since.elapsed() < LASTING {
-        thread::sleep(QUIET);
+    while !seen.as_ref().is_ok_and(|seen| seen.misfit.is_none()) && clock.since(since) < LASTING {
+        clock.sleep(QUIET);
         let now = Look::settled(root)?;
         if now != look {
             seen = see(kubelet, now.clone(), node, &pods, &nothing);
-            (look, since) = (now, Instant::now());
+            (look, since) = (now, clock.now());
         }
     }
     seen
@@ -172,8 +173,13 @@ pub fn start(
     let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
     let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
     let changes = Changes::of(&there, PACE);
-    let pods = Arc::<KubeletPods>::default();
-    pods::listen(sources::all(root, pod_sources), view.clone(), pods.clone(), changes.announcer())?;
+    let pods = Arc::new(KubeletPods::new(view.clock.clone()));
+    pods::listen(
+        sources::all(root, pod_sources, &view.clock),
+        view.clone(),
+        pods.clone(),
+        changes.announcer(),
+    )?;
     let rules = Rules::new(sources.clone(), reload.clone(), &first.look, node_sources::runs(machine));
     let mut watching = Watching {
         kubelet,
@@ -278,7 +284,7 @@ impl Watching {
         let known = self.view.snapshot().pods.clone();
         let seen = see(&self.kubelet, look.clone(), self.view.node(), &self.pods, &known);
         self.odd(look);
-        let lasts = self.odd.as_ref().is_some_and(|odd| odd.since.elapsed() >= LASTING);
+        let lasts = self.odd.as_ref().is_some_and(|odd| self.view.clock.since(odd.since) >= LASTING);
         match seen {
             Ok(seen) if seen.misfit.is_none() || lasts => self.serve(seen),
             // It may be between two writes. What stays like this for longer is told.
@@ -301,7 +307,7 @@ impl Watching {
         let Seen { look, past, snapshot, quarantine, requests, version, misfit } = seen;
         let names = past.names.clone();
         if let Some(before) = self.past.replace(past) {
-            self.earlier.add(before);
+            self.earlier.add(before, self.view.clock.now());
         }
         self.writers.snapshots.publish(snapshot);
         let folder = look.folder.clone();
@@ -318,7 +324,7 @@ impl Watching {
 
     /// These files are not served yet.
     fn odd(&mut self, look: Look) {
-        let now = Instant::now();
+        let now = self.view.clock.now();
         let first = self.odd.as_ref().map_or(now, |odd| odd.first);
         if self.odd.as_ref().is_none_or(|odd| odd.look != look) {
             self.odd = Some(Odd { look, since: now, first });
@@ -327,7 +333,7 @@ impl Watching {
 
     /// Whether what is served has been out of date for longer than a kubelet needs for an admission.
     fn is_late(&self) -> bool {
-        self.odd.as_ref().is_some_and(|odd| odd.first.elapsed() >= LATE)
+        self.odd.as_ref().is_some_and(|odd| self.view.clock.since(odd.first) >= LATE)
     }
 
     fn stale(&self, error: &anyhow::Error) {

@@ -5,7 +5,7 @@
 //! then.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use conditions::State;
 use node_input::NextStartFails;
@@ -25,9 +25,10 @@ pub(super) fn start(sources: NodeSources, view: NodeView) -> anyhow::Result<()> 
     let period = view.node().keeping.period.saturating_mul(PERIODS).min(LONGEST);
     thread::Builder::new().name("next-start".to_owned()).spawn(move || {
         loop {
-            let began = Instant::now();
+            let began = view.clock.now();
             round(&sources, &view);
-            thread::sleep(period.max(began.elapsed().saturating_mul(SHARE)));
+            let took = view.clock.since(began);
+            view.clock.sleep(period.max(took.saturating_mul(SHARE)));
         }
     })?;
     Ok(())

@@ -16,6 +16,7 @@ use node_agent::RefusedPod;
 use node_input::told_pod;
 use node_state::PodNames;
 use node_view::NodeView;
+use node_view::clock::Clock;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
@@ -37,8 +38,10 @@ const DECIDED: Duration = Duration::from_secs(2);
 const WAITING: usize = 256;
 
 /// All that is known of the kubelet's pods.
-#[derive(Default)]
-pub(super) struct KubeletPods(Mutex<Told>);
+pub(super) struct KubeletPods {
+    told: Mutex<Told>,
+    clock: Arc<dyn Clock>,
+}
 
 #[derive(Default)]
 struct Told {
@@ -163,9 +166,9 @@ impl Told {
     }
 
     /// Whether the kubelet has still to decide on the pod, from now on.
-    fn waits(&mut self, uid: &PodUid, pod: &ToldPod) {
+    fn waits(&mut self, uid: &PodUid, pod: &ToldPod, now: Instant) {
         if pod.is_undecided {
-            self.undecided.entry(uid.clone()).or_insert_with(|| Some(Instant::now()));
+            self.undecided.entry(uid.clone()).or_insert(Some(now));
         } else {
             self.undecided.remove(uid);
         }
@@ -199,18 +202,23 @@ impl ToldPod {
 }
 
 impl KubeletPods {
+    /// Nothing is known.
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { told: Mutex::default(), clock }
+    }
+
     /// Changes whenever the kubelet tells something.
     pub(super) fn version(&self) -> Version {
-        let told = self.0.lock();
+        let told = self.told.lock();
         Version { running: told.version, refused: told.refused_version }
     }
 
     /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
     pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
-        let told = &mut *self.0.lock();
+        let told = &mut *self.told.lock();
         let pods = told.pods.as_ref()?;
         if let Some(holders) = holders {
-            told.gone.retain(|uid, since| holders.contains(uid) || since.elapsed() < FORGOTTEN);
+            told.gone.retain(|uid, since| holders.contains(uid) || self.clock.since(*since) < FORGOTTEN);
             let is_told = |uid: &&PodUid| pods.contains_key(*uid) || told.gone.contains_key(*uid);
             told.untold = holders.iter().filter(|uid| !is_told(uid)).cloned().collect();
         }
@@ -229,7 +237,7 @@ impl KubeletPods {
 
     /// Those that the kubelet refused and that are still there, as far as their specs are known.
     pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
-        let told = self.0.lock();
+        let told = self.told.lock();
         let each = told
             .pods
             .iter()
@@ -240,7 +248,7 @@ impl KubeletPods {
 
     /// The containers of pods that run, by their ids in the runtime.
     pub(super) fn containers(&self) -> Vec<(ContainerId, ContainerKey)> {
-        let told = self.0.lock();
+        let told = self.told.lock();
         let running = told.pods.iter().flatten().filter(|(_, pod)| !pod.has_ended);
         let each = running.flat_map(|(uid, pod)| {
             pod.containers.iter().map(|(id, container)| {
@@ -252,20 +260,20 @@ impl KubeletPods {
 
     /// The refusals that nobody has taken.
     pub(super) fn take_refusals(&self) -> Vec<Refusal> {
-        std::mem::take(&mut self.0.lock().refusals)
+        std::mem::take(&mut self.told.lock().refusals)
     }
 
     /// The pods that were admitted and that nobody has taken.
     pub(super) fn take_admissions(&self) -> Vec<Admission> {
-        std::mem::take(&mut self.0.lock().admissions)
+        std::mem::take(&mut self.told.lock().admissions)
     }
 
     /// The pods on which the kubelet has not decided for [`DECIDED`], each returned once.
     pub(super) fn take_undecided(&self) -> Vec<Arc<Pod>> {
-        let told = &mut *self.0.lock();
+        let told = &mut *self.told.lock();
         let mut taken = Vec::new();
         for (uid, since) in &mut told.undecided {
-            if since.is_some_and(|since| since.elapsed() >= DECIDED) {
+            if since.is_some_and(|since| self.clock.since(since) >= DECIDED) {
                 *since = None;
                 let pod = told.pods.as_ref().and_then(|pods| pods.get(uid)?.pod.as_ref().ok());
                 taken.extend(pod.cloned());
@@ -276,18 +284,18 @@ impl KubeletPods {
 
     /// Whether the kubelet has not decided on the pod.
     pub(super) fn is_undecided(&self, uid: &PodUid) -> bool {
-        self.0.lock().undecided.contains_key(uid)
+        self.told.lock().undecided.contains_key(uid)
     }
 
     /// Something has been told of a pod.
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
-        let mut told = self.0.lock();
+        let mut told = self.told.lock();
         let held_nothing = told.gone.remove(&uid).is_some() || !told.untold.contains(&uid);
         if told.pods.is_none() {
             return;
         }
-        told.waits(&uid, &new);
+        told.waits(&uid, &new, self.clock.now());
         let Some(pods) = &mut told.pods else { return };
         let before = pods.insert(uid, new.clone());
         // Then it has not been among those that run, and is not now.
@@ -303,7 +311,7 @@ impl KubeletPods {
 
     /// These are all.
     fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
-        let mut told = self.0.lock();
+        let mut told = self.told.lock();
         told.version += 1;
         let is_first = told.pods.is_none();
         for (uid, new) in &pods {
@@ -315,19 +323,19 @@ impl KubeletPods {
             told.admit(admission);
         }
         let gone = told.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
-        let now = Instant::now();
+        let now = self.clock.now();
         let gone: Vec<(PodUid, Instant)> = gone.map(|uid| (uid.clone(), now)).collect();
         told.gone.retain(|uid, _| !pods.contains_key(uid));
         told.gone.extend(gone);
         told.undecided.retain(|uid, _| pods.contains_key(uid));
         for (uid, new) in &pods {
-            told.waits(uid, new);
+            told.waits(uid, new, now);
         }
         told.pods = Some(pods);
     }
 
     fn gone(&self, uid: PodUid) {
-        let mut told = self.0.lock();
+        let mut told = self.told.lock();
         told.undecided.remove(&uid);
         let was = told.pods.as_mut().and_then(|pods| pods.remove(&uid));
         if was.is_some_and(|was| was.refused.is_some()) {
@@ -335,7 +343,7 @@ impl KubeletPods {
         } else {
             told.version += 1;
         }
-        told.gone.insert(uid, Instant::now());
+        told.gone.insert(uid, self.clock.now());
     }
 }
 
@@ -423,7 +431,7 @@ impl Listener {
                     break;
                 }
             }
-            thread::sleep(AGAIN);
+            self.view.clock.sleep(AGAIN);
         }
     }
 
@@ -451,10 +459,11 @@ impl Listener {
         let Some(source) = rest.first() else { return Silence::NotServed("nobody is there".to_owned()) };
         let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
             let mut events = Events::new(&self.pods, self.view.node().node.pod_rules());
-            let mut looked = Instant::now();
+            let clock = &*self.view.clock;
+            let mut looked = clock.now();
             loop {
-                if looked.elapsed() >= BETTER {
-                    looked = Instant::now();
+                if clock.since(looked) >= BETTER {
+                    looked = clock.now();
                     if let Some(better) = better.iter().find(|better| better.may_be_there()) {
                         let text = format!("{} is listened to instead of {}", better.name(), source.name());
                         return Err(Silence::Ended(text));

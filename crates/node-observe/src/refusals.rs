@@ -16,7 +16,7 @@ use device_manager::Inventory;
 use node_input::{LoadedNode, Requests};
 use node_state::{PodNames, StateFolder};
 use node_view::explain::{self, Before};
-use node_view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView, clock};
+use node_view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
@@ -57,7 +57,7 @@ pub(super) fn explain(
             return;
         }
     };
-    let began = Instant::now();
+    let began = view.clock.now();
     let Again { report, agrees, free } = decided_again(view, earlier, refusal, asked);
     if !agrees && refusal.heard == Heard::Later {
         let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
@@ -87,10 +87,10 @@ pub(super) fn explain(
         }
     }
     let logged = LoggedDecision {
-        time: clock::now(),
+        time: view.clock.text(),
         uid: asked.uid.clone(),
         source: KUBELET,
-        took_microseconds: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        took_microseconds: u64::try_from(view.clock.since(began).as_micros()).unwrap_or(u64::MAX),
         kubelet: Some(KubeletDecision {
             reason: reason.clone(),
             message: text.clone(),
@@ -141,8 +141,7 @@ impl Past {
 
 impl Earlier {
     /// One that is not served any more from now on.
-    pub(super) fn add(&mut self, past: Past) {
-        let now = Instant::now();
+    pub(super) fn add(&mut self, past: Past, now: Instant) {
         self.0.retain(|state| now.duration_since(state.until) < RECENT);
         if self.0.len() == STATES {
             self.0.pop_front();
@@ -151,8 +150,8 @@ impl Earlier {
     }
 
     /// Latest first.
-    fn recent(&self, node: &LoadedNode) -> impl Iterator<Item = (Ledger, Requests)> {
-        let recent = self.0.iter().rev().take_while(|state| state.until.elapsed() < RECENT);
+    fn recent(&self, node: &LoadedNode, now: Instant) -> impl Iterator<Item = (Ledger, Requests)> {
+        let recent = self.0.iter().rev().take_while(move |state| now.duration_since(state.until) < RECENT);
         // It has been made once before.
         recent.filter_map(|state| state.ledger.get_or_init(|| state.past.ledger(node).ok()).clone())
     }
@@ -180,7 +179,7 @@ fn decided_again(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Po
         let reason = explain::reason(view.node(), ledger, pod);
         reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
-    let same = iter::once(now.clone()).chain(earlier.recent(view.node())).find(is_same);
+    let same = iter::once(now.clone()).chain(earlier.recent(view.node(), view.clock.now())).find(is_same);
     let agrees = same.is_some();
     let (ledger, requests) = same.unwrap_or(now);
     let before = Before { ledger: &ledger, requests, waiting: None };

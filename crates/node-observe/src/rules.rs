@@ -55,7 +55,8 @@ impl Rules {
         let started = look.kubelet().or(self.started);
         let is_new = started != self.started;
         self.started = started;
-        let is_due = matches!(&self.known, Known::Unreadable { since, .. } if since.elapsed() >= AGAIN);
+        let is_due =
+            matches!(&self.known, Known::Unreadable { since, .. } if view.clock.since(*since) >= AGAIN);
         if is_new || is_due {
             self.known = self.read(view);
         }
@@ -71,10 +72,10 @@ impl Rules {
     /// Starts the program anew if the kubelet counts other memory or huge pages than are known here, and its files fit with
     /// them: `fits` says whether they do on a node. A kubelet writes its files a moment after it has read the machine.
     pub(super) fn recount(&mut self, view: &NodeView, fits: impl FnOnce(&LoadedNode) -> bool) {
-        if self.recounted.is_some_and(|before| before.elapsed() < AGAIN) {
+        if self.recounted.is_some_and(|before| view.clock.since(before) < AGAIN) {
             return;
         }
-        self.recounted = Some(Instant::now());
+        self.recounted = Some(view.clock.now());
         if let Ok((now, _)) = self.sources.load()
             && now.view() != view.node().view()
             && now.config() == view.node().config()
@@ -91,7 +92,7 @@ impl Rules {
         match self.sources.load() {
             // A kubelet that fails to start does not say by which.
             Ok((_, machine)) if self.are_of_process && !node_sources::runs(&machine) => {
-                Known::Unreadable { why: "it does not run any more".to_owned(), since: Instant::now() }
+                Known::Unreadable { why: "it does not run any more".to_owned(), since: view.clock.now() }
             }
             Ok((now, _)) if now.decides_as(view.node()) => {
                 let configuration = &now.line.configuration;
@@ -103,7 +104,7 @@ impl Rules {
                 self.reload.notify_one();
                 Known::Others
             }
-            Err(error) => Known::Unreadable { why: format!("{error:#}"), since: Instant::now() },
+            Err(error) => Known::Unreadable { why: format!("{error:#}"), since: view.clock.now() },
         }
     }
 }

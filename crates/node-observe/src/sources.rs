@@ -3,9 +3,11 @@
 //! Where none of them does, the manifests of static pods name some of them (`static_pods` beside this), and tell nothing
 //! else.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use node_view::clock::Clock;
 use pods_api::{Event, PodsClient, SOCKET, Watch};
 
 use super::source::{PodSources, Silence, Source, Telling};
@@ -17,12 +19,12 @@ mod cluster;
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// All that there are for a kubelet's folder, best first.
-pub(super) fn all(root: &std::path::Path, given: &PodSources) -> Vec<Box<dyn Source>> {
+pub(super) fn all(root: &Path, given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Source>> {
     let mut all: Vec<Box<dyn Source>> = vec![Box::new(PodsApi(root.join(SOCKET)))];
     #[cfg(feature = "kubernetes")]
-    all.extend(cluster::all(given));
+    all.extend(cluster::all(given, clock));
     #[cfg(not(feature = "kubernetes"))]
-    let PodSources { node_name: _ } = given;
+    let (PodSources { node_name: _ }, _) = (given, clock);
     all.shrink_to_fit();
     all
 }

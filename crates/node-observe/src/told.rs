@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster_node::{
-    Cluster, ClusterError, Connector, EventRecorder, EventType, Pace, PodReference, Publication, Published,
-    Publisher, Reporter, Woken,
+    Clock, Cluster, ClusterError, Connector, EventRecorder, EventType, Pace, PodReference, Publication,
+    Published, Publisher, Reporter, Woken,
 };
 use conditions::{Condition, State};
-use node_view::{Events, Kind, NodeEvent, now, reason};
+use node_view::{Events, Kind, NodeEvent, reason};
 
 use cluster_node::NodeInCluster;
 
@@ -33,7 +33,8 @@ pub(super) fn start(node: &NodeInCluster, events: Arc<Events>) -> anyhow::Result
         seen,
         newest,
         events,
-        written: Condition::new(State::Works, now()),
+        written: Condition::new(State::Works, connector.clock().since_1970()),
+        clock: connector.clock().clone(),
     };
     Ok(Publisher::new(telling, connector, PACE).start("told")?)
 }
@@ -49,6 +50,7 @@ struct Telling {
     seen: u64,
     /// Whether events are written.
     written: Condition,
+    clock: Arc<dyn Clock>,
 }
 
 impl Publication for Telling {
@@ -95,11 +97,11 @@ impl Telling {
         };
         let Err(error) = self.recorder.record(&on, kind, &event.reason, &event.message) else {
             // The event is there to be seen.
-            let _ = self.written.set(State::Works, now());
+            let _ = self.written.set(State::Works, self.clock.since_1970());
             return Ok(());
         };
         let text = error.to_string();
-        if self.written.set(State::failed("NotWritten", &text), now()).is_some() {
+        if self.written.set(State::failed("NotWritten", &text), self.clock.since_1970()).is_some() {
             tracing::warn!(pod = pod.full(), "no event is written on the pod: {text}");
         }
         // Another answer would be the same the next time.

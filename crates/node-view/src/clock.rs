@@ -1,8 +1,49 @@
-//! The time on the wall as text; nothing is decided by it.
+//! The clock of what watches a node, and the time on the wall as text; nothing is decided by the latter.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use device_manager::Moment;
+
+/// A clock, and pauses by it. Tests implement it.
+pub trait Clock: Send + Sync {
+    /// The moment.
+    fn now(&self) -> Instant;
+
+    /// The time since 1970 on the wall.
+    fn since_1970(&self) -> Duration;
+
+    /// Lets a time pass.
+    fn sleep(&self, length: Duration);
+
+    /// The time since a moment.
+    fn since(&self, then: Instant) -> Duration {
+        self.now().saturating_duration_since(then)
+    }
+
+    /// The time on the wall as text: `2026-03-01T12:00:00.123Z`.
+    fn text(&self) -> String {
+        text(self.since_1970())
+    }
+}
+
+/// The clock of the host.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn since_1970(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn sleep(&self, length: Duration) {
+        thread::sleep(length);
+    }
+}
 
 /// The time since 1970 at moment zero of a clock that stands at `now`.
 pub fn epoch(Moment(now): Moment) -> Duration {

@@ -42,6 +42,7 @@ use node_input::{LoadedNode, Requests};
 use pod_spec::Pod;
 
 pub use self::changes::{Changes, Pace};
+use self::clock::Clock;
 pub use self::conditions::{NodeCondition, NodeConditions, now};
 pub use self::decisions::{
     DECISIONS, DecisionWriter, Decisions, KUBELET, KubeletDecision, LoggedDecision, holdings, sources,
@@ -74,6 +75,8 @@ pub struct NodeView {
     pub events: Arc<Events>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// The clock of those who watch the node.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// What the threads have that change what readers see.
@@ -92,6 +95,7 @@ impl NodeView {
         served: impl Into<Arc<ServedNode>>,
         first: Snapshot,
         conditions: Arc<NodeConditions>,
+        clock: Arc<dyn Clock>,
     ) -> (Self, Writers) {
         let (served, events) = (served.into(), Arc::<Events>::default());
         let metrics = Arc::new(Metrics::new(&served.node, &first, served.mode));
@@ -108,6 +112,7 @@ impl NodeView {
             conditions,
             events,
             metrics,
+            clock,
         };
         (view, writers)
     }

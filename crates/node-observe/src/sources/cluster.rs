@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster_node::{Clock, Cluster, ClusterError, KubeletAccess, KubeletPods, PodWatch, SystemClock};
+use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, NodeInCluster, PodWatch};
+use node_view::clock::Clock;
 use pods_api::{Event, KubeletPod};
 
 use crate::source::{PodSources, Silence, Source, Telling};
-use cluster_node::NodeInCluster;
 
 /// How often a kubelet that tells no changes is asked.
 const PERIOD: Duration = Duration::from_secs(5);
 
-pub(super) fn all(given: &PodSources) -> Vec<Box<dyn Source>> {
+pub(super) fn all(given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Source>> {
     let cluster = given.cluster.clone().map(|node| Box::new(node) as Box<dyn Source>);
-    let kubelet = given.kubelet.clone().map(|access| Endpoint { access, clock: Arc::new(SystemClock) });
+    let kubelet = given.kubelet.clone().map(|access| Endpoint { access, clock: clock.clone() });
     let kubelet = kubelet.map(|endpoint| Box::new(endpoint) as Box<dyn Source>);
     cluster.into_iter().chain(kubelet).collect()
 }

@@ -11,6 +11,7 @@ use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
 use node_config::DecidedBy;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
+use node_view::clock::SystemClock;
 use node_view::{Message, Mode, NodeView, OwnerReply, ServedNode};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
@@ -88,7 +89,8 @@ impl Day {
         };
         let ledger = node.empty_ledger();
         let (agent, effects) = Agent::new(Owner::new(node.node.clone(), &ledger, []), store, &clock);
-        let (view, writers) = NodeView::new(served.clone(), agent.snapshot(), Arc::default());
+        let (view, writers) =
+            NodeView::new(served.clone(), agent.snapshot(), Arc::default(), Arc::new(SystemClock));
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
         let (orders, ordered) = mpsc::channel();
