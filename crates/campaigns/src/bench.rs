@@ -57,15 +57,35 @@ enum Format {
     Json,
 }
 
+/// How much time measuring takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Effort {
+    /// As little as shows that it works.
+    Quick,
+    /// As much as figures in documents need.
+    Whole,
+}
+
+impl Effort {
+    /// The argument of the program `workloads` for it.
+    const fn argument(self) -> Option<&'static str> {
+        match self {
+            Self::Quick => Some("--quick"),
+            Self::Whole => None,
+        }
+    }
+}
+
 impl Bench {
     /// What is missing on this machine is said, and the rest is done.
     pub(crate) fn run(self) -> anyhow::Result<()> {
+        let effort = if self.quick { Effort::Quick } else { Effort::Whole };
         let program = workloads::build()?;
         if self.against == Some(Against::Allocator) {
-            return allocator::run(&program, self.quick, self.write.then_some("docs/claims.md"));
+            return allocator::run(&program, effort, self.write.then_some("docs/claims.md"));
         }
         eprintln!("measuring ours");
-        let measured = ours::measure(&program, &self.only, self.quick)?;
+        let measured = ours::measure(&program, &self.only, effort)?;
         let counter = Counter::find(&program);
         if let Err(missing) = &counter {
             eprintln!("instructions are not counted: {missing}");
@@ -74,7 +94,7 @@ impl Bench {
         if self.against == Some(Against::Kubelet) {
             match kubelet::build() {
                 Ok(built) => {
-                    kubelet = kubelet::measure(&built, &ours::described(&program, &self.only)?, self.quick)?;
+                    kubelet = kubelet::measure(&built, &ours::described(&program, &self.only)?, effort)?;
                 }
                 Err(missing) => eprintln!("the kubelet is not measured: {missing:#}"),
             }

@@ -58,8 +58,7 @@ impl Chaos {
         let place = tempfile::tempdir().context("failed to make a folder")?;
         self.kills(&programs, place.path(), &mut outcome)?;
         if can_mount {
-            if let Err(error) =
-                disks::fill(&programs, place.path(), (self.seed, &self.command()), &mut outcome)
+            if let Err(error) = disks::fill(&programs, place.path(), self.seed, &self.command(), &mut outcome)
             {
                 outcome.violations.push(format!("on a full disk: {error:#}"));
             }
@@ -80,7 +79,7 @@ impl Chaos {
         }
         let mut random = fastrand::Rng::with_seed(self.seed);
         let command = self.command();
-        let mut node = Node::new(programs, (place, "root-0"), self.seed, &command);
+        let mut node = Node::new(programs, place, "root-0", self.seed, &command);
         let mut plugin = None;
         let mut spoilt = None;
         for kill in 0..self.kills {
@@ -102,7 +101,7 @@ impl Chaos {
                     outcome.take(&mut node);
                     plugin = None;
                     let seed = self.seed + u64::from(kill);
-                    node = Node::new(programs, (place, &format!("root-{}", kill + 1)), seed, &command);
+                    node = Node::new(programs, place, &format!("root-{}", kill + 1), seed, &command);
                     continue;
                 }
             };

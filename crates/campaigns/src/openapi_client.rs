@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use fs_err as fs;
 use workspace_tools::workspace::{cargo, run, target};
 
@@ -27,7 +27,13 @@ const TOKEN: &str = "a-token-of-a-test";
 impl OpenapiClient {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let folder = target().join("openapi-client");
-        let tools = Tools::find(&folder, self.install)?;
+        let tools = match Tools::find(&folder) {
+            Some(tools) => tools,
+            None if self.install => Tools::install(&folder)?,
+            None => {
+                bail!("the generator is not installed; `cargo xtask openapi-client --install` installs it")
+            }
+        };
         run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
         let node = Node::start()?;
         let description = folder.join("openapi.json");
@@ -71,18 +77,18 @@ fn generate(tools: &Tools, folder: &Path, description: &Path) -> anyhow::Result<
 /// The validator and the generator.
 struct Tools(PathBuf);
 
+/// What was installed there.
+const MARK: &str = "installed.txt";
+
 impl Tools {
     /// In their own environment, which is there if all of it was installed at these versions.
-    fn find(folder: &Path, install: bool) -> anyhow::Result<Self> {
-        let tools = Self(folder.join("venv"));
-        let mark = folder.join("installed.txt");
-        if fs::read_to_string(&mark).is_ok_and(|installed| installed == REQUIREMENTS) {
-            return Ok(tools);
-        }
-        ensure!(
-            install,
-            "the generator is not installed; `cargo xtask openapi-client --install` installs it"
-        );
+    fn find(folder: &Path) -> Option<Self> {
+        let installed = fs::read_to_string(folder.join(MARK)).ok()?;
+        (installed == REQUIREMENTS).then(|| Self(folder.join("venv")))
+    }
+
+    fn install(folder: &Path) -> anyhow::Result<Self> {
+        let (tools, mark) = (Self(folder.join("venv")), folder.join(MARK));
         fs::create_dir_all(folder)?;
         let wanted = folder.join("requirements.txt");
         fs::write(&wanted, REQUIREMENTS)?;

@@ -17,6 +17,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::json;
 use workspace_tools::debian;
+use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root, run};
 
 use browser::Browser;
@@ -73,7 +74,12 @@ impl Page {
             }
         }
         if self.figures || self.write {
-            return figures::measure(self.write);
+            let table = figures::measure()?;
+            if self.write {
+                return write_figures("docs/page.md", "cargo xtask page --write", &table);
+            }
+            print!("{table}");
+            return Ok(());
         }
         if self.quick && !has_driver() {
             println!(

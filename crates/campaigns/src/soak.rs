@@ -74,6 +74,12 @@ pub(crate) fn minutes(text: &str) -> Result<f64, String> {
     }
 }
 
+/// What a node leaves behind.
+struct Files {
+    root: PathBuf,
+    log: PathBuf,
+}
+
 impl Soak {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if let (Some(reader), Some(root)) = (self.reader, &self.root) {
@@ -82,10 +88,11 @@ impl Soak {
         let mut programs = Programs::build(Profile::Release)?;
         let place = self.root.as_ref().map_or_else(tempfile::tempdir, tempfile::tempdir_in);
         let place = place.context("failed to make a folder")?;
-        let (root, log) = (place.path().join("root"), place.path().join("log"));
+        let node = Files { root: place.path().join("root"), log: place.path().join("log") };
+        let Files { root, log } = &node;
         let program = if others::can_start() {
             programs.access = Access::Everybody;
-            Some(others::open(place.path(), &root)?)
+            Some(others::open(place.path(), root)?)
         } else {
             eprintln!("no readers of other users: only root can start them");
             None
@@ -93,16 +100,16 @@ impl Soak {
         let total = Duration::from_secs_f64(self.minutes * 60.0);
         let restart = Duration::from_secs_f64(self.restart * 60.0);
         let mut loads: Vec<Load> = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, self.seed)).collect();
-        let (mut folder, mut plugin) = (Folder::new(&root, self.seed), None);
+        let (mut folder, mut plugin) = (Folder::new(root, self.seed), None);
         let (mut violations, mut starts, mut life) = (Vec::new(), Vec::new(), Usages::default());
         let (mut under_load, mut other_users) = (Duration::ZERO, 0);
         let began = Instant::now();
         while began.elapsed() < total {
-            let daemon = Daemon::start(&programs, &root, Clock::Own, &log)?;
+            let daemon = Daemon::start(&programs, root, Clock::Own, log)?;
             starts.push(daemon.start.as_millis());
-            self.check(&root, &log, &mut loads, &mut violations)?;
+            self.check(&node, &mut loads, &mut violations)?;
             let mut others = match &program {
-                Some(program) => OtherUsers::start(program, &root)?,
+                Some(program) => OtherUsers::start(program, root)?,
                 None => OtherUsers::default(),
             };
             other_users = others.count();
@@ -117,21 +124,21 @@ impl Soak {
             let (stop, begin) = (AtomicBool::new(false), Instant::now());
             life = std::thread::scope(|threads| {
                 for load in &mut loads {
-                    threads.spawn(|| load.run(&root, pace, &stop));
+                    threads.spawn(|| load.run(root, pace, &stop));
                 }
                 threads.spawn(|| folder.churn(Duration::from_millis(500), &stop));
                 for reader in Reader::ALL {
-                    let (root, stop) = (&root, &stop);
+                    let stop = &stop;
                     threads.spawn(move || reader.run(root, stop));
                 }
-                let used = watch(&daemon, &programs, &root, time, &mut plugin);
+                let used = watch(&daemon, &programs, root, time, &mut plugin);
                 stop.store(true, Ordering::Relaxed);
                 used
             })?;
             under_load += begin.elapsed();
-            self.violated("under load", &others.ended(), (&root, &log), &mut violations);
+            self.violated("under load", &others.ended(), &node, &mut violations);
             drop(others);
-            self.check(&root, &log, &mut loads, &mut violations)?;
+            self.check(&node, &mut loads, &mut violations)?;
             if began.elapsed() < total {
                 daemon.kill()?;
             } else {
@@ -144,8 +151,8 @@ impl Soak {
             figures.add(&load.figures);
         }
         let odd = std::mem::take(&mut figures.odd);
-        self.violated("answers under load", &odd, (&root, &log), &mut violations);
-        self.report(&mut figures, other_users, under_load, (&mut starts, &life), violations)
+        self.violated("answers under load", &odd, &node, &mut violations);
+        self.report(&mut figures, other_users, under_load, &mut starts, &life, violations)
     }
 
     /// What starts this run again.
@@ -156,15 +163,9 @@ impl Soak {
         )
     }
 
-    fn check(
-        &self,
-        root: &Path,
-        log: &Path,
-        loads: &mut [Load],
-        violations: &mut Vec<String>,
-    ) -> anyhow::Result<()> {
-        let found = invariants::check(root, loads.iter(), &Disk::Whole)?;
-        self.violated("at rest", &found.violations, (root, log), violations);
+    fn check(&self, node: &Files, loads: &mut [Load], violations: &mut Vec<String>) -> anyhow::Result<()> {
+        let found = invariants::check(&node.root, loads.iter(), &Disk::Whole)?;
+        self.violated("at rest", &found.violations, node, violations);
         for load in loads {
             load.settle(&found.admitted);
         }
@@ -172,8 +173,9 @@ impl Soak {
     }
 
     /// Records violations and keeps what shows them again.
-    fn violated(&self, step: &str, found: &[String], (root, log): (&Path, &Path), all: &mut Vec<String>) {
+    fn violated(&self, step: &str, found: &[String], node: &Files, all: &mut Vec<String>) {
         if !found.is_empty() {
+            let Files { root, log } = node;
             let evidence = Evidence { command: &self.command(), step, violations: found, root, log };
             let kept = evidence.keep("soak");
             all.extend(found.iter().map(|what| format!("{step}: {what} ({kept})")));
@@ -185,7 +187,8 @@ impl Soak {
         figures: &mut Figures,
         other_users: usize,
         under_load: Duration,
-        (starts, life): (&mut [u128], &Usages),
+        starts: &mut [u128],
+        life: &Usages,
         mut violations: Vec<String>,
     ) -> anyhow::Result<()> {
         violations.extend(figures.idle().map(str::to_owned));

@@ -236,7 +236,7 @@ impl Places {
         let _inside = runtime.enter();
         let token = setup.token_file.as_deref().map(node_http::read_token).transpose()?;
         let tcp = setup.tcp.map(|address| (address, token));
-        let listeners = node_http::listen((&setup.socket, setup.open), tcp, conditions)?;
+        let listeners = node_http::listen(&setup.socket, setup.open, tcp, conditions)?;
         if let Some(address) = listeners.tcp_address() {
             tracing::info!(%address, "listening on TCP");
         }

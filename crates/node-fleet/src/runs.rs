@@ -78,7 +78,7 @@ impl Runs {
         let code = known.and_then(|status| status["state"]["terminated"]["exitCode"].as_i64());
         let runs = State::Runs(self.plan.end(now));
         let (restarts, state) = match code {
-            Some(code) if starts_again(object, code == 0) => (restarts.saturating_add(1), runs),
+            Some(code) if starts_again(object, code) => (restarts.saturating_add(1), runs),
             Some(_) => (restarts, State::Ended),
             None => (restarts, runs),
         };
@@ -113,7 +113,7 @@ impl Runs {
             match run.state {
                 State::Runs(Some(end)) if end <= now => {
                     history.exited(name, Exit { id: run.id.clone(), code: plan.code.into() });
-                    let again = starts_again(object, plan.code == 0);
+                    let again = starts_again(object, plan.code.into());
                     run.state = if again { State::Waits(now + pause(run.restarts)) } else { State::Ended };
                 }
                 State::Waits(until) if until <= now => {
@@ -148,10 +148,11 @@ fn id(object: &PodObject, name: &str, restarts: u32) -> String {
     format!("simulated-{}-{name}-{restarts}", object.uid())
 }
 
-fn starts_again(object: &PodObject, has_succeeded: bool) -> bool {
+/// Whether a container of the pod starts again that has ended with this exit code.
+fn starts_again(object: &PodObject, code: i64) -> bool {
     match object.json()["spec"]["restartPolicy"].as_str() {
         Some("Never") => false,
-        Some("OnFailure") => !has_succeeded,
+        Some("OnFailure") => code != 0,
         _ => true,
     }
 }

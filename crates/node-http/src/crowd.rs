@@ -42,7 +42,7 @@ impl Served {
             runtime.block_on(async {
                 let secret = secret(&token).unwrap_or_else(|error| panic!("{error:#}"));
                 let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));
-                let listeners = listen((&path, Open::ToGroup(None)), tcp, std::sync::Arc::default());
+                let listeners = listen(&path, Open::ToGroup(None), tcp, std::sync::Arc::default());
                 let listeners = listeners.unwrap_or_else(|error| panic!("{error:#}"));
                 let _ = std::fs::remove_file(&token);
                 let accepted = AtomicUsize::new(0);

@@ -20,7 +20,8 @@ const OTHERS_READ: u32 = 0o004;
 
 /// Listens at the path, and at the address if there is one. `conditions` say whether the socket is served.
 pub fn listen(
-    (path, open): (&Path, Open),
+    path: &Path,
+    open: Open,
     tcp: Option<(SocketAddr, Option<Token>)>,
     conditions: Arc<NodeConditions>,
 ) -> anyhow::Result<Listeners> {

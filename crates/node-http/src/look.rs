@@ -85,10 +85,10 @@ pub(super) async fn describe(
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    node.look(who, move |node| described(node, (&namespace, &name), shape)).await
+    node.look(who, move |node| described(node, &namespace, &name, shape)).await
 }
 
-fn described(node: &Node, (namespace, name): (&str, &str), shape: Shape) -> Answered {
+fn described(node: &Node, namespace: &str, name: &str, shape: Shape) -> Answered {
     let snapshot = node.snapshot();
     let pod = find(&snapshot, namespace, name)?;
     let all = pods::all(&node.view, &snapshot);

@@ -47,7 +47,7 @@ use node_input::{LoadedMachine, LoadedNode, PINNED, Requests};
 use node_state::{Contents, Quarantine, Record, Source, files};
 use node_view::NodeCondition::{Current, FilesAgree};
 use node_view::clock::Clock;
-use node_view::node_sources::{self, NodeSources};
+use node_view::node_sources::NodeSources;
 use node_view::{Changes, NodeView, Observed, Pace, Writers};
 use pod_spec::PodUid;
 use tokio::sync::Notify;
@@ -180,7 +180,7 @@ pub fn start(
         pods.clone(),
         changes.announcer(),
     )?;
-    let rules = Rules::new(sources.clone(), reload.clone(), &first.look, node_sources::runs(machine));
+    let rules = Rules::new(sources.clone(), reload.clone(), &first.look, machine);
     let mut watching = Watching {
         kubelet,
         rules,

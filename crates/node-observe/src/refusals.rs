@@ -16,7 +16,7 @@ use device_manager::Inventory;
 use node_input::{LoadedNode, Requests};
 use node_state::{PodNames, StateFolder};
 use node_view::explain::{self, Before};
-use node_view::{DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView};
+use node_view::{Agreement, DecisionWriter, KUBELET, KubeletDecision, LoggedDecision, NodeView};
 use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
@@ -58,13 +58,14 @@ pub(super) fn explain(
         }
     };
     let began = view.clock.now();
-    let Again { report, agrees, free } = decided_again(view, earlier, refusal, asked);
+    let Again { report, agreement, free } = decided_again(view, earlier, refusal, asked);
+    let agrees = agreement == Agreement::Same;
     if !agrees && refusal.heard == Heard::Later {
         let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
         tracing::warn!(pod, reason, text, unknown, "pod refused by the kubelet");
         return;
     }
-    view.metrics.explained(reason, agrees);
+    view.metrics.explained(reason, agreement);
     let why = report.refusal().and_then(admission_report::Refusal::why).unwrap_or_default();
     let fits = report.refusal().and_then(|refusal| refusal.alternatives.first()).map(Alternative::to_string);
     let fits = fits.unwrap_or_default();
@@ -167,8 +168,7 @@ impl Earlier {
 /// The decision here on a pod that the kubelet refused.
 struct Again {
     report: Report,
-    /// Whether it is the kubelet's.
-    agrees: bool,
+    agreement: Agreement,
     /// The CPUs that containers could get for themselves before it.
     free: Option<CpuSet>,
 }
@@ -180,9 +180,9 @@ fn decided_again(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Po
         reason.is_some_and(|reason| reason.to_string() == refusal.reason)
     };
     let same = iter::once(now.clone()).chain(earlier.recent(view.node(), view.clock.now())).find(is_same);
-    let agrees = same.is_some();
+    let agreement = if same.is_some() { Agreement::Same } else { Agreement::Otherwise };
     let (ledger, requests) = same.unwrap_or(now);
     let before = Before { ledger: &ledger, requests, waiting: None };
     let (report, _) = explain::one(view.node(), Detail::Merges, &before, pod);
-    Again { report, agrees, free: node_output::free_cpus(&view.node().node, &ledger) }
+    Again { report, agreement, free: node_output::free_cpus(&view.node().node, &ledger) }
 }

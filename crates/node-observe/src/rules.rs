@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use node_input::LoadedNode;
+use node_input::{LoadedMachine, LoadedNode};
 use node_view::NodeView;
 use node_view::node_sources::{self, NodeSources};
 use tokio::sync::Notify;
@@ -45,8 +45,13 @@ enum Known {
 
 impl Rules {
     /// Those that were read before the kubelet's files were.
-    pub(super) fn new(sources: NodeSources, reload: Arc<Notify>, first: &Look, are_of_process: bool) -> Self {
-        let started = first.kubelet();
+    pub(super) fn new(
+        sources: NodeSources,
+        reload: Arc<Notify>,
+        first: &Look,
+        machine: &LoadedMachine,
+    ) -> Self {
+        let (started, are_of_process) = (first.kubelet(), node_sources::runs(machine));
         Self { sources, reload, started, known: Known::Yes, are_of_process, recounted: None }
     }
 

@@ -170,7 +170,6 @@ pub(crate) fn resources(unit: &UnitReport, which: Columns, page: Page) -> String
     let Some(first) = resources.first() else {
         return page.columns(unit.not_checked.iter().map(not_checked), INDENT);
     };
-    let elsewhere = resources.iter().any(|resource| resource.elsewhere.is_some());
     let mut like: Vec<Column> = Vec::new();
     for (at, node) in first.nodes.iter().enumerate() {
         let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, page)).collect();
@@ -190,7 +189,7 @@ pub(crate) fn resources(unit: &UnitReport, which: Columns, page: Page) -> String
         0
     };
     let mut text = String::new();
-    let tables = Table::fitting(unit, &shown, elsewhere, page);
+    let tables = Table::fitting(unit, &shown, page);
     text.extend(tables.iter().map(|table| page.columns(table.rows(unit), INDENT)));
     if !empty.is_empty() {
         let ids: NodeIds = empty.iter().flat_map(|column| column.nodes.iter().copied()).collect();
@@ -217,7 +216,8 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// As many tables as it takes, so that none has more than [`MOST_COLUMNS`] or is wider than the page.
-    fn fitting(unit: &UnitReport, shown: &'a [Column], elsewhere: bool, page: Page) -> Vec<Self> {
+    fn fitting(unit: &UnitReport, shown: &'a [Column], page: Page) -> Vec<Self> {
+        let elsewhere = unit.resources.iter().any(|resource| resource.elsewhere.is_some());
         let endless = Page { width: None, ..page };
         let fits = |table: &Self| {
             let widest = endless.columns(table.rows(unit), INDENT).lines().map(UnicodeWidthStr::width).max();

@@ -101,7 +101,7 @@ fn of_node(node: NodeId, stored: &StoredNode, actual: &StoredNode, all: &mut Vec
     let resources: BTreeSet<&ResourceName> = stored.memory.keys().chain(actual.memory.keys()).collect();
     for resource in resources {
         match (stored.memory.get(resource), actual.memory.get(resource)) {
-            (Some(stored), Some(actual)) => of_table((node, resource), *stored, *actual, all),
+            (Some(stored), Some(actual)) => of_table(node, resource, *stored, *actual, all),
             (Some(_), None) => all.push(BookDifference::ResourceGone(node, resource.clone())),
             (None, _) => all.push(BookDifference::ResourceNew(node, resource.clone())),
         }
@@ -116,7 +116,8 @@ fn of_node(node: NodeId, stored: &StoredNode, actual: &StoredNode, all: &mut Vec
 }
 
 fn of_table(
-    (node, resource): (NodeId, &ResourceName),
+    node: NodeId,
+    resource: &ResourceName,
     stored: StoredTable,
     actual: StoredTable,
     all: &mut Vec<BookDifference>,

@@ -51,7 +51,7 @@ pub use self::events::{Events, Kind, NodeEvent, PodName, Unseen, reason};
 pub use self::manifests::{held_back, kept};
 pub use self::message::{MESSAGES, Message, OwnerReply};
 use self::metrics::Now;
-pub use self::metrics::{Exposition, Metrics, PartitionCounts};
+pub use self::metrics::{Agreement, Exposition, Metrics, PartitionCounts};
 pub use self::news::{News, PodNews};
 pub use self::observed::{Observed, ObservedFiles, ObservedWriter};
 pub use self::own_file::{Lasting, OwnFile};

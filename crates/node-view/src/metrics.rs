@@ -34,6 +34,15 @@ use self::partitions::Partitions;
 use crate::served::Mode;
 use node_input::LoadedNode;
 
+/// How the decision here on a pod that a kubelet refused compares with the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreement {
+    /// It is refused here, for the same reason.
+    Same,
+    /// It is admitted here, or refused for another reason.
+    Otherwise,
+}
+
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
 const ADMISSION_BUCKETS: [f64; 15] =
     [0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2];
@@ -324,9 +333,9 @@ impl Metrics {
     }
 
     /// A refusal of the kubelet's has been explained.
-    pub fn explained(&self, reason: &str, agrees: bool) {
+    pub fn explained(&self, reason: &str, agreement: Agreement) {
         self.observed_refusals.get_or_create(&OfReason::new(reason, &OWN_REASONS)).inc();
-        if !agrees {
+        if agreement == Agreement::Otherwise {
             self.disagreements.inc();
         }
     }

@@ -64,7 +64,7 @@ impl Answers {
         // By position: nodes as objects are given back as they came.
         let (mut fitting, mut result) = (Vec::new(), ExtenderFilterResult::default());
         for ((at, name), judgement) in names.iter().enumerate().zip(&judged) {
-            self.metrics.judged(judgement.basis, judgement.verdict.fits());
+            self.metrics.judged(judgement);
             let reason = |text: String| match judgement.basis {
                 Knowledge::Approximate => format!("{text} (approximate)"),
                 Knowledge::Exact | Knowledge::Unknown => text,

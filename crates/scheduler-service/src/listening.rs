@@ -11,14 +11,24 @@ use crate::conditions::ServiceConditions;
 /// The longest pause between two tries.
 pub(crate) const AGAIN: Duration = Duration::from_secs(1);
 
+/// What a thread listens to.
+pub(crate) struct Subject {
+    /// The thread.
+    pub(crate) thread: &'static str,
+    /// The objects, as a log names them.
+    pub(crate) what: &'static str,
+    /// The same, for the API server.
+    pub(crate) watched: Watched,
+}
+
 /// Starts a thread that listens to objects for the rest of the program.
 pub(crate) fn start(
-    (thread, what): (&str, &'static str),
-    watched: Watched,
+    subject: Subject,
     conditions: &Arc<ServiceConditions>,
     connector: &Connector,
     heard: impl FnMut(ObjectEvent) + Send + 'static,
 ) -> anyhow::Result<()> {
+    let Subject { thread, what, watched } = subject;
     let reported = Reported { what, conditions: conditions.clone(), heard };
     Ok(Listening::new(connector.clone(), watched, AGAIN, reported).start(thread)?)
 }

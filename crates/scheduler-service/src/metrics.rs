@@ -10,8 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use scheduler_extender::Knowledge;
-use scheduler_extender::Size;
+use scheduler_extender::{Judgement, Knowledge, Size};
 
 use crate::conditions::ServiceCondition::{Asked as Asks, AskersCertified, FilesUsed};
 use crate::conditions::{ServiceCondition, ServiceConditions};
@@ -210,16 +209,17 @@ impl Metrics {
         self.waits.observe(time.as_secs_f64());
     }
 
-    pub(crate) fn judged(&self, basis: Knowledge, fits: bool) {
+    /// A node has been judged for a pod.
+    pub(crate) fn judged(&self, judgement: &Judgement) {
         let label = BasisLabel {
-            basis: match basis {
+            basis: match judgement.basis {
                 Knowledge::Exact => "exact",
                 Knowledge::Approximate => "approximate",
                 Knowledge::Unknown => "unknown",
             },
         };
         self.judged.get_or_create(&label).inc();
-        if !fits {
+        if !judgement.verdict.fits() {
             self.failed.get_or_create(&label).inc();
         }
     }

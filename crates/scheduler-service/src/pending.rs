@@ -10,12 +10,11 @@ use pod_spec::{PodRules, PodUid};
 use serde_json::Value;
 
 use crate::conditions::ServiceConditions;
-use crate::listening;
+use crate::listening::{self, Subject};
 use crate::outlook::{Outlook, WaitsFor};
 
-const WHAT: &str = "pending pods";
-
-const ENDS: &str = "ends of pods";
+const PENDING: Subject = Subject { thread: "pending", what: "pending pods", watched: Watched::PendingPods };
+const ENDS: Subject = Subject { thread: "ends", what: "ends of pods", watched: Watched::PodEnds };
 
 /// The node that a pod is bound to.
 const NODE: &str = "/spec/nodeName";
@@ -26,7 +25,7 @@ pub(crate) fn listen_to_ends(
     outlook: Arc<Outlook>,
     conditions: &Arc<ServiceConditions>,
 ) -> anyhow::Result<()> {
-    listening::start(("ends", ENDS), Watched::PodEnds, conditions, connector, move |event| match event {
+    listening::start(ENDS, conditions, connector, move |event| match event {
         ObjectEvent::Is(pod) if pod.is_deleted() => {
             outlook.ending(&PodUid::new(pod.uid()), pod.text(NODE));
         }
@@ -50,7 +49,7 @@ impl Pending {
         conditions: &Arc<ServiceConditions>,
     ) -> anyhow::Result<()> {
         let heard = move |event| self.hear(event);
-        listening::start(("pending", WHAT), Watched::PendingPods, conditions, connector, heard)
+        listening::start(PENDING, conditions, connector, heard)
     }
 
     fn hear(&mut self, event: ObjectEvent) {

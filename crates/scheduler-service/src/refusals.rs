@@ -6,11 +6,12 @@ use cluster_node::{Connector, ObjectEvent, Watched};
 use pod_spec::PodUid;
 
 use crate::conditions::ServiceConditions;
-use crate::listening;
+use crate::listening::{self, Subject};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
-const WHAT: &str = "refusals of pods";
+const REFUSALS: Subject =
+    Subject { thread: "refusals", what: "refusals of pods", watched: Watched::PodFailures };
 /// The reasons that an extender could have known, beside `OutOf` a resource: the kubelet's, and the node's own for pods that
 /// choose their rules or need linked devices.
 const REASONS: [&str; 6] = [
@@ -29,7 +30,7 @@ pub(crate) fn listen(
     metrics: Arc<Metrics>,
     conditions: &Arc<ServiceConditions>,
 ) -> anyhow::Result<()> {
-    listening::start(("refusals", WHAT), Watched::PodFailures, conditions, connector, move |event| {
+    listening::start(REFUSALS, conditions, connector, move |event| {
         let ObjectEvent::Is(pod) = event else { return };
         let (uid, reason) = (pod.uid(), pod.text("/status/reason"));
         let is_refused = REASONS.contains(&reason) || reason.starts_with("OutOf");

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use crate::conditions::ServiceCondition::StateReadable;
 use crate::conditions::ServiceConditions;
-use crate::listening;
+use crate::listening::{self, Subject};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
 
-const WHAT: &str = "states of nodes";
+const STATES: Subject = Subject { thread: "states", what: "states of nodes", watched: Watched::NodeStates };
 
 /// Whose state is known exactly: what others publish of these nodes does not count.
 pub(crate) type ExactNodes = Arc<parking_lot::Mutex<BTreeSet<String>>>;
@@ -69,7 +69,7 @@ impl States {
     pub(crate) fn start(mut self, connector: &Connector) -> anyhow::Result<()> {
         let conditions = self.conditions.clone();
         let heard = move |event| self.hear(event);
-        listening::start(("states", WHAT), Watched::NodeStates, &conditions, connector, heard)
+        listening::start(STATES, &conditions, connector, heard)
     }
 
     fn hear(&mut self, event: ObjectEvent) {

@@ -12,6 +12,7 @@ use workspace_tools::document::write_figures;
 use workspace_tools::workloads::output;
 use workspace_tools::workspace::{root, target};
 
+use super::Effort;
 use super::kubelet::{Answer, ask};
 use crate::charts::curves::{Curve, Legend, picture, time};
 
@@ -35,15 +36,17 @@ struct Ours {
 
 /// Measures both sides and prints the table, or writes it to a document.
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]
-pub(super) fn run(program: &Path, quick: bool, document: Option<&str>) -> anyhow::Result<()> {
+pub(super) fn run(program: &Path, effort: Effort, document: Option<&str>) -> anyhow::Result<()> {
     let allocator = build()?;
     eprintln!("measuring ours");
-    let mut arguments = vec!["measure-claims"];
-    arguments.extend(quick.then_some("--quick"));
+    let arguments: Vec<&str> = ["measure-claims"].into_iter().chain(effort.argument()).collect();
     let text = output(program, &arguments)?;
     let ours: serde_json::Result<Vec<Ours>> = text.lines().map(serde_json::from_str).collect();
     let ours = ours.context("the program `workloads` printed something else than measurements")?;
-    let each = if quick { "200ms" } else { "1s" };
+    let each = match effort {
+        Effort::Quick => "200ms",
+        Effort::Whole => "1s",
+    };
     let work = output(program, &["describe-claims"])?;
     let theirs = ask(Command::new(allocator).args(["-limit", LIMIT, "-each", each]), &work)?;
     let table = table(&ours, &theirs)?;

@@ -11,6 +11,8 @@ use serde::Deserialize;
 use workspace_tools::kubelet::go_build;
 use workspace_tools::workspace::target;
 
+use super::Effort;
+
 /// What came of one piece of work.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -38,8 +40,15 @@ pub(super) fn build() -> anyhow::Result<PathBuf> {
 }
 
 /// Does all of `work`, and says on the way how far it is: some is slow.
-pub(super) fn measure(program: &Path, work: &str, quick: bool) -> anyhow::Result<BTreeMap<String, Answer>> {
-    let (limit, each) = if quick { ("5s", "200ms") } else { ("20s", "1s") };
+pub(super) fn measure(
+    program: &Path,
+    work: &str,
+    effort: Effort,
+) -> anyhow::Result<BTreeMap<String, Answer>> {
+    let (limit, each) = match effort {
+        Effort::Quick => ("5s", "200ms"),
+        Effort::Whole => ("20s", "1s"),
+    };
     let arguments = ["bench", "-limit", limit, "-each", each];
     ask(Command::new(program).args(arguments), work)
 }

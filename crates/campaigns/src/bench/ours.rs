@@ -7,6 +7,8 @@ use serde::Deserialize;
 use workspace_tools::workloads::output;
 use workspace_tools::workspace::{cargo, run, target};
 
+use super::Effort;
+
 /// What was measured of one piece of work.
 #[derive(Debug, Deserialize)]
 pub(super) struct Ours {
@@ -61,11 +63,8 @@ impl Ours {
 }
 
 /// Everything with `only` in its name, measured.
-pub(super) fn measure(program: &Path, only: &str, quick: bool) -> anyhow::Result<Vec<Ours>> {
-    let mut arguments = vec!["measure", "--only", only];
-    if quick {
-        arguments.push("--quick");
-    }
+pub(super) fn measure(program: &Path, only: &str, effort: Effort) -> anyhow::Result<Vec<Ours>> {
+    let arguments: Vec<&str> = ["measure", "--only", only].into_iter().chain(effort.argument()).collect();
     let text = output(program, &arguments)?;
     let lines: serde_json::Result<Vec<Ours>> = text.lines().map(serde_json::from_str).collect();
     let mut lines = lines.context("the program `workloads` printed something else than measurements")?;

@@ -49,7 +49,8 @@ impl Drop for Mount<'_> {
 pub(super) fn fill(
     programs: &Programs,
     place: &Path,
-    (seed, command): (u64, &str),
+    seed: u64,
+    command: &str,
     outcome: &mut Outcome,
 ) -> anyhow::Result<()> {
     for (lacks, options) in DISKS {
@@ -59,7 +60,7 @@ pub(super) fn fill(
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&disk).status();
         ensure!(mounted.context("failed to start mount")?.success(), "failed to mount a small disk");
         let _mount = Mount(&disk);
-        let mut node = Node::new(programs, (place, lack), seed, command);
+        let mut node = Node::new(programs, place, lack, seed, command);
         let about = format!(" (disk without {lack})");
         let daemon = node.start(Clock::Own, None, outcome)?;
         node.under_load(Pace::Unbounded, full)?;

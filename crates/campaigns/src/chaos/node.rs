@@ -53,12 +53,7 @@ impl Outcome {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn new(
-        programs: &'a Programs,
-        (place, name): (&Path, &str),
-        seed: u64,
-        command: &'a str,
-    ) -> Self {
+    pub(super) fn new(programs: &'a Programs, place: &Path, name: &str, seed: u64, command: &'a str) -> Self {
         let root = place.join(name);
         let folder = Folder::new(&root, seed);
         let loads = (0..CLIENTS).map(|number| Load::new(number, CLIENTS, seed)).collect();

@@ -54,7 +54,7 @@ pub(crate) enum Legend {
 pub(crate) fn picture(curves: &[Curve<'_>], legend: Legend) -> String {
     let rows = curves.len().div_ceil(IN_A_ROW);
     let (wide, high) = (WIDE * count(IN_A_ROW.min(curves.len())), HIGH * count(rows) + 30.0);
-    let mut svg = opening((wide, high), 10, STYLE);
+    let mut svg = opening(wide, high, 10, STYLE);
     for (at, curve) in curves.iter().enumerate() {
         let (x, y) = (WIDE * count(at % IN_A_ROW), HIGH * count(at / IN_A_ROW));
         svg += &curve.draw(x, y);

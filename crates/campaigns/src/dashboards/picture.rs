@@ -39,7 +39,8 @@ pub(super) fn draw(title: &str, panels: &[(&Panel, Vec<Line>)], start: u64, end:
         if panel.is_number {
             number(&mut svg, panel, lines, w, h);
         } else {
-            chart(&mut svg, panel, lines, (w, h), (seconds(start), seconds(end)));
+            let plot = Plot { w, h, start: seconds(start), end: seconds(end) };
+            chart(&mut svg, panel, lines, plot);
         }
         svg.push_str("</g>\n");
     }
@@ -63,7 +64,17 @@ fn number(svg: &mut String, panel: &Panel, lines: &[Line], w: f64, h: f64) {
     );
 }
 
-fn chart(svg: &mut String, panel: &Panel, lines: &[Line], (w, h): (f64, f64), (start, end): (f64, f64)) {
+/// Where curves are drawn, and of which time, in seconds since 1970.
+#[derive(Clone, Copy)]
+struct Plot {
+    w: f64,
+    h: f64,
+    start: f64,
+    end: f64,
+}
+
+fn chart(svg: &mut String, panel: &Panel, lines: &[Line], plot: Plot) {
+    let Plot { w, h, start, end } = plot;
     let (left, right, top) = (62.0, 12.0, 30.0);
     // Two names fit beside each other.
     let rows = lines.len().div_ceil(2);
@@ -84,7 +95,7 @@ fn chart(svg: &mut String, panel: &Panel, lines: &[Line], (w, h): (f64, f64), (s
         })
         .collect();
     let most = stacked.iter().flatten().map(|(_, value)| *value).fold(0.0, f64::max);
-    let ceiling = round_up(most, panel.unit == "bytes");
+    let ceiling = round_up(most, if panel.unit == "bytes" { Powers::OfTwo } else { Powers::OfTen });
     let x = |time: f64| left + (time - start) / (end - start) * (w - left - right);
     let y = |value: f64| top + (1.0 - value / ceiling) * (h - top - bottom);
     for part in 0..=4 {
@@ -155,12 +166,20 @@ fn chart(svg: &mut String, panel: &Panel, lines: &[Line], (w, h): (f64, f64), (s
     }
 }
 
-/// The next number that a fourth of reads well: 1, 2, 4 or 8 of a power of ten, or of two for bytes.
-fn round_up(most: f64, is_binary: bool) -> f64 {
+/// In which numbers read well.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Powers {
+    OfTen,
+    /// Bytes.
+    OfTwo,
+}
+
+/// The next number that a fourth of reads well: 1, 2, 4 or 8 of a power of ten, or a power of two.
+fn round_up(most: f64, powers: Powers) -> f64 {
     if most <= 0.0 {
         return 1.0;
     }
-    if is_binary {
+    if powers == Powers::OfTwo {
         return most.log2().ceil().exp2();
     }
     let power = 10_f64.powf(most.log10().floor());
@@ -190,18 +209,18 @@ fn amount(value: f64, unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount, round_up};
+    use super::{Powers, amount, round_up};
 
     #[test]
     fn axes_end_where_a_fourth_reads_well() {
-        for (most, is_binary, expected) in [
-            (0.0, false, 1.0),
-            (3.0, false, 4.0),
-            (46.0, false, 80.0),
-            (81.0, false, 100.0),
-            (5.0, true, 8.0),
+        for (most, powers, expected) in [
+            (0.0, Powers::OfTen, 1.0),
+            (3.0, Powers::OfTen, 4.0),
+            (46.0, Powers::OfTen, 80.0),
+            (81.0, Powers::OfTen, 100.0),
+            (5.0, Powers::OfTwo, 8.0),
         ] {
-            assert!((round_up(most, is_binary) - expected).abs() < 1e-9, "{most}");
+            assert!((round_up(most, powers) - expected).abs() < 1e-9, "{most}");
         }
     }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 use workspace_tools::client::Client;
-use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, run};
 
 use super::browser::Browser;
@@ -37,20 +36,14 @@ topologyManagerPolicyOptions: {max-allowable-numa-nodes: '64'}
 maxPods: 600
 ";
 
-/// Measures with a release build, and prints what was found or writes it to the document.
-pub(super) fn measure(write: bool) -> anyhow::Result<()> {
+/// The table of the document, measured with a release build.
+pub(super) fn measure() -> anyhow::Result<String> {
     run(&mut cargo(&["build", "--quiet", "--release", "--package", "topolet"]))?;
     running::run_release();
     let browser = Browser::start()?;
     let rows =
         [usable(&browser)?, decided(&browser)?, frames(&browser, "node")?, frames(&browser, "decisions")?];
-    let text = format!("| | limit | median | worst |\n|---|---|---|---|\n{}", rows.concat());
-    if write {
-        write_figures("docs/page.md", "cargo xtask page --write", &text)
-    } else {
-        print!("{text}");
-        Ok(())
-    }
+    Ok(format!("| | limit | median | worst |\n|---|---|---|---|\n{}", rows.concat()))
 }
 
 /// The one in the middle, and the largest.

@@ -237,7 +237,7 @@ fn head(wide: f64, high: f64) -> String {
         colours(false),
         colours(true)
     );
-    opening((wide, high), 11, &style)
+    opening(wide, high, 11, &style)
 }
 
 fn legend(y: f64) -> String {

@@ -97,7 +97,11 @@ impl<'p> Moves<'p> {
 
     fn ordered(mut self, wanted: &[Enforcement]) -> Vec<Enforcement> {
         let mut written = Vec::new();
-        while let Some(Next { at, cpus, stage }) = self.next(written.len() > BETWEEN * wanted.len()) {
+        // After so many steps no more room is made.
+        let next = |order: &Self, steps: usize| {
+            if steps > BETWEEN * wanted.len() { order.next_in_haste() } else { order.next() }
+        };
+        while let Some(Next { at, cpus, stage }) = next(&self, written.len()) {
             let (one, state) = (&wanted[at], &mut self.all[at]);
             let pinning = if stage == Stage::Done {
                 one.pinning.clone()
@@ -111,25 +115,36 @@ impl<'p> Moves<'p> {
         written
     }
 
-    /// Who is written next; `None`: all are where they belong. Who is `hasty` makes no more room.
-    fn next(&self, hasty: bool) -> Option<Next> {
-        let open: Vec<usize> = (0..self.all.len()).filter(|at| self.all[*at].stage != Stage::Done).collect();
+    /// Who is not where they belong.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        (0..self.all.len()).filter(|at| self.all[*at].stage != Stage::Done)
+    }
+
+    /// Somebody goes where they belong.
+    fn done(&self, at: usize) -> Next {
+        Next { at, cpus: self.all[at].target.clone(), stage: Stage::Done }
+    }
+
+    /// Who is written next where no more room is made.
+    fn next_in_haste(&self) -> Option<Next> {
+        self.open().next().map(|first| self.done(first))
+    }
+
+    /// Who is written next; `None`: all are where they belong.
+    fn next(&self) -> Option<Next> {
+        let open: Vec<usize> = self.open().collect();
         let first = *open.first()?;
-        let done = |at: usize| Next { at, cpus: self.all[at].target.clone(), stage: Stage::Done };
-        if hasty {
-            return Some(done(first));
-        }
         let is_free = |at: &&usize| {
             let one = &self.all[**at];
             (&one.target - &one.now).is_disjoint(&self.taken_from(**at))
         };
         if let Some(at) = open.iter().find(is_free) {
-            return Some(done(*at));
+            return Some(self.done(*at));
         }
         let next =
             self.to_a_part(&open).or_else(|| self.to_the_pool(&open)).or_else(|| self.to_a_half(&open));
         // There is no room at all.
-        Some(next.unwrap_or_else(|| done(first)))
+        Some(next.unwrap_or_else(|| self.done(first)))
     }
 
     /// Somebody goes on to those of its CPUs that are free, and leaves all others.

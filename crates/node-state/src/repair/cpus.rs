@@ -48,7 +48,7 @@ impl Work<'_> {
             self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
         }
         if let (Some(state), Some(doubt)) = (&state, &doubt) {
-            let wrong = self.wrong_cpus(policy, (state, doubt), &held);
+            let wrong = self.wrong_cpus(policy, state, doubt, &held);
             self.contradicted(FILE, wrong);
         }
         let held = self.without_bubbles(held, pod_level, kind);

@@ -172,7 +172,8 @@ impl Work<'_> {
     pub(super) fn wrong_cpus(
         &self,
         policy: &Static,
-        (state, doubt): (&CpuState, &Doubt),
+        state: &CpuState,
+        doubt: &Doubt,
         held: &BTreeMap<PodUid, Cpus>,
     ) -> Vec<(Unproven, Vec<PodUid>)> {
         const FILE: StateFile = StateFile::Cpu;

@@ -46,7 +46,7 @@ impl Work<'_> {
             self.unproven(FILE, doubt.as_ref(), &held.keys().cloned().collect());
         }
         if let (Some(state), Some(doubt)) = (&state, &doubt) {
-            let wrong = self.wrong_memory((state, doubt), &held);
+            let wrong = self.wrong_memory(state, doubt, &held);
             self.contradicted(FILE, wrong);
         }
         let held = self.installed(policy, held, pod_level);
@@ -57,11 +57,7 @@ impl Work<'_> {
     }
 
     /// What does not agree with the blocks that a doubtful file has of pods that are here.
-    fn wrong_memory(
-        &self,
-        (state, doubt): (&MemoryState, &Doubt),
-        held: &Held,
-    ) -> Vec<(Unproven, Vec<PodUid>)> {
+    fn wrong_memory(&self, state: &MemoryState, doubt: &Doubt, held: &Held) -> Vec<(Unproven, Vec<PodUid>)> {
         let expected = self.books_of(state);
         let was = state.nodes.clone().unwrap_or_default();
         let booked = |node: &NodeId, resource: &ResourceName| {
