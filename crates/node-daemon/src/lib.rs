@@ -59,7 +59,7 @@ use node_agent::Agent;
 use node_http::{NodeControl, runtime};
 use node_observe::{Disagreements, Kubelet, Observation};
 use node_view::NodeCondition::QuarantineKnown;
-use node_view::clock::SystemClock;
+use node_view::clock::{Clock, SystemClock};
 use node_view::{MESSAGES, Message, Mode, News, NodeConditions, NodeView, ProblemEvents, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
@@ -176,8 +176,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         .map(|folder| Disagreements::new(folder, &setup.root, &sources, &machine))
         .transpose()?;
     let kubelet = Kubelet::new(&setup.root, &setup.pods);
-    let clock = Arc::new(SystemClock);
-    let first = node_observe::first(&kubelet, &node, clock.clone())?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let first = node_observe::first(&kubelet, &node, &clock)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }

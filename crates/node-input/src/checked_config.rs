@@ -48,6 +48,20 @@ pub struct ConfigAdvice<'a> {
     findings: Vec<ConfigFinding>,
 }
 
+impl LoadedMachine {
+    /// A configuration that pins containers on the machine under a program, as YAML. `rules` are those by which the program
+    /// reads it.
+    ///
+    /// # Errors
+    /// No kubelet could use the machine.
+    pub fn proposed_configuration(&self, rules: Rules, target: DecidedBy) -> anyhow::Result<String> {
+        let view = KubeletView::new(&self.info)
+            .with_context(|| format!("the kubelet could not use machine {}", self.name))?;
+        let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
+        Ok(serde_saphyr::to_string(&propose(&defaults, &view, target))?)
+    }
+}
+
 /// Fields that cannot be judged where the memory that is reserved is not known.
 const OPEN: [&str; 5] =
     ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];

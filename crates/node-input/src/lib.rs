@@ -39,6 +39,8 @@ mod watched_kubelet;
 mod found_config;
 mod inside;
 #[cfg(feature = "pods-api")]
+mod seen;
+#[cfg(feature = "pods-api")]
 mod told;
 #[cfg(feature = "sockets")]
 mod sockets;
@@ -70,6 +72,7 @@ mod sequence;
 mod kept_hints;
 mod node_sources;
 mod repacked;
+mod exported;
 mod remarks;
 mod files;
 
@@ -81,6 +84,7 @@ pub use claim_check::check_claims;
 pub use claims::{BadFeatureGates, ClaimCount, NodeClaims, cluster_objects, scheduler_features};
 pub use configuration::{PINNED, ReadConfiguration, from_text as configuration_of_text};
 pub use devices::DeviceText;
+pub use exported::ExportedNode;
 pub use fates::FateOfPod;
 pub use files::{name as shown_name, read};
 pub use folder::{any_state_of, must_be_folder, state_of};
@@ -113,6 +117,8 @@ pub use recorder::NodeRecorder;
 pub use repacked::{RepackLimits, Repacked};
 pub use residents::{Known, Residents};
 pub use resume::{Requests, ledger};
+#[cfg(feature = "pods-api")]
+pub use seen::{SeenNode, was_admitted};
 pub use sequence::Sequence;
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};

@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::ensure;
 use node_state::{PodNames, StateFolder};
 
 use crate::counted::Counted;
@@ -13,8 +14,10 @@ use crate::folder::any_state_of;
 use crate::machine::LoadedMachine;
 use crate::next_start;
 use crate::node::LoadedNode;
-use crate::packed::{Running, Source};
+use crate::packed::{Packed, Running, Source};
+use crate::pod_names::OWN;
 use crate::resume;
+use crate::sources::MachineSource;
 
 /// Why the next start of a kubelet fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +30,29 @@ pub struct NextStartFails {
 }
 
 impl LoadedMachine {
+    /// The root folder of the kubelet that runs on the machine, which was read from `source`; else the usual one.
+    ///
+    /// # Errors
+    /// It does not exist.
+    pub fn kubelet_root(&self, source: &MachineSource) -> anyhow::Result<PathBuf> {
+        let found = self.packed.as_deref();
+        let usual = Path::new(OWN);
+        let root = match found.and_then(Packed::state_root) {
+            // A machine that is mounted somewhere has its kubelet's files there.
+            None if source.machine.contains('/') && Path::new(&source.machine).is_dir() => {
+                Path::new(&source.machine).join(usual.strip_prefix("/").unwrap_or(usual))
+            }
+            root => root.unwrap_or(usual).to_path_buf(),
+        };
+        let which = if found.is_some_and(|found| found.running == Running::Yes) {
+            "the root folder of the kubelet that was found here"
+        } else {
+            "no kubelet was found here, and the usual root folder"
+        };
+        ensure!(root.is_dir(), "{which}, {}, does not exist: --root names another one", root.display());
+        Ok(root)
+    }
+
     /// The machine with the kubelet whose root folder is `root`. Memory and huge pages are those that its state files count,
     /// whether it runs or not. What was found of another kubelet is left out, and so are devices: the watcher asks for those
     /// itself.

@@ -117,7 +117,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// There are no files, or for as long they are such that a kubelet would not start from them.
-pub fn first(kubelet: &Kubelet, node: &LoadedNode, clock: Arc<dyn Clock>) -> anyhow::Result<Seen> {
+pub fn first(kubelet: &Kubelet, node: &LoadedNode, clock: &Arc<dyn Clock>) -> anyhow::Result<Seen> {
     let root = &kubelet.root;
     // What the kubelet tells of its pods is asked for once this is served.
     let pods = KubeletPods::new(clock.clone());

@@ -2,16 +2,9 @@
 
 use std::path::PathBuf;
 
-use admission_report::{Notice, claims_notice, unchecked_notice};
-use anyhow::{anyhow, bail};
+use admission_report::{Notice, claims_notice};
 use clap::{Args, Subcommand, ValueEnum};
-use node_input::{
-    ADVICE, Asked, DeviceText, IdentitySource, Known, LIVE, LoadedMachine, LoadedNode, Wholeness,
-};
-use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology, UnnamedPods};
-use pod_spec::Pod;
-use topology_admission::{Ledger, Verdict};
-use topology_manifest::check_node_name;
+use node_input::{Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, Wholeness};
 
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::examples;
@@ -81,7 +74,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     for note in node.first_notes() {
         screen.warn(Notice::warning(note));
     }
-    for unbooked in unbooked(&node) {
+    for unbooked in node.unbooked() {
         screen.warn(unbooked);
     }
     let residents = node.residents(&residents)?;
@@ -93,11 +86,6 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     for note in &residents.notes {
         screen.warn(Notice::warning(note.clone()));
     }
-    let method = match residents.known {
-        Known::All => Some(FingerprintMethod::All),
-        Known::Holders => Some(FingerprintMethod::WithExclusiveResources),
-        Known::Nothing => None,
-    };
     let reading = arguments.reading.of_node(&node);
     let asked = Asked::from_files(&arguments.files, reading, node.node.pod_rules(), &screen)?;
     let mut outcome =
@@ -106,80 +94,16 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
         screen.warn(warning);
         outcome = Outcome::SomeRefused;
     }
-    // What pods hold that are gone is available.
-    let mut ledger = residents.ledger.collect();
-    for pod in &asked.pods {
-        let (after, admitted) = admit(&node, &ledger, pod, screen)?;
-        ledger = after;
-        if !admitted {
-            outcome = Outcome::SomeRefused;
-        }
-    }
-    let fingerprint = method.and_then(|method| fingerprint(&ledger, method, screen));
-    let facts = NodeFacts { node: &node.node, view: node.view(), config: node.config(), ledger: &ledger };
     let name = arguments.node_name.clone().unwrap_or_else(|| host_name(arguments, &machine));
-    check_node_name(&name)
-        .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
-    let object = NodeResourceTopology::new(&name, facts, fingerprint.as_ref());
+    let exported = node.exported(&name, &residents, &asked.pods, |warning| screen.warn(warning))?;
+    if exported.refused > 0 {
+        outcome = Outcome::SomeRefused;
+    }
     screen.print(&match arguments.output {
-        ObjectFormat::Yaml => serde_saphyr::to_string(&object)?,
-        ObjectFormat::Json => serde_json::to_string_pretty(&object)? + "\n",
+        ObjectFormat::Yaml => serde_saphyr::to_string(&exported.object)?,
+        ObjectFormat::Json => serde_json::to_string_pretty(&exported.object)? + "\n",
     })?;
     Ok(outcome)
-}
-
-/// What no manager books by NUMA node, as warnings: a scheduler that reads the object may take it for what is free.
-fn unbooked(node: &LoadedNode) -> Vec<Notice> {
-    let managers = [
-        ("CPU", "none", "cpu", node.node.cpus().is_none()),
-        ("memory", "None", "memory and huge pages", node.node.memory().is_none()),
-    ];
-    let off = managers.into_iter().filter(|(.., is_off)| *is_off);
-    off.map(|(manager, policy, resources, _)| {
-        Notice::warning(format!(
-            "the {manager} manager's policy is {policy}, so the kubelet books no {resources} by NUMA node: each \
-             zone shows all that its node has, without reservations, as available"
-        ))
-    })
-    .collect()
-}
-
-/// The ledger with the pod, or without it if it is refused.
-fn admit(node: &LoadedNode, ledger: &Ledger, pod: &Pod, screen: Screen) -> anyhow::Result<(Ledger, bool)> {
-    let attempt = node.node.admission(ledger, pod).attempt();
-    let admitted = match &attempt.verdict {
-        Verdict::Admitted(_) => {
-            if let Some(warning) = unchecked_notice(&node.node, ledger.inventory(), pod, ADVICE) {
-                screen.warn(warning);
-            }
-            true
-        }
-        Verdict::Refused(refused) => {
-            let Pod { namespace, name, .. } = pod;
-            screen.warn(Notice::warning(format!(
-                "pod {namespace}/{name} is refused and left out: {}: {}",
-                refused.reason, refused.message
-            )));
-            false
-        }
-        Verdict::NeedsPlugin(question) => {
-            bail!("the device plugin of {} would have to be asked, and there is none", question.resource())
-        }
-    };
-    Ok((ledger.commit(attempt)?, admitted))
-}
-
-/// `None` where pods are known by UID alone.
-fn fingerprint(ledger: &Ledger, method: FingerprintMethod, screen: Screen) -> Option<Fingerprint> {
-    match Fingerprint::of_pods(method, ledger.pods()) {
-        Ok(fingerprint) => Some(fingerprint),
-        Err(UnnamedPods(unnamed)) => {
-            screen.warn(Notice::warning(format!(
-                "{unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
-            )));
-            None
-        }
-    }
 }
 
 fn host_name(arguments: &NrtArguments, machine: &LoadedMachine) -> String {

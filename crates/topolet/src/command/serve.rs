@@ -11,11 +11,9 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use bounded_http::{Open, SocketGroup};
 use clap::{Args, ValueHint};
-use config_advice::{DecidedBy, propose};
-use node_config::{KubeletConfiguration, Rules};
+use config_advice::DecidedBy;
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, SOCKET, Setup};
-use node_input::{IdentitySource, LoadedMachine, MachineSource, OWN, Packed, Running};
-use topology_model::KubeletView;
+use node_input::{IdentitySource, LoadedMachine};
 
 use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
 use crate::cluster_arguments::PodSourceArguments;
@@ -148,8 +146,12 @@ fn init(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),
         file => file.with_context(failed)?,
     };
-    let written = proposal(arguments, rules.kubelet_rules())
-        .and_then(|text| Ok(file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?));
+    let proposal = || {
+        let machine = LoadedMachine::load(&arguments.machine.source())?;
+        machine.proposed_configuration(rules.kubelet_rules(), DecidedBy::Topolet)
+    };
+    let written =
+        proposal().and_then(|text| Ok(file.write_all(text.as_bytes()).and_then(|()| file.sync_all())?));
     if written.is_err() {
         // Half a configuration would be taken for one.
         let _ = fs::remove_file(path);
@@ -162,37 +164,6 @@ fn init(arguments: &ServeArguments, log: &Log) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A configuration that pins containers on the machine, as YAML.
-fn proposal(arguments: &ServeArguments, rules: Rules) -> anyhow::Result<String> {
-    let machine = LoadedMachine::load(&arguments.machine.source())?;
-    let view = KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let defaults = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
-    let proposal = propose(&defaults, &view, DecidedBy::Topolet);
-    Ok(serde_saphyr::to_string(&proposal)?)
-}
-
-/// The root folder of the kubelet that runs on the machine, else the usual one.
-fn root_of_kubelet(machine: &MachineSource) -> anyhow::Result<PathBuf> {
-    let loaded = LoadedMachine::load_node(machine)?;
-    let found = loaded.packed.as_deref();
-    let usual = Path::new(OWN);
-    let root = match found.and_then(Packed::state_root) {
-        // A machine that is mounted somewhere has its kubelet's files there.
-        None if machine.machine.contains('/') && Path::new(&machine.machine).is_dir() => {
-            Path::new(&machine.machine).join(usual.strip_prefix("/").unwrap_or(usual))
-        }
-        root => root.unwrap_or(usual).to_path_buf(),
-    };
-    let which = if found.is_some_and(|found| found.running == Running::Yes) {
-        "the root folder of the kubelet that was found here"
-    } else {
-        "no kubelet was found here, and the usual root folder"
-    };
-    ensure!(root.is_dir(), "{which}, {}, does not exist: --root names another one", root.display());
-    Ok(root)
-}
-
 fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
     if arguments.init {
         init(arguments, log)?;
@@ -200,7 +171,10 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
     let root = match (&arguments.root, arguments.observe) {
         (Some(root), _) => root.clone(),
         (None, false) => PathBuf::from(SERVED),
-        (None, true) => root_of_kubelet(&arguments.machine.source())?,
+        (None, true) => {
+            let machine = arguments.machine.source();
+            LoadedMachine::load_node(&machine)?.kubelet_root(&machine)?
+        }
     };
     let socket = match (&arguments.socket, arguments.observe) {
         (Some(socket), _) => socket.clone(),

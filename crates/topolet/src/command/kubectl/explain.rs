@@ -4,13 +4,14 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use node_daemon::cluster_node::pods_api::KubeletPod;
 use node_daemon::cluster_node::{BoundPod, Cluster, ClusterError, PodName};
+use node_input::{SeenNode, told_pod, was_admitted};
 use node_output::{Document, Format, KubeletWord, PendingPod, PodOutlook, UnitOutlook, WholeLine};
-use pod_spec::{Pod, PodLevelResources};
+use pod_spec::{Pod, PodLevelResources, PodRules};
 use serde::Deserialize;
 
 use super::agent::{Agent, NoAnswer};
 use super::cluster::ClusterArguments;
-use super::seen::{Seen, read_pod, was_admitted};
+use super::seen;
 use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::pod_words::checked;
@@ -130,8 +131,8 @@ fn compared(
     arguments: &ExplainPod,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
-    let mut seen = Seen::look(cluster, node, why)?;
-    let pod = match read_pod(&told.clone().without_status()) {
+    let mut seen = seen::look(cluster, node, why)?;
+    let pod = match told_pod(told, PodRules::default()) {
         Ok(pod) => pod,
         Err(why) => bail!("what pod {}/{} asks for cannot be read: {why}", told.namespace(), told.name()),
     };
@@ -148,8 +149,8 @@ fn compared(
     Ok(if refused { Outcome::SomeRefused } else { Outcome::Done })
 }
 
-fn outlook(seen: &mut Seen, told: &KubeletPod, pod: &Pod) -> PodOutlook {
-    seen.of_pod(told, pod);
+fn outlook(seen: &mut SeenNode, told: &KubeletPod, pod: &Pod) -> PodOutlook {
+    seen.asked(told, pod);
     let is_open = !was_admitted(told);
     let units = seen.zones.as_ref().filter(|_| is_open).map(|zones| {
         let compared = zones.compare(pod, seen.policies);

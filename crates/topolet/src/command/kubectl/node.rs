@@ -2,12 +2,13 @@
 
 use clap::Args;
 use node_daemon::cluster_node::{Cluster, ClusterError};
+use node_input::SeenNode;
 use node_output::{BoundLine, Document, NodeOutlook, NotRunning, PublishedRoom, WholeLine};
 use pod_spec::Phase;
 
 use super::agent::{Agent, NoAnswer};
 use super::cluster::ClusterArguments;
-use super::seen::Seen;
+use super::seen;
 use crate::arguments::OutputArguments;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -36,7 +37,7 @@ pub(super) fn run(arguments: &OneNode, screen: Screen) -> anyhow::Result<Outcome
         },
         Err(why) => why,
     };
-    let outlook = outlook(Seen::look(&cluster, name, &why)?);
+    let outlook = outlook(seen::look(&cluster, name, &why)?);
     match Document::new("NodeOutlook", &outlook).text(output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&outlook.text(screen.page))?,
@@ -55,7 +56,7 @@ fn exists(cluster: &Cluster, name: &str) -> anyhow::Result<()> {
     }
 }
 
-fn outlook(seen: Seen) -> NodeOutlook {
+fn outlook(seen: SeenNode) -> NodeOutlook {
     let whole = seen.whole(|_| true).map(|whole| whole.all().map(|one| WholeLine::new(&one, None)).collect());
     let bound = seen.pods.as_ref().map(|pods| {
         let running = pods.iter().filter(|pod| pod.phase == Phase::Active);
