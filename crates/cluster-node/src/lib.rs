@@ -47,7 +47,7 @@ mod publisher;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use backoff::Backoff;
-pub use clock::{Clock, Pause, SystemClock};
+pub use clock::{Clock, HandClock, Pause, SystemClock};
 pub use connection::{Access, Cluster, KubectlAccess, RequestBody, Woken};
 pub use connector::{Connector, NodeInCluster};
 pub use error::ClusterError;

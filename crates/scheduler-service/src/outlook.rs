@@ -375,52 +375,17 @@ impl Open {
 mod tests {
     use std::collections::BTreeSet;
 
-    use cluster_node::{Pause, SystemClock};
+    use cluster_node::{HandClock, SystemClock};
     use scheduler_extender::node_resource_topology::NodeResourceTopology;
     use scheduler_extender::{NodeFacts, StateVersion, Zones};
     use serde_json::json;
 
     use super::*;
 
-    /// A clock that is moved by hand.
-    struct HandClock {
-        start: Instant,
-        passed: Mutex<Duration>,
-    }
-
-    impl HandClock {
-        fn passes(&self, time: Duration) {
-            *self.passed.lock() += time;
-        }
-    }
-
-    impl Clock for HandClock {
-        fn now(&self) -> Instant {
-            self.start + *self.passed.lock()
-        }
-
-        fn since_1970(&self) -> Duration {
-            *self.passed.lock()
-        }
-
-        fn random(&self) -> u64 {
-            0
-        }
-
-        fn pause(&self, _: Duration) -> Pause {
-            Box::pin(std::future::ready(()))
-        }
-
-        fn sleep(&self, length: Duration) {
-            self.passes(length);
-        }
-    }
-
     /// An outlook with its clock, and the moment at which it starts.
     fn begun() -> (Outlook, Arc<HandClock>, Instant) {
-        let start = SystemClock.now();
-        let clock = Arc::new(HandClock { start, passed: Mutex::default() });
-        (Outlook::new(clock.clone(), Patience::USUAL), clock, start)
+        let clock = Arc::new(HandClock::new());
+        (Outlook::new(clock.clone(), Patience::USUAL), clock.clone(), clock.now())
     }
 
     fn pod(name: &str) -> Pod {
@@ -478,7 +443,7 @@ mod tests {
         assert_eq!(outlook.lock().answers.len(), ANSWERS);
         outlook.unbound(Arc::new(pod("real")), WaitsFor::Node);
         assert_eq!(in_flight(&outlook), 1, "those of anybody go first");
-        clock.passes(OFFER);
+        clock.sleep(OFFER);
         outlook.tidy();
         assert!(outlook.lock().answers.is_empty());
     }
@@ -518,10 +483,10 @@ mod tests {
         let (outlook, clock, _) = begun();
         outlook.update("a", state(1));
         offer(&outlook, "one");
-        clock.passes(OFFER / 2);
+        clock.sleep(OFFER / 2);
         outlook.tidy();
         assert_eq!(outlook.lock().view.in_flight().count(), 1);
-        clock.passes(OFFER / 2);
+        clock.sleep(OFFER / 2);
         outlook.tidy();
         assert_eq!(outlook.lock().view.in_flight().count(), 0);
     }
@@ -532,7 +497,7 @@ mod tests {
         let assumed = || outlook.lock().view.assumed("a").count();
         outlook.update("a", state(1));
         outlook.bound(Arc::new(pod("one")), "a");
-        clock.passes(SETTLED);
+        clock.sleep(SETTLED);
         outlook.tidy();
         assert_eq!(assumed(), 1, "it waits on the node as long as it likes");
         outlook.left(&PodUid::new("one"));
@@ -576,7 +541,7 @@ mod tests {
         assert_eq!([open.was_sent(&uid), open.was_sent(&uid)], [true, false]);
         drop(open);
         send();
-        clock.passes(SENT);
+        clock.sleep(SENT);
         outlook.tidy();
         assert!(!outlook.lock().was_sent(&uid));
         // Somebody else has bound it.
