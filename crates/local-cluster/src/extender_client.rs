@@ -12,6 +12,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::certificates::{Authority, Signed};
+use crate::exchange::exchanged;
 
 /// How long a client waits for the next bytes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,17 +74,6 @@ impl ExtenderClient {
     /// # Errors
     /// The connection is refused or closed, or what comes is no answer.
     pub fn ask(&self, request: &str, body: &str) -> anyhow::Result<(u16, String)> {
-        let mut stream = self.connect()?;
-        let (address, length) = (self.address, body.len());
-        let head = format!(
-            "{request} HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(body.as_bytes())?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("no answer: {answer:?}"))?;
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-        Ok((status.with_context(|| format!("no status: {head:?}"))?, body.to_owned()))
+        exchanged(self.connect()?, &self.address.to_string(), request, body)
     }
 }

@@ -10,6 +10,7 @@ mod rights;
 mod tls;
 mod nodes;
 mod fleet;
+mod exchange;
 mod extender_client;
 mod extender;
 mod kinds;

@@ -1,7 +1,6 @@
 //! Nodes of the cluster: `topolet serve` as a process for each, with simulated machines and containers.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::exchange::exchanged;
 use crate::processes::Process;
 use crate::{Cluster, NODES, PATIENCE, User};
 
@@ -151,13 +151,19 @@ impl Node {
     /// # Errors
     /// It is not.
     pub fn is_ready(&self) -> anyhow::Result<()> {
-        let mut stream = UnixStream::connect(self.socket())?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        ensure!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        let (status, answer) = self.ask("GET /readyz", "")?;
+        ensure!(status == 200, "{status}: {answer}");
         Ok(())
+    }
+
+    /// Sends it a request, such as `POST /v1/pods`, with its body. Gives the answer's status and body.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn ask(&self, request: &str, body: &str) -> anyhow::Result<(u16, String)> {
+        let stream = UnixStream::connect(self.socket())?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        exchanged(stream, "localhost", request, body)
     }
 
     /// Its name.

@@ -4,11 +4,11 @@
 mod daemon;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use daemon::{Daemon, Folder, MACHINE, pod, until};
+use daemon::{Daemon, Folder, MACHINE, over_tcp, pod, until};
 
 const CONFIG: &str = "\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -231,15 +231,13 @@ fn examples_of_a_page_print_an_address_that_answers() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
         let (place, token) = first.trim().split_once("/#token=").unwrap_or_else(|| panic!("{line}: {first}"));
         let place = place.strip_prefix("http://").unwrap();
-        for (token, status) in [(token, "200"), ("another", "401")] {
-            let mut stream = std::net::TcpStream::connect(place).unwrap();
+        for (token, status) in [(token, 200), ("another", 401)] {
             let head = format!("Host: {place}\r\nConnection: close\r\nAuthorization: Bearer {token}");
-            write!(stream, "GET /v1/status?output=table HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{line}: {answer}");
-            let is_well = status == "401" || answer.contains("nothing is wrong");
-            assert!(is_well, "{line}: {answer}");
+            let text = format!("GET /v1/status?output=table HTTP/1.1\r\n{head}\r\n\r\n");
+            let reply = over_tcp(place, &text).unwrap();
+            assert_eq!(reply.status, status, "{line}: {}", reply.body);
+            let is_well = status == 401 || reply.body.contains("nothing is wrong");
+            assert!(is_well, "{line}: {}", reply.body);
         }
         child.kill().unwrap();
         child.wait().unwrap();

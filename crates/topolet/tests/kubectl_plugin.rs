@@ -171,11 +171,7 @@ impl Node {
         let more = ["--socket", socket.to_str().unwrap(), "--config", "pinned", "--node-name", "worker-1"];
         let more = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap(), "--tcp", "127.0.0.1:0"]);
         let watcher = Daemon::observe(root.path(), &more.collect::<Vec<_>>()).at(&socket);
-        let tcp = until("an address", || {
-            let log = watcher.log();
-            let line = log.iter().find(|line| line.contains("listening on TCP"))?;
-            line.split("address=").nth(1)?.split_whitespace().next()?.parse().ok()
-        });
+        let tcp = watcher.tcp_address().parse().unwrap();
         until("a listener", || {
             watcher.log().iter().any(|line| line.contains("the API server tells of its pods")).then_some(())
         });

@@ -140,18 +140,9 @@ fn held(node: &Node) -> Vec<String> {
 
 /// Reports a container to the node, as a runtime does.
 fn report(node: &Node, pod: &str, what: &str, body: &str) {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::os::unix::net::UnixStream::connect(node.socket()).unwrap();
-    write!(
-        stream,
-        "POST /v1/pods/default/{pod}/containers/app/{what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let request = format!("POST /v1/pods/default/{pod}/containers/app/{what}");
+    let (status, answer) = node.ask(&request, body).unwrap();
+    assert_eq!(status, 200, "{answer}");
 }
 
 #[test]

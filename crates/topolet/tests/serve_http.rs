@@ -4,12 +4,10 @@
 mod daemon;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use daemon::{Daemon, Folder, MACHINE, Reply, pod};
+use daemon::{Daemon, Folder, MACHINE, over_tcp, pod};
 
 #[test]
 fn requests_that_are_wrong_are_told_so() {
@@ -301,13 +299,11 @@ fn what_an_api_server_refuses_is_refused_and_the_file_named() {
     assert!(daemon.prints(&["get", "pods"]).contains("good"), "the next file is applied");
 }
 
-fn over_tcp(address: &str, head: &str, body: &str) -> Reply {
-    let mut stream = TcpStream::connect(address).unwrap();
+/// The status of the answer on TCP.
+fn asked(address: &str, head: &str, body: &str) -> u16 {
     let length = body.len();
-    write!(stream, "{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    Reply::of(&answer).unwrap()
+    let text = format!("{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+    over_tcp(address, &text).unwrap().status
 }
 
 #[test]
@@ -317,18 +313,17 @@ fn over_tcp_only_who_has_the_token_changes_something() {
     fs::write(&token, "0123456789abcdef0123\n").unwrap();
     let daemon =
         Daemon::start(root.path(), &["--tcp", "127.0.0.1:0", "--token-file", token.to_str().unwrap()]);
-    let log = daemon.log();
-    let address = log.iter().find_map(|line| line.split("address=").nth(1)).unwrap().trim();
+    let address = &daemon.tcp_address();
     let body = pod("a", "cpu: 2, memory: 1Gi");
     let post = "POST /v1/pods HTTP/1.1\r\nHost: localhost";
-    assert_eq!(over_tcp(address, "GET /v1/pods HTTP/1.1\r\nHost: localhost", "").status, 200);
-    assert_eq!(over_tcp(address, post, &body).status, 403);
+    assert_eq!(asked(address, "GET /v1/pods HTTP/1.1\r\nHost: localhost", ""), 200);
+    assert_eq!(asked(address, post, &body), 403);
     let wrong = format!("{post}\r\nAuthorization: Bearer 0123456789abcdef0124");
-    assert_eq!(over_tcp(address, &wrong, &body).status, 403);
-    assert_eq!(over_tcp(address, "GET /v1/pods HTTP/1.1\r\nHost: evil.example", "").status, 403);
+    assert_eq!(asked(address, &wrong, &body), 403);
+    assert_eq!(asked(address, "GET /v1/pods HTTP/1.1\r\nHost: evil.example", ""), 403);
     assert_eq!(daemon.prints(&["get", "pods"]), "no pods\n");
     let right = format!("{post}\r\nAuthorization: Bearer 0123456789abcdef0123");
-    assert_eq!(over_tcp(address, &right, &body).status, 200);
+    assert_eq!(asked(address, &right, &body), 200);
 }
 
 /// What it says when it does not start.

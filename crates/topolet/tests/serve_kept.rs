@@ -5,16 +5,14 @@ mod daemon;
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use daemon::plugin::{Plugin, Script, device, register, request};
-use daemon::{Daemon, Folder, MACHINE, Reply, pod, until};
+use daemon::{Daemon, Folder, MACHINE, Reply, over_tcp, pod, until};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 const PLUGINS: &str = "device-plugins/kubelet.sock";
@@ -102,23 +100,9 @@ fn taken_and_full(path: &Path) -> (Socket, UnixStream) {
     (socket, UnixStream::connect(path).unwrap())
 }
 
-/// Where a daemon listens on TCP, by its log.
-fn tcp_address(daemon: &Daemon) -> String {
-    until("an address", || {
-        let log = daemon.log();
-        let line = log.iter().find(|line| line.contains("listening on TCP"))?;
-        line.split("address=").nth(1)?.split_whitespace().next().map(str::to_owned)
-    })
-}
-
 /// What the daemon answers on TCP about its readiness.
 fn readiness(address: &str) -> Reply {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    Reply::of(&answer).unwrap()
+    over_tcp(address, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap()
 }
 
 /// Waits until the daemon is not ready; the reason.
@@ -130,7 +114,7 @@ fn why_not_ready(address: &str) -> String {
 fn a_daemon_whose_socket_another_process_serves_is_not_ready() {
     let root = Folder::new();
     let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
-    let address = tcp_address(&daemon);
+    let address = daemon.tcp_address();
     for socket in ["topolet.sock", PLUGINS, PODS] {
         let path = root.path().join(socket);
         let other = taken(&path);
@@ -162,7 +146,7 @@ fn the_end_of_a_daemon_leaves_sockets_of_others() {
     let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
     let paths = ["topolet.sock", PLUGINS, PODS].map(|socket| root.path().join(socket));
     let _others = paths.each_ref().map(|path| taken(path));
-    why_not_ready(&tcp_address(&daemon));
+    why_not_ready(&daemon.tcp_address());
     assert!(daemon.terminate());
     for path in &paths {
         assert!(UnixStream::connect(path).is_ok(), "{}", path.display());
@@ -191,7 +175,7 @@ fn a_watcher_whose_socket_is_gone_is_not_ready() {
     let socket = own.path().join("observe.sock");
     let watcher =
         Daemon::observe(root.path(), &["--socket", socket.to_str().unwrap(), "--tcp", "127.0.0.1:0"]);
-    let address = tcp_address(&watcher);
+    let address = watcher.tcp_address();
     until("readiness", || (readiness(&address).status == 200).then_some(()));
     let other = taken(&socket);
     let said = why_not_ready(&address);

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use daemon::{Daemon, Folder, Reply, pod, until};
+use daemon::{Daemon, Folder, over_tcp, pod, until};
 
 /// More than there are places of any kind.
 const MANY: usize = 500;
@@ -20,26 +20,11 @@ const REPLICAS: u32 = 2_500;
 /// So much of it need not be given back, in KiB.
 const KEPT: u64 = 16 << 10;
 
-/// Where a daemon listens on TCP.
-fn address(daemon: &Daemon) -> String {
-    let find = || daemon.log().iter().find_map(|line| Some(line.split("address=").nth(1)?.trim().to_owned()));
-    until("an address", find)
-}
-
-fn over_tcp(address: &str, text: &str) -> Option<Reply> {
-    let mut stream = TcpStream::connect(address).unwrap();
-    // It may be turned away before all is sent.
-    let _ = stream.write_all(text.as_bytes());
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer);
-    Reply::of(&answer)
-}
-
 #[test]
 fn a_flood_over_tcp_delays_neither_the_socket_nor_health() {
     let root = Folder::new();
     let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
-    let address = address(&daemon);
+    let address = daemon.tcp_address();
     let connect = || TcpStream::connect(&address).unwrap();
     // A request whose body does not come is given up in the end. It is the first to be.
     let mut first = connect();
@@ -89,7 +74,7 @@ fn deployment(replicas: u32) -> String {
 fn who_may_only_look_cannot_fill_the_memory() {
     let root = Folder::new();
     let daemon = Daemon::start(root.path(), &["--tcp", "127.0.0.1:0"]);
-    let (address, before) = (address(&daemon), most_memory(daemon.id()));
+    let (address, before) = (daemon.tcp_address(), most_memory(daemon.id()));
     let body = deployment(10_000);
     let request = format!(
         "POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
@@ -144,7 +129,7 @@ fn pages_in_browsers_are_turned_away_and_wrong_tokens_counted() {
     fs::write(&token, "0123456789abcdef0123\n").unwrap();
     let daemon =
         Daemon::start(root.path(), &["--tcp", "127.0.0.1:0", "--token-file", token.to_str().unwrap()]);
-    let address = address(&daemon);
+    let address = daemon.tcp_address();
     let get = |fields: &str| {
         let text = format!("GET /v1/pods HTTP/1.1\r\n{fields}Connection: close\r\n\r\n");
         over_tcp(&address, &text).unwrap()

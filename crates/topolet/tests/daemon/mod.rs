@@ -6,7 +6,8 @@
 pub mod plugin;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -279,13 +280,18 @@ impl Daemon {
 
     /// Bytes as they are; the answer, if there is one.
     pub fn send(&self, text: &str) -> Option<Reply> {
-        let mut stream = UnixStream::connect(&self.socket).ok()?;
+        let stream = UnixStream::connect(&self.socket).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        // It may stop reading before the end.
-        let _ = stream.write_all(text.as_bytes());
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        Reply::of(&answer)
+        exchanged(stream, text)
+    }
+
+    /// Where it listens on TCP, by its log.
+    pub fn tcp_address(&self) -> String {
+        until("an address", || {
+            let log = self.log();
+            let line = log.iter().find(|line| line.contains("listening on TCP"))?;
+            line.split("address=").nth(1)?.split_whitespace().next().map(str::to_owned)
+        })
     }
 }
 
@@ -294,6 +300,21 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Sends bytes as they are to a server on TCP; the answer, if there is one.
+pub fn over_tcp(server: impl ToSocketAddrs, text: &str) -> Option<Reply> {
+    let stream = TcpStream::connect(server).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    exchanged(stream, text)
+}
+
+fn exchanged(mut stream: impl Read + Write, text: &str) -> Option<Reply> {
+    // It may stop reading before the end.
+    let _ = stream.write_all(text.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    Reply::of(&answer)
 }
 
 pub struct Reply {
