@@ -36,8 +36,8 @@ pub struct SeenNode {
 }
 
 /// What a pod requests, with what became of it.
-fn read_pod(told: &KubeletPod) -> Result<Pod, String> {
-    let text = told.to_json().map_err(|error| error.to_string())?;
+fn read_pod(object: &KubeletPod) -> Result<Pod, String> {
+    let text = object.to_json().map_err(|error| error.to_string())?;
     let read = Source::from_bytes("the pod", text.as_bytes())
         .and_then(|text| read_pods_with(&text, PodRules::default()))
         .map_err(|error| error.to_string())?;
@@ -46,8 +46,8 @@ fn read_pod(told: &KubeletPod) -> Result<Pod, String> {
 
 /// Whether a kubelet has admitted the pod: what it holds is not among what is left.
 #[must_use]
-pub fn was_admitted(told: &KubeletPod) -> bool {
-    told.has_container_statuses() && told.rejection().is_none()
+pub fn was_admitted(pod: &KubeletPod) -> bool {
+    pod.has_container_statuses() && pod.rejection().is_none()
 }
 
 impl SeenNode {
@@ -115,15 +115,15 @@ impl SeenNode {
     }
 
     /// The pods that are bound to it.
-    pub fn bound(&mut self, told: Result<&[KubeletPod], &dyn Display>) {
-        let told = match told {
-            Ok(told) => told,
+    pub fn bound(&mut self, objects: Result<&[KubeletPod], &dyn Display>) {
+        let objects = match objects {
+            Ok(objects) => objects,
             Err(error) => {
                 return self.lacks("the pods of the node", error, "what they request is not known");
             }
         };
         let mut pods = Vec::new();
-        for one in told {
+        for one in objects {
             let name = format!("{}/{}", one.namespace(), one.name());
             if one.rejection().is_some() {
                 self.refused.push((name.clone(), one.reason().to_owned()));
@@ -191,7 +191,7 @@ impl SeenNode {
     }
 
     /// What is not looked at of this pod.
-    pub fn asked(&mut self, told: &KubeletPod, pod: &Pod) {
+    pub fn asked(&mut self, object: &KubeletPod, pod: &Pod) {
         let mut add = |text: &str| self.gaps.push(text.to_owned());
         let is_guaranteed = pod.qos_class(PodLevelResources::Count) == QosClass::Guaranteed;
         if is_guaranteed && (self.policies.cpus.is_none() || self.policies.memory.is_none()) {
@@ -215,7 +215,7 @@ impl SeenNode {
                 claims.names().join(", ")
             ));
         }
-        if was_admitted(told) {
+        if was_admitted(object) {
             add("what the pod itself holds; so nothing is compared, since the kubelet has admitted it");
         }
     }

@@ -39,7 +39,7 @@ const WAITING: usize = 256;
 
 /// All that is known of the kubelet's pods.
 pub(super) struct KubeletPods {
-    told: Mutex<Told>,
+    state: Mutex<Told>,
     clock: Arc<dyn Clock>,
 }
 
@@ -204,18 +204,18 @@ impl ToldPod {
 impl KubeletPods {
     /// Nothing is known.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { told: Mutex::default(), clock }
+        Self { state: Mutex::default(), clock }
     }
 
     /// Changes whenever the kubelet tells something.
     pub(super) fn version(&self) -> Version {
-        let told = self.told.lock();
+        let told = self.state.lock();
         Version { running: told.version, refused: told.refused_version }
     }
 
     /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
     pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
-        let told = &mut *self.told.lock();
+        let told = &mut *self.state.lock();
         let pods = told.pods.as_ref()?;
         if let Some(holders) = holders {
             told.gone.retain(|uid, since| holders.contains(uid) || self.clock.since(*since) < FORGOTTEN);
@@ -237,7 +237,7 @@ impl KubeletPods {
 
     /// Those that the kubelet refused and that are still there, as far as their specs are known.
     pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
-        let told = self.told.lock();
+        let told = self.state.lock();
         let each = told
             .pods
             .iter()
@@ -248,7 +248,7 @@ impl KubeletPods {
 
     /// The containers of pods that run, by their ids in the runtime.
     pub(super) fn containers(&self) -> Vec<(ContainerId, ContainerKey)> {
-        let told = self.told.lock();
+        let told = self.state.lock();
         let running = told.pods.iter().flatten().filter(|(_, pod)| !pod.has_ended);
         let each = running.flat_map(|(uid, pod)| {
             pod.containers.iter().map(|(id, container)| {
@@ -260,17 +260,17 @@ impl KubeletPods {
 
     /// The refusals that nobody has taken.
     pub(super) fn take_refusals(&self) -> Vec<Refusal> {
-        std::mem::take(&mut self.told.lock().refusals)
+        std::mem::take(&mut self.state.lock().refusals)
     }
 
     /// The pods that were admitted and that nobody has taken.
     pub(super) fn take_admissions(&self) -> Vec<Admission> {
-        std::mem::take(&mut self.told.lock().admissions)
+        std::mem::take(&mut self.state.lock().admissions)
     }
 
     /// The pods on which the kubelet has not decided for [`DECIDED`], each returned once.
     pub(super) fn take_undecided(&self) -> Vec<Arc<Pod>> {
-        let told = &mut *self.told.lock();
+        let told = &mut *self.state.lock();
         let mut taken = Vec::new();
         for (uid, since) in &mut told.undecided {
             if since.is_some_and(|since| self.clock.since(since) >= DECIDED) {
@@ -284,13 +284,13 @@ impl KubeletPods {
 
     /// Whether the kubelet has not decided on the pod.
     pub(super) fn is_undecided(&self, uid: &PodUid) -> bool {
-        self.told.lock().undecided.contains_key(uid)
+        self.state.lock().undecided.contains_key(uid)
     }
 
     /// Something has been told of a pod.
     fn is(&self, pod: &KubeletPod, rules: PodRules) {
         let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
-        let mut told = self.told.lock();
+        let mut told = self.state.lock();
         let held_nothing = told.gone.remove(&uid).is_some() || !told.untold.contains(&uid);
         if told.pods.is_none() {
             return;
@@ -311,7 +311,7 @@ impl KubeletPods {
 
     /// These are all.
     fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
-        let mut told = self.told.lock();
+        let mut told = self.state.lock();
         told.version += 1;
         let is_first = told.pods.is_none();
         for (uid, new) in &pods {
@@ -335,7 +335,7 @@ impl KubeletPods {
     }
 
     fn gone(&self, uid: PodUid) {
-        let mut told = self.told.lock();
+        let mut told = self.state.lock();
         told.undecided.remove(&uid);
         let was = told.pods.as_mut().and_then(|pods| pods.remove(&uid));
         if was.is_some_and(|was| was.refused.is_some()) {

@@ -26,13 +26,13 @@ impl Clock for HandClock {
 
 fn pod(uid: &str, phase: &str) -> KubeletPod {
     let text = format!(
-        r#"{{"metadata":{{"name":"{uid}","namespace":"default","uid":"{uid}"}},"spec":{{"containers":[]}},"status":{{"phase":"{phase}"}}}}"#
+        r#"{{"metadata":{{"name":"{uid}","namespace":"default","uid":"{uid}"}},"spec":{{"containers":[{{"name":"app","image":"none"}}]}},"status":{{"phase":"{phase}"}}}}"#
     );
     KubeletPod::from_json(&text).unwrap()
 }
 
 fn running(pods: &KubeletPods) -> Option<Vec<String>> {
-    let told = pods.told.lock();
+    let told = pods.state.lock();
     told.pods.as_ref().map(|pods| pods.keys().map(ToString::to_string).collect())
 }
 
@@ -87,7 +87,7 @@ fn a_pod_that_no_file_lists_is_forgotten_after_minutes() {
     events.apply(Event::Gone(Box::new(pod("a", "Running"))));
     let is_remembered = || {
         pods.names(Some(&BTreeSet::new())).unwrap();
-        pods.told.lock().gone.contains_key(&PodUid::new("a"))
+        pods.state.lock().gone.contains_key(&PodUid::new("a"))
     };
     assert!(is_remembered());
     clock.sleep(FORGOTTEN);

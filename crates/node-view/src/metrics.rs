@@ -28,20 +28,12 @@ use topology_policy::KubeletPolicy;
 pub use self::exposition::Exposition;
 use self::free::Free;
 pub(crate) use self::free::Now;
+pub use self::kinds::Agreement;
 use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfFate, OfNode, OfReason, Plain};
 pub use self::partitions::PartitionCounts;
 use self::partitions::Partitions;
 use crate::served::Mode;
 use node_input::LoadedNode;
-
-/// How the decision here on a pod that a kubelet refused compares with the kubelet's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Agreement {
-    /// It is refused here, for the same reason.
-    Same,
-    /// It is admitted here, or refused for another reason.
-    Otherwise,
-}
 
 /// Upper bounds of `kubelet_topology_manager_admission_duration_ms`: 0.05, doubled 14 times.
 const ADMISSION_BUCKETS: [f64; 15] =

@@ -105,13 +105,13 @@ mod tests {
     fn notes_are_of_who_asks_and_end() {
         let conditions = ServiceConditions::new(Arc::new(SystemClock));
         conditions.unheard("pods", "x cannot be reached");
-        let _ = conditions.fails(Asked, "", "nobody has asked for 5 min");
+        let _ = conditions.fails(Asked, "", "no question for 5 min");
         let _ = conditions.fails(FilesUsed, "", "no key");
         assert_eq!(conditions.wrong(Watched), ["pods are not heard of: x cannot be reached"]);
-        assert_eq!(conditions.notes(), ["no key", "nobody has asked for 5 min"]);
-        assert!(conditions.fails(Asked, "", "nobody has asked for 6 min").is_some());
+        assert_eq!(conditions.notes(), ["no key", "no question for 5 min"]);
+        assert!(conditions.fails(Asked, "", "no question for 6 min").is_some());
         assert_eq!(conditions.works(FilesUsed, ""), Change::Status);
-        assert_eq!(conditions.notes(), ["nobody has asked for 6 min"]);
+        assert_eq!(conditions.notes(), ["no question for 6 min"]);
     }
 
     #[test]

@@ -11,6 +11,15 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use topology_model::NodeId;
 
+/// How the decision here on a pod that a kubelet refused compares with the kubelet's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agreement {
+    /// It is refused here, for the same reason.
+    Same,
+    /// It is admitted here, or refused for another reason.
+    Otherwise,
+}
+
 /// A counter without `_total`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plain(Arc<AtomicU64>);

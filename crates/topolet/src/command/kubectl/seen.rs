@@ -8,7 +8,7 @@ use super::agent::NoAnswer;
 /// Looks at all that an API server has of a node. `why` no agent answers is the first thing that was not seen.
 ///
 /// # Errors
-/// Without an API server there is nothing to be said at all.
+/// The API server cannot be reached, or accepts no credentials.
 pub(super) fn look(cluster: &Cluster, name: &str, why: &NoAnswer) -> anyhow::Result<SeenNode> {
     let mut seen = SeenNode::new(name, &why.0);
     match cluster.node(name) {
