@@ -33,7 +33,7 @@ pub(super) async fn delete(
     let uid = find(&snapshot, &namespace, &name)?.uid.clone();
     let done = Done { pod: format!("{namespace}/{name}"), container: None };
     let is_bound = snapshot.pods.get(&uid).is_some_and(|record| record.source == Source::Cluster);
-    if is_bound && changer.control.news.is_heard() {
+    if is_bound && changer.control.news.has_listener() {
         let text = format!("pod {} is bound to this node by the API server: delete it there", done.pod);
         return Err(Failure::new(StatusCode::CONFLICT, text));
     }

@@ -84,9 +84,9 @@ impl Candidate {
         let Self { node, membership, connector, cluster, holder } = self;
         let host = host::read(cluster.server());
         let (wake, woken) = channel::bounded(1);
-        news.listen(wake);
+        news.set_listener(wake);
         let changed = news.clone();
-        view.snapshots.subscribe(move || changed.changed());
+        view.snapshots.subscribe(move || changed.wake());
         let starting = Starting {
             addresses: host.addresses.clone(),
             containers: membership.containers,

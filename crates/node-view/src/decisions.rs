@@ -13,13 +13,13 @@ use serde::Serialize;
 
 use super::events::{Events, Kind, reason};
 
-/// So many decisions are kept.
+/// How many decisions are kept.
 pub const DECISIONS: usize = 1000;
 
-/// Where pods come from that a kubelet has.
+/// The source of pods that a kubelet runs.
 pub const KUBELET: &str = "kubelet";
 
-/// Where pods and decisions come from, as a schema.
+/// The sources of pods and decisions, as a schema.
 pub fn sources(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     admission_report::schema::one_of(Source::NAMES.into_iter().chain([KUBELET]))
 }
@@ -31,7 +31,7 @@ pub struct Decisions(Arc<Mutex<Kept>>);
 /// Oldest first.
 #[derive(Default)]
 struct Kept {
-    /// So many there were in all.
+    /// The number of all decisions since the start.
     all: u64,
     last: VecDeque<Arc<LoggedDecision>>,
 }
@@ -84,7 +84,7 @@ pub struct KubeletDecision {
 }
 
 impl LoggedDecision {
-    /// As an event: its kind, its reason, and in one line where the pod runs, or why it does not and what would fit.
+    /// As an event: its type, its reason, and in one line where the pod runs, or why not and what would fit.
     fn in_one_line(&self) -> (Kind, String, String) {
         let refusal = self.report.refusal();
         let line = refusal.map(Refusal::in_one_line).filter(|line| !line.is_empty());
@@ -121,7 +121,7 @@ impl LoggedDecision {
     }
 }
 
-/// What containers hold, in one line.
+/// The holdings of containers, in one line.
 pub fn holdings(containers: &[ContainerReport]) -> String {
     let each = containers.iter().map(|held| match held.holdings() {
         Some(holdings) => format!("{}: {holdings}", held.name),
@@ -130,14 +130,14 @@ pub fn holdings(containers: &[ContainerReport]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// The right to add decisions, which the thread has that makes or explains them.
+/// The write handle of the thread that makes or explains decisions.
 pub struct DecisionWriter {
     decisions: Decisions,
     events: Arc<Events>,
 }
 
 impl DecisionWriter {
-    /// Each decision becomes one of `events`, too.
+    /// Each decision is also added to `events`.
     pub fn new(events: Arc<Events>) -> Self {
         Self { decisions: Decisions::default(), events }
     }
@@ -147,7 +147,7 @@ impl DecisionWriter {
         self.decisions.clone()
     }
 
-    /// A pod has been decided on.
+    /// Adds the decision on a pod.
     pub fn add(&self, pod: &Pod, decision: LoggedDecision) {
         let (kind, reason, message) = decision.in_one_line();
         {
@@ -169,23 +169,23 @@ impl Decisions {
         kept.iter().skip(kept.len().saturating_sub(count)).cloned().collect()
     }
 
-    /// How many there were in all, and those of the last that came after the first `after`, oldest first.
+    /// The number of all decisions, and those numbered above `after` that are kept, oldest first.
     pub fn since(&self, after: u64) -> (u64, Vec<Arc<LoggedDecision>>) {
         let kept = self.0.lock();
-        // A page may have counted those of an earlier daemon.
+        // The number may come from an earlier daemon: then all are returned.
         let count = kept.all.checked_sub(after).unwrap_or(kept.all);
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let last = kept.last.iter().skip(kept.last.len().saturating_sub(count)).cloned().collect();
         (kept.all, last)
     }
 
-    /// The last one on a pod, by namespace and name.
+    /// The last decision on a pod, by namespace and name.
     pub fn last_of(&self, pod: &str) -> Option<Arc<LoggedDecision>> {
         let kept = &self.0.lock().last;
         kept.iter().rev().find(|logged| logged.report.pod == pod).cloned()
     }
 
-    /// The last one on the pod of that UID.
+    /// The last decision on the pod with this UID.
     pub fn last_on(&self, uid: &PodUid) -> Option<Arc<LoggedDecision>> {
         let kept = &self.0.lock().last;
         kept.iter().rev().find(|logged| logged.uid == *uid).cloned()

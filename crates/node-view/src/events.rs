@@ -1,5 +1,4 @@
-//! What happens on a node, in the form in which Kubernetes tells it: the last events are kept, and readers wait for the
-//! next ones.
+//! Events of the node in the form of Kubernetes' events: the last ones are kept, and readers can wait for the next.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,24 +11,24 @@ use tokio::sync::watch;
 
 use super::clock;
 
-/// So many events are kept.
+/// How many events are kept.
 const EVENTS: usize = 1000;
 
-/// Reasons of events that are no kubelet's.
+/// Reasons of events beside the kubelet's.
 pub mod reason {
-    /// A pod runs.
+    /// A pod is admitted.
     pub const ADMITTED: &str = "Admitted";
-    /// A pod has made room for another one, and goes on running on what it holds now.
+    /// A pod was moved to make room for another one, while it runs.
     pub const MOVED: &str = "Moved";
-    /// The same, and its containers have to be restarted.
+    /// A pod was moved, and its containers have to be restarted.
     pub const RESTART_NEEDED: &str = "RestartNeeded";
-    /// A pod holds nothing any more.
+    /// A pod has ended and holds nothing any more.
     pub const ENDED: &str = "Ended";
     /// A pod runs, and shares CPUs though it requests whole ones.
     pub const NOT_PINNED: &str = "NotPinned";
     /// Something is wrong with the node.
     pub const PROBLEM: &str = "Problem";
-    /// It is not any more.
+    /// A problem of the node is solved.
     pub const SOLVED: &str = "Solved";
 }
 
@@ -37,8 +36,8 @@ pub mod reason {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeEvent {
-    /// One more than that of the event before. A daemon that starts later begins with a higher one: that of the
-    /// microsecond of the wall clock.
+    /// One more than that of the event before. The first number of a daemon is the time of its start in microseconds since
+    /// 1970, so that a later daemon has higher numbers.
     pub number: u64,
     /// In UTC, by the clock on the wall.
     pub time: String,
@@ -96,7 +95,7 @@ impl From<&Pod> for PodName {
     }
 }
 
-/// The last events, and who waits for more.
+/// The last events, with a channel for readers that wait.
 #[derive(Debug)]
 pub struct Events {
     /// No event has this number or a lower one.
@@ -112,10 +111,10 @@ impl Default for Events {
     }
 }
 
-/// Events that a reader has not seen.
+/// The events after a number.
 #[derive(Debug)]
 pub struct Unseen {
-    /// So many came before and are not kept any more.
+    /// How many are not kept any more.
     pub lost: u64,
     /// Oldest first.
     pub events: Vec<Arc<NodeEvent>>,
@@ -126,7 +125,7 @@ impl Events {
         Self { start, kept: Mutex::default(), newest: watch::Sender::new(start) }
     }
 
-    /// Keeps one more and wakes who waits for it. `None`: it is about the node.
+    /// Adds an event and wakes readers that wait. `pod: None`: it is about the node.
     pub fn add(&self, pod: Option<PodName>, kind: Kind, reason: &str, message: String) {
         let mut kept = self.kept.lock();
         let number = *self.newest.borrow() + 1;
@@ -138,8 +137,8 @@ impl Events {
         self.newest.send_replace(number);
     }
 
-    /// Those after the event of that number. One that has not been given yet is that of a daemon before a jump of the
-    /// clock: then all that are kept are unseen.
+    /// The events after this number. A number above the newest one comes from an earlier daemon, before the clock was set back:
+    /// then all events that are kept are returned.
     pub fn after(&self, number: u64) -> Unseen {
         let kept = self.kept.lock();
         let number = if number > *self.newest.borrow() { self.start } else { number.max(self.start) };
@@ -148,7 +147,7 @@ impl Events {
         Unseen { lost: first.saturating_sub(number + 1), events }
     }
 
-    /// Changes with every event.
+    /// The number of the newest event, as a channel that changes with every event.
     pub fn newest(&self) -> watch::Receiver<u64> {
         self.newest.subscribe()
     }
@@ -159,7 +158,7 @@ mod tests {
     use super::{EVENTS, Events, Kind, Unseen, reason};
 
     #[test]
-    fn who_falls_behind_is_told_how_far() {
+    fn a_reader_that_falls_behind_gets_the_number_of_lost_events() {
         let events = Events::after_number(10);
         let numbers = |unseen: &Unseen| unseen.events.iter().map(|event| event.number).collect::<Vec<_>>();
         for _ in 0..3 {

@@ -1,5 +1,4 @@
-//! What would be decided on a pod, without deciding it. Device plugins are not asked: a plugin that would be is
-//! taken to agree.
+//! Decides on pods without allocating anything. Device plugins are not asked: each is assumed to agree.
 
 use std::sync::Arc;
 
@@ -10,25 +9,25 @@ use node_input::{ADVICE, FateOfPod, LoadedNode, Requests};
 use pod_spec::Pod;
 use topology_admission::{Attempt, Detail, Ledger, Reason, Trace, Verdict};
 
-/// More questions than any pod leads to.
+/// The most questions to device plugins for one pod; no pod leads to as many.
 const QUESTIONS: usize = 10_000;
 
-/// The node before a pod comes.
+/// The node before a pod arrives.
 pub struct Before<'a> {
     /// Everything that is allocated on it.
     pub ledger: &'a Ledger,
     /// Which requests of the pods on it are known.
     pub requests: Requests,
-    /// The pods that wait for plugins; `None`: on this node none does.
+    /// The pods that wait for device plugins; `None`: on this node pods do not wait.
     pub waiting: Option<Waiting>,
 }
 
-/// The moment at which a pod comes, and those who wait for device plugins then.
+/// The moment at which a pod arrives, and how many pods wait for device plugins then.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     /// On the owner's clock.
     pub now: Moment,
-    /// So many pods wait.
+    /// How many pods wait.
     pub pods: usize,
 }
 
@@ -40,7 +39,7 @@ impl Waiting {
     }
 }
 
-/// What would be decided on pods that come one after the other; fewer decisions if nobody is interested any more.
+/// Decides on pods that arrive one after the other. Returns fewer reports once `is_over` returns true.
 pub fn explain(
     node: &LoadedNode,
     detail: Detail,
@@ -65,7 +64,7 @@ pub fn explain(
     reports
 }
 
-/// What would be decided on one, and the ledger with it if it would be admitted.
+/// Decides on one pod; returns the ledger with the pod too if it would be admitted.
 pub fn one(node: &LoadedNode, detail: Detail, before: &Before<'_>, pod: &Pod) -> (Report, Option<Ledger>) {
     let Before { ledger: before, requests, waiting } = before;
     let Tried { attempt, trace, replies, asked } = Tried::new(node, detail, before, pod);
@@ -99,7 +98,7 @@ pub fn one(node: &LoadedNode, detail: Detail, before: &Before<'_>, pod: &Pod) ->
     (report, after)
 }
 
-/// The reason of a refusal alone, without finding out what would fit; `None`: the pod would be admitted.
+/// The reason of a refusal, without alternatives; `None`: the pod would be admitted.
 pub fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Reason> {
     match Tried::new(node, Detail::Short, before, pod).attempt.verdict {
         Verdict::Refused(refused) => Some(refused.reason.clone()),
@@ -107,20 +106,20 @@ pub fn reason(node: &LoadedNode, before: &Ledger, pod: &Pod) -> Option<Reason> {
     }
 }
 
-/// An attempt for which every plugin that was in question has agreed.
+/// An attempt for which every device plugin is assumed to agree.
 pub struct Tried {
     /// With the ledger after it.
     pub attempt: Attempt,
-    /// What was asked, answered and merged.
+    /// The trace of the attempt.
     pub trace: Trace,
-    /// What the plugins have replied.
+    /// The assumed replies of device plugins.
     pub replies: Replies,
-    /// So many questions.
+    /// The number of questions to plugins.
     asked: usize,
 }
 
 impl Tried {
-    /// Tries a pod on a node that holds what `before` says.
+    /// Tries a pod on a node with the ledger `before`.
     #[must_use]
     pub fn new(node: &LoadedNode, detail: Detail, before: &Ledger, pod: &Pod) -> Self {
         let mut replies = Replies::new();

@@ -1,4 +1,4 @@
-//! What the owner of the node is sent by the daemon's other parts, and what it replies.
+//! Messages from the daemon's other parts to the owner of the node, and its replies.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use admission_report::Report;
 use node_agent::{Answer, Event, PodMove, Request};
 use tokio::sync::oneshot;
 
-/// Messages that may wait for the owner; a sender of more waits itself.
+/// How many messages may wait for the owner; a further sender blocks.
 pub const MESSAGES: usize = 1024;
 
 /// A message to the owner's thread.
@@ -26,7 +26,7 @@ pub enum Message {
 pub enum OwnerReply {
     /// A pod has been decided on.
     Decided(Arc<Report>),
-    /// The same, and these pods have moved for it.
+    /// A pod has been admitted, and these pods have moved for it.
     Moved(Arc<Report>, Vec<PodMove>),
     /// Any other answer.
     Answer(Answer),

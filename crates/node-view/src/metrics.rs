@@ -1,7 +1,7 @@
-//! What is counted, under the kubelet's names where it has one, and what there is of the node right now.
+//! Metrics: counters, under the kubelet's names where it has one, and gauges of the node as it is now.
 //!
-//! Beside a kubelet, which counts for itself, nothing is exported under its names. The sockets of plugins count for
-//! themselves and are added. Counters start at 0 with the program: pods that run already are not counted again.
+//! Beside a kubelet, which exports its metrics itself, none is exported under its names. Other parts, such as the sockets of
+//! plugins, add their metrics. Counters start at 0 with the program: pods that run already are not counted again.
 
 mod exposition;
 mod free;
@@ -42,7 +42,8 @@ const ADMISSION_BUCKETS: [f64; 15] =
 const SECONDS: [f64; 15] =
     [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1, 1.0];
 
-/// Reasons that the kubelet counts under their own names, and the node's own for pods that choose their rules or need linked devices.
+/// Reasons with which refusals are counted; others count as `Other`: the kubelet's list, and those of topolet's pod policies and
+/// device links.
 const OWN_REASONS: [&str; 22] = [
     "AppArmor",
     "PodOSSelectorNodeLabelDoesNotMatch",
@@ -164,12 +165,12 @@ impl Metrics {
         metrics
     }
 
-    /// Adds somebody else's.
+    /// Registers the metrics of another part.
     pub fn add(&self, register: impl FnOnce(&mut Registry)) {
         register(&mut self.registry.lock());
     }
 
-    /// All of them, with what there is now.
+    /// All metrics as text, with the gauges set to `now`.
     pub(crate) fn text(&self, exposition: Exposition, now: &Now<'_>) -> String {
         let registry = self.registry.lock();
         self.free.set(now);
@@ -422,7 +423,7 @@ impl Metrics {
                     };
                     self.assignments.add(&Assignment::new("cpu", kind), rises);
                 }
-                // A metric that this does not know is not counted.
+                // A metric that is unknown here is not counted.
                 _ => {}
             }
         }
@@ -453,7 +454,7 @@ impl Metrics {
 
     /// The state was repaired at the start.
     pub fn repaired(&self, repairs: &[Repair]) {
-        // Those that never came up are there too, so that their first time is seen.
+        // Kinds without repairs are exported as 0, so that their first increase is seen.
         for kind in node_state::FaultKind::ALL {
             drop(self.repairs.get_or_create(&OfCause::new(kind.name())));
         }
@@ -462,27 +463,27 @@ impl Metrics {
         }
     }
 
-    /// Containers were where they do not belong.
+    /// Counts containers that other programs had moved.
     pub fn drifted(&self, containers: u64) {
         self.drift.inc_by(containers);
     }
 
-    /// Partitions are made, and counted when they are not as they should be.
+    /// Registers the metrics of partitions, where the node makes them.
     pub fn counts_partitions(&self) {
         self.add(|registry| self.partitions.register(registry));
     }
 
-    /// Partitions were not as they should be.
+    /// Counts partitions that were not valid or not released.
     pub fn partition_faults(&self, partitions: usize) {
         self.partitions.faults(partitions);
     }
 
-    /// Partitions, and what runs on their CPUs, are so now.
+    /// Sets the gauges of partitions.
     pub fn partitions(&self, found: PartitionCounts) {
         self.partitions.found(found);
     }
 
-    /// Lines of the log are lost, as this counts.
+    /// Registers the counter of lost log lines.
     pub fn loses_lines(&self, lost: Counter) {
         let help = "Lines of the log that could not be written, or were too many for a reader that is slow.";
         self.add(|registry| registry.register("topolet_log_lines_lost", help, lost));

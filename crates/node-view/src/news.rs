@@ -1,5 +1,5 @@
-//! What the daemon's other threads tell the one that reports on pods: how containers ended and which pods were preempted,
-//! which no snapshot of the node says.
+//! A queue from the daemon's other threads to the thread that reports pod statuses: exit codes of containers and preempted pods,
+//! which no snapshot has.
 
 use std::sync::OnceLock;
 
@@ -9,10 +9,10 @@ use node_agent::EndReason;
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, PodUid};
 
-/// One piece of news.
+/// An entry of the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PodNews {
-    /// A container is about to be reported as ended.
+    /// A container has exited; it is queued before a snapshot lacks the container.
     Exited {
         /// Which of its pod.
         container: ContainerKey,
@@ -25,56 +25,56 @@ pub enum PodNews {
     Preempted(PodUid),
 }
 
-/// News that nobody has taken. Without a listener there are none.
+/// The queue. Without a listener it stays empty.
 #[derive(Default)]
 pub struct News {
     wake: OnceLock<Sender<()>>,
-    told: Mutex<Vec<PodNews>>,
+    queue: Mutex<Vec<PodNews>>,
 }
 
 impl News {
-    /// The node is another one than before.
-    pub fn changed(&self) {
+    /// Wakes the listener: there is a new snapshot, or an entry.
+    pub fn wake(&self) {
         if let Some(wake) = self.wake.get() {
             // A full channel wakes already.
             let _ = wake.try_send(());
         }
     }
 
-    /// A pod has ended.
+    /// Queues the end of a pod, if it was preempted.
     pub fn ended(&self, uid: &PodUid, why: &EndReason) {
         if matches!(why, EndReason::Preempted(_)) {
-            self.tell(PodNews::Preempted(uid.clone()));
+            self.push(PodNews::Preempted(uid.clone()));
         }
     }
 
-    /// A container has ended with an exit code.
+    /// Queues the exit code of a container.
     pub fn exited(&self, container: ContainerKey, id: ContainerId, code: i32) {
-        self.tell(PodNews::Exited { container, id, code });
+        self.push(PodNews::Exited { container, id, code });
     }
 
-    /// Whether somebody listens: the node is a member of a cluster.
-    pub fn is_heard(&self) -> bool {
+    /// Whether a thread listens: the node is a member of a cluster.
+    pub fn has_listener(&self) -> bool {
         self.wake.get().is_some()
     }
 
-    fn tell(&self, told: PodNews) {
-        if self.is_heard() {
-            self.told.lock().push(told);
+    fn push(&self, news: PodNews) {
+        if self.has_listener() {
+            self.queue.lock().push(news);
         }
-        self.changed();
+        self.wake();
     }
 }
 
 impl News {
-    /// Wakes somebody with each change from now on.
-    pub fn listen(&self, wake: Sender<()>) {
-        // There is one listener at most.
+    /// Sets the channel that wakes the listener; only the first call counts.
+    pub fn set_listener(&self, wake: Sender<()>) {
+        // There is at most one listener.
         let _ = self.wake.set(wake);
     }
 
-    /// What has come since the last time.
+    /// Takes the entries since the last call.
     pub fn take(&self) -> Vec<PodNews> {
-        std::mem::take(&mut self.told.lock())
+        std::mem::take(&mut self.queue.lock())
     }
 }

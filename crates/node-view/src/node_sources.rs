@@ -1,4 +1,4 @@
-//! What names the node that is served, so that it can be read again.
+//! Where the machine, configuration and identity of the served node are read from, at the start and on a reload.
 
 use std::path::PathBuf;
 
@@ -12,18 +12,18 @@ use crate::Mode;
 /// Where installers put the kubelet's configuration, below its root.
 const CONFIG: &str = "config.yaml";
 
-/// Where a node's parts are.
+/// Where the parts of a node are read from.
 #[derive(Clone)]
 pub struct NodeSources {
     /// The folder with the state files.
     pub root: PathBuf,
-    /// A kubelet's parts are found where the kubelet has them.
+    /// In mode `Observe` the parts are read from where the kubelet has them.
     pub mode: Mode,
     /// The machine.
     pub machine: MachineSource,
-    /// The rules by which it decides.
+    /// The configuration by which it decides.
     pub rules: RulesSource,
-    /// What the node is called.
+    /// The name of the node.
     pub identity: IdentitySource,
 }
 
@@ -51,17 +51,17 @@ impl NodeSources {
         LoadedMachine::load(&self.machine)
     }
 
-    /// The configuration: what is given, else, of a kubelet that is watched, its own.
+    /// The configuration file: the one that was given, else that of the watched kubelet.
     fn config(&self, machine: &LoadedMachine) -> Option<String> {
         let is_own = self.mode == Mode::Serve || runs(machine);
         self.rules.config.clone().or_else(|| {
             let usual = self.root.join(CONFIG);
-            // What is there and is no file is an error, and no other configuration is taken for it.
+            // A path that exists and is no file is an error; no default takes its place.
             (!is_own && usual.symlink_metadata().is_ok()).then(|| usual.display().to_string())
         })
     }
 
-    /// Why the configuration of a kubelet that is watched is not known; `None`: it is.
+    /// Why the configuration of the watched kubelet is not known; `None`: it is known.
     pub fn no_config(&self, machine: &LoadedMachine) -> Option<String> {
         let is_packed = machine.packed.as_ref().is_some_and(|packed| packed.config.is_some());
         if is_packed || self.config(machine).is_some() {
@@ -78,14 +78,14 @@ impl NodeSources {
         })
     }
 
-    /// What is not known of a kubelet whose configuration is taken for that in its root folder, as text to be shown.
+    /// What is not known of the watched kubelet where its configuration is assumed to be the file in its root folder.
     pub fn doubts(&self, machine: &LoadedMachine) -> Vec<String> {
         let is_guessed = self.rules.config.is_none() && self.config(machine).is_some();
         let gaps = machine.config_gaps().into_iter().filter(|_| is_guessed);
         gaps.map(|gap| gap.text).collect()
     }
 
-    /// The rules, of the kubelet that runs, else of the release whose state files are there.
+    /// The rules, of the release of the running kubelet, else of the release that wrote the state files.
     fn rules(&self, machine: &LoadedMachine) -> anyhow::Result<RulesSource> {
         let rules = RulesSource { config: self.config(machine), ..self.rules.clone() };
         let packed = machine.packed.as_deref().filter(|packed| packed.state_root().is_some());
@@ -96,7 +96,7 @@ impl NodeSources {
         rules.of_node(&self.identity, &state, packed)
     }
 
-    /// What makes node files of the node on this machine.
+    /// A recorder that writes node files of this node.
     ///
     /// # Errors
     /// The machine has no files to pack, or something cannot be read.

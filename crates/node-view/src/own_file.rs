@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use kubelet_checkpoint::store::{self, Disk, Fs as _, NotRegular, StoreError};
 
-/// A file that is there as a whole, or not at all.
+/// A file that is written atomically.
 #[derive(Debug)]
 pub struct OwnFile(PathBuf);
 
-/// How long what is written has to stay.
+/// How durable a write has to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lasting {
-    /// It may be lost with the power: it is about the kernel, which begins anew too.
+    /// It may be lost in a power failure: it describes the kernel's state, which a boot resets.
     UntilBoot,
-    /// It is on disk when it is written.
+    /// It is synced to disk.
     ForGood,
 }
 
@@ -32,9 +32,9 @@ impl OwnFile {
         Self(root.join(name))
     }
 
-    /// What is in the file, as `parse` makes it of its text. `None`: there is no file, or something that the daemon did not
-    /// write: a text that `parse` refuses, as after a loss of power, a file above 64 MiB, a directory, pipe, socket or device.
-    /// That is logged, and renamed to `NAME.bak-N`.
+    /// The content of the file, as `parse` reads its text. `None`: there is no file, or one that the daemon did not write: a text
+    /// that `parse` refuses, as after a power failure, a file above 64 MiB, a directory, pipe, socket or device. Such a file is
+    /// logged and renamed to `NAME.bak-N`.
     ///
     /// # Errors
     /// It cannot be read or renamed.
@@ -55,10 +55,10 @@ impl OwnFile {
         Ok(None)
     }
 
-    /// Puts a text in the place of the file.
+    /// Replaces the file.
     ///
     /// # Errors
-    /// It cannot be written; what was there is there.
+    /// It cannot be written; the old content stays.
     pub fn write(&self, text: &str, lasting: Lasting) -> io::Result<()> {
         let begun = self.0.with_added_extension("tmp");
         let mut file = Disk.create(&begun)?;

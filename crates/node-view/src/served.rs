@@ -6,12 +6,12 @@ use node_input::{LoadedMachine, LoadedNode};
 use terminal_text::{Glyphs, Page};
 use topology_model::Machine;
 
-/// What is done with the node.
+/// Who owns the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// It is owned.
+    /// This daemon.
     Serve,
-    /// A kubelet owns it, and is watched.
+    /// A kubelet, which this daemon watches.
     Observe,
 }
 
@@ -23,9 +23,9 @@ pub struct ServedNode {
     pub mode: Mode,
     /// The machine as `topolet topology -o json` has it.
     pub machine: serde_json::Value,
-    /// And for people.
+    /// The machine as text, as `topolet topology` prints it.
     pub drawing: String,
-    /// What pictures of the node are drawn of; `None` where only cAdvisor's view of the machine is known.
+    /// The machine for pictures of the node; `None` where only cAdvisor's view of it is known.
     pub hardware: Option<Hardware>,
     /// What is assumed about the node for as long as it is served, each as a sentence.
     pub assumed: Vec<String>,
@@ -33,9 +33,9 @@ pub struct ServedNode {
 
 /// A machine with what stays as it is while its node is served.
 pub struct Hardware {
-    /// What it is drawn of.
+    /// The machine.
     pub machine: Machine,
-    /// Below the name of the machine in a picture.
+    /// The line below the name of the machine in a picture.
     pub summary: String,
     /// CPUs and memory that pods cannot have.
     pub reserved: Reserved,

@@ -9,8 +9,8 @@
 //! | numbers | as Rust writes them: `1.0` | as Go writes them: `1`, `1e+06` |
 //! | end | `# EOF` | none |
 //!
-//! `prometheus-client` ends every help text with a full stop of its own. Both formats leave it out, so that a help text
-//! is what was registered, to the letter.
+//! `prometheus-client` appends a full stop to every help text. Both formats remove it, so that a help text is exactly the
+//! registered one.
 
 use node_config::go_float;
 use prometheus_client::encoding::text::encode;

@@ -1,10 +1,10 @@
-//! Partitions of exclusive CPUs: what is wrong with them, and what runs there all the same.
+//! Metrics of partitions: faults, and interrupts and kernel threads on their CPUs.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// What there is on partitions, when they were looked at last.
+/// Counts of the last round over partitions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PartitionCounts {
     /// Partitions that are not made, not valid or not released.
@@ -55,7 +55,7 @@ impl Partitions {
         );
     }
 
-    /// So many more were not as they should be.
+    /// Adds partitions that were not valid or not released.
     pub(super) fn faults(&self, partitions: usize) {
         self.faults.inc_by(u64::try_from(partitions).unwrap_or(u64::MAX));
     }
