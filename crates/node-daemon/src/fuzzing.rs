@@ -66,7 +66,7 @@ impl Served {
             inbox: Box::new(events),
             scribe: Box::new(Scribe::start(writing)?),
             plugins: Box::new(Sockets::open(&root, &view, FILES, sender.clone())?),
-            enforcer: node_enforce::enforcer(None, &root, &root, super::kept_containers(&view))?,
+            enforcer: node_enforce::enforcer(None, &root, &root, super::enforced_node(&view))?,
             clock: Box::new(now),
             waiting: HashMap::new(),
             tickets: 0,

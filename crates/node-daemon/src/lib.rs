@@ -134,7 +134,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         inbox: Box::new(events),
         scribe: Box::new(Scribe::start(writing)?),
         plugins: Box::new(sockets.clone()),
-        enforcer: node_enforce::enforcer(cgroups.clone(), &setup.root, &setup.proc, kept_containers(&view))?,
+        enforcer: node_enforce::enforcer(cgroups.clone(), &setup.root, &setup.proc, enforced_node(&view))?,
         clock: Box::new(now),
         waiting: HashMap::new(),
         tickets: 0,
@@ -205,8 +205,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
 }
 
 /// What the thread that writes cgroups works with.
-fn kept_containers(view: &NodeView) -> node_enforce::Kept {
-    node_enforce::Kept {
+fn enforced_node(view: &NodeView) -> node_enforce::EnforcedNode {
+    node_enforce::EnforcedNode {
         served: view.served.clone(),
         snapshots: view.snapshots.clone(),
         conditions: view.conditions.clone(),

@@ -1,5 +1,5 @@
-//! A kernel in memory for tests of rounds: others write to it as well, it refuses what it is told to, and it looks after
-//! each write whether two containers have a CPU that only one of them should have.
+//! A kernel in memory for tests of rounds. Tests write to it beside the code under test and choose files that cannot be
+//! written; after each write it checks whether two containers have a CPU that only one of them should have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use tempfile::TempDir;
 
-use super::isolation::{Isolation, Wanted, What};
+use super::isolation::{Isolation, PartitionProblemKind, Wanted};
 use super::quiet::Quiet;
 use super::{Keeper, Outcome};
 
@@ -83,7 +83,7 @@ impl Kernel {
         let mut both = BTreeMap::new();
         let mut seen: BTreeMap<&String, CpuSet> = BTreeMap::new();
         for name in names {
-            // One that nobody has placed yet runs anywhere.
+            // A cgroup without CPUs set runs anywhere.
             let Ok(Some(cpus)) = cgroups.placed_on(&path(name)) else { continue };
             both.extend(seen.iter().map(|(other, had)| (((*other).clone(), name.clone()), &cpus & had)));
             seen.insert(name, cpus);
@@ -139,7 +139,7 @@ impl Bench {
         self.keeper = keeper(&self.kernel, kind, (self.rule, self.proc.path()), self.folder.path());
     }
 
-    /// A round with these containers; the one that is called `shared` has no CPUs of its own.
+    /// A round with these containers; the one called `shared` has no exclusive CPUs.
     pub(super) fn round(&mut self, containers: &[(&str, &str)]) -> Outcome {
         let places: Vec<Enforcement> = containers.iter().map(|(name, cpus)| here(name, cpus)).collect();
         let wanted = Wanted::split(places.iter().map(|one| {
@@ -205,8 +205,8 @@ fn here(name: &str, cpus: &str) -> Enforcement {
     Enforcement { container, id: name.into(), cgroup: Some(format!("pods/{name}/c").into()), pinning }
 }
 
-/// What a round says of partitions, where there is nothing to say of containers.
-pub(super) fn said(outcome: &Outcome) -> Vec<What> {
-    assert!(outcome.trouble.is_empty(), "{:?}", outcome.trouble);
-    outcome.partitions.iter().map(|trouble| trouble.what.clone()).collect()
+/// The problems of partitions in a round without problems of containers.
+pub(super) fn problems_of(outcome: &Outcome) -> Vec<PartitionProblemKind> {
+    assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    outcome.partition_problems.iter().map(|problem| problem.kind.clone()).collect()
 }

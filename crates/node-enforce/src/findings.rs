@@ -1,4 +1,4 @@
-//! What was found of partitions when they were looked at last.
+//! The state of partitions after the last round.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use node_agent::Snapshot;
 use node_view::NodeCondition::{PartitionValid, PartitionsQuiet, PartitionsSeen};
 use node_view::{NodeConditions, PartitionCounts};
 
-use super::isolation::{Isolation, KEPT};
+use super::isolation::{Isolation, NOT_RELEASED};
 
-/// What is wrong with partitions, and what runs on their CPUs all the same.
+/// Partitions that are not valid, and what else runs on the CPUs of those that are.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Partitions that are not made, not valid or not released, each as a sentence with the kernel's own words.
@@ -19,19 +19,19 @@ pub(super) struct Findings {
     /// The CPUs of all partitions that are valid.
     pub(super) cpus: CpuSet,
     pub(super) noise: Noise,
-    /// Interrupts that are not where they should be, each with why.
+    /// Interrupts that could not be moved, each with the reason.
     pub(super) unmovable: BTreeMap<u32, String>,
-    /// Why interrupts were not moved, or `noise` is not known.
+    /// Errors: interrupts were not moved, or `noise` is not known.
     pub(super) failed: Vec<String>,
 }
 
 impl Findings {
-    /// What is wrong now.
+    /// The partitions that are not valid now.
     pub(super) fn of(isolation: &Isolation, snapshot: &Snapshot) -> Self {
         let sentence = |(cgroup, condition): (&CgroupPath, &Condition)| {
             let (who, why) = (owner(cgroup, snapshot), condition.message());
             let sentence = match condition.reason() {
-                KEPT => format!("partition of {who} is not released: {why}"),
+                NOT_RELEASED => format!("partition of {who} is not released: {why}"),
                 _ => format!("CPUs of {who} are no partition: {why}"),
             };
             (cgroup.clone(), sentence)
@@ -40,7 +40,7 @@ impl Findings {
         Self { invalid, cpus: isolation.cpus(), ..Self::default() }
     }
 
-    /// Why interrupts that are served there cannot be moved.
+    /// Why interrupts that are served on CPUs of partitions cannot be moved.
     pub(super) fn unmovable_there(&self) -> impl Iterator<Item = &str> {
         let there = self.unmovable.iter().filter(|(number, _)| self.noise.interrupts.contains(number));
         there.map(|(_, why)| why.as_str())
@@ -56,7 +56,7 @@ impl Findings {
         }
     }
 
-    /// Sets the node's conditions, and logs what cannot be seen or moved. The rest is logged where it is found.
+    /// Sets the node's conditions, and logs the errors. The rest is logged where it is found.
     pub(super) fn report(&self, conditions: &NodeConditions) {
         let invalid = self.invalid.iter().map(|(cgroup, why)| (cgroup.to_string(), why.clone()));
         conditions.fails_of(PartitionValid, invalid);
@@ -68,10 +68,10 @@ impl Findings {
         }
     }
 
-    /// What runs there all the same, in one sentence; `None`: nothing.
+    /// What else runs on CPUs of partitions, in one sentence; `None`: nothing.
     pub(super) fn note(&self) -> Option<String> {
         if self.cpus.is_empty() {
-            // Without partitions all are to be where they were.
+            // Without partitions all interrupts go back to their CPUs.
             let (number, why) = self.unmovable.iter().next()?;
             return Some(format!("interrupt {number} is not back where it was: {why}"));
         }
@@ -92,7 +92,7 @@ impl Findings {
     }
 }
 
-/// Who has a cgroup.
+/// The container that a cgroup belongs to, else the cgroup.
 fn owner(cgroup: &CgroupPath, snapshot: &Snapshot) -> String {
     let found = || {
         let is_it = |path: &std::path::PathBuf| CgroupPath::new(path).is_ok_and(|own| own == *cgroup);

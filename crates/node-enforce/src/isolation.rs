@@ -1,7 +1,7 @@
-//! Partitions of containers with exclusive CPUs: let go before anybody else gets the CPUs, made when nobody else has them
-//! any more.
+//! Partitions of containers with exclusive CPUs: released before another container gets the CPUs, and made once no other
+//! container uses them.
 //!
-//! What was made is kept in a file of the root folder, which is written first. So the next daemon lets go what is no
+//! A file of the root folder lists them, and is written before each is made. So the next daemon can release those that are no
 //! longer wanted, also of containers that ended meanwhile: the kernel ends their partitions, and leaves their CPUs to the
 //! cgroups above.
 
@@ -26,22 +26,22 @@ const FILE: &str = "cgroup_partitions.json";
 /// The reason of a partition that is not made or not valid.
 const NOT_MADE: &str = "NotMade";
 /// The reason of a partition that is not released.
-pub(super) const KEPT: &str = "NotReleased";
+pub(super) const NOT_RELEASED: &str = "NotReleased";
 
-/// The CPUs of cgroups.
-pub(super) type Owners = BTreeMap<CgroupPath, CpuSet>;
+/// CPUs by cgroup.
+pub(super) type CgroupCpus = BTreeMap<CgroupPath, CpuSet>;
 
-/// Makes partitions, and remembers them.
+/// Makes and releases partitions, and records them.
 pub(super) struct Isolation {
-    /// What they are; `None`: there are to be none.
+    /// The kind of partition; `None`: partitions are off.
     kind: Option<Partition>,
-    /// What was made, or begun.
-    held: Owners,
-    /// Those of them that were valid when they were last looked at.
+    /// Partitions that were made, or may have been.
+    held: CgroupCpus,
+    /// Those of them that were valid at the last check.
     valid: BTreeSet<CgroupPath>,
-    /// Whether the partition of each cgroup is as it should be.
+    /// Whether the partition of each cgroup is valid, or released.
     conditions: Conditions<(), CgroupPath>,
-    /// Cgroups that share CPUs which should be their own, and for how many rounds they have.
+    /// Cgroups that share CPUs which should be exclusive, and for how many rounds.
     sharing: BTreeMap<CgroupPath, u8>,
     /// The root of the cgroups.
     root: PathBuf,
@@ -50,42 +50,48 @@ pub(super) struct Isolation {
 
 /// The file.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct PartitionsFile {
     /// The root of the cgroups.
     root: PathBuf,
     /// CPUs by cgroup.
     partitions: BTreeMap<String, String>,
 }
 
-/// Something that is to be said of a partition.
+/// Something about a partition that the log reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Trouble {
+pub(super) struct PartitionProblem {
     pub(super) cgroup: CgroupPath,
-    pub(super) what: What,
+    pub(super) kind: PartitionProblemKind,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum What {
-    /// It had been changed, and is as it should be.
+pub(super) enum PartitionProblemKind {
+    /// Another program had changed it; it is valid again.
     Repaired,
     /// The CPUs of a container are not isolated.
     NotMade(String),
-    /// A partition is not let go.
-    Kept(String),
+    /// A partition cannot be released.
+    NotReleased(String),
 }
 
-impl Trouble {
+impl PartitionProblem {
     pub(super) fn log(&self) {
         let cgroup = &self.cgroup;
-        match &self.what {
-            What::Repaired => tracing::warn!(%cgroup, "partition was changed by others, and is back"),
-            What::NotMade(why) => tracing::error!(%cgroup, "container's CPUs are no partition: {why}"),
-            What::Kept(why) => tracing::error!(%cgroup, "partition is not released: {why}"),
+        match &self.kind {
+            PartitionProblemKind::Repaired => {
+                tracing::warn!(%cgroup, "partition was changed by others, and is back");
+            }
+            PartitionProblemKind::NotMade(why) => {
+                tracing::error!(%cgroup, "container's CPUs are no partition: {why}");
+            }
+            PartitionProblemKind::NotReleased(why) => {
+                tracing::error!(%cgroup, "partition is not released: {why}");
+            }
         }
     }
 }
 
-/// The kernel's partition for an option; `None`: there is to be none.
+/// The kernel's kind of partition for an option; `None`: partitions are off.
 pub(super) const fn kind_of(option: CpuPartition) -> Option<Partition> {
     match option {
         CpuPartition::None => None,
@@ -94,13 +100,13 @@ pub(super) const fn kind_of(option: CpuPartition) -> Option<Partition> {
     }
 }
 
-/// Which cgroups are to be partitions, and which share CPUs that should be their own.
+/// Which cgroups are to be partitions, and which share CPUs that should be exclusive.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Those of running containers with CPUs of their own that no other running container has.
-    pub(super) alone: Owners,
-    /// Those with CPUs of their own of which another container has some too, as an init container may have of those that
-    /// follow it.
+    /// Running containers with exclusive CPUs that no other running container uses.
+    pub(super) alone: CgroupCpus,
+    /// Running containers with exclusive CPUs of which another container uses some, such as an init container and those after
+    /// it.
     pub(super) sharing: Vec<CgroupPath>,
 }
 
@@ -118,7 +124,7 @@ impl Wanted {
         }))
     }
 
-    /// Of containers: the cgroup if the CPUs are its own, and the CPUs.
+    /// Of running containers, each with its CPUs, and with its cgroup if the CPUs are exclusive.
     pub(super) fn split<'a>(containers: impl Iterator<Item = (Option<CgroupPath>, &'a CpuSet)>) -> Self {
         let (mut all, mut twice) = (CpuSet::new(), CpuSet::new());
         let mut own = Vec::new();
@@ -140,8 +146,8 @@ impl Wanted {
 }
 
 impl Isolation {
-    /// What the daemon before this one made is held; `root` is the root of the cgroups. If that was another one, it may have
-    /// been the same hierarchy at another place.
+    /// With the partitions that the daemon before this one made; `root` is the root of the cgroups. Where the file names
+    /// another root, that may be the same hierarchy mounted elsewhere.
     ///
     /// # Errors
     /// The file in `folder` is there and cannot be read.
@@ -161,7 +167,7 @@ impl Isolation {
         Ok(kept.filter(|(_, held)| !held.is_empty()).map(|(root, _)| root))
     }
 
-    /// Writes the file with what is held.
+    /// Writes the file of partitions.
     ///
     /// # Errors
     /// It cannot be written.
@@ -169,18 +175,18 @@ impl Isolation {
         self.write(&self.held)
     }
 
-    /// Whether there is nothing to do, and never will be.
+    /// Whether partitions are off, and none is left from an earlier start.
     pub(super) fn is_off(&self) -> bool {
         self.kind.is_none() && self.held.is_empty()
     }
 
-    /// Lets go what is not wanted as it is. What could not be let go is still held.
-    pub(super) fn let_go<F: Files>(
+    /// Releases partitions that are not wanted with their CPUs; returns those that could not be released.
+    pub(super) fn release<F: Files>(
         &mut self,
         cgroups: &Cgroups<F>,
-        wanted: &Owners,
-    ) -> (Vec<Trouble>, Owners) {
-        let mut trouble = Vec::new();
+        wanted: &CgroupCpus,
+    ) -> (Vec<PartitionProblem>, CgroupCpus) {
+        let mut problems = Vec::new();
         self.conditions.retain(|(), cgroup| wanted.contains_key(cgroup) || self.held.contains_key(cgroup));
         let over: Vec<(CgroupPath, CpuSet)> = self
             .held
@@ -189,34 +195,40 @@ impl Isolation {
             .map(|(cgroup, cpus)| (cgroup.clone(), cpus.clone()))
             .collect();
         let mut is_changed = false;
-        let mut kept = Owners::new();
+        let mut kept = CgroupCpus::new();
         for (cgroup, cpus) in over {
             match cgroups.release(&cgroup, &cpus, &self.held) {
                 Ok(_) => {
                     self.held.remove(&cgroup);
                     self.valid.remove(&cgroup);
-                    self.is_right(&cgroup);
+                    self.set_valid(&cgroup);
                     is_changed = true;
                 }
                 Err(error) => {
-                    trouble.extend(self.say_once(&cgroup, What::Kept(with_cause(&error))));
+                    problems.extend(
+                        self.report_once(&cgroup, PartitionProblemKind::NotReleased(with_cause(&error))),
+                    );
                     kept.insert(cgroup, cpus);
                 }
             }
         }
         if is_changed && let Err(error) = self.write(&self.held) {
-            // What is in it beside is released once more at the next start.
+            // The next start releases those once more that the file still lists.
             tracing::warn!("failed to write {}: {error}", self.file);
         }
-        (trouble, kept)
+        (problems, kept)
     }
 
-    /// Makes what is wanted, unless it is there, and looks at it.
-    pub(super) fn take<F: Files>(&mut self, cgroups: &Cgroups<F>, wanted: &Owners) -> Vec<Trouble> {
+    /// Makes the partitions that are wanted, and checks those that are there.
+    pub(super) fn make<F: Files>(
+        &mut self,
+        cgroups: &Cgroups<F>,
+        wanted: &CgroupCpus,
+    ) -> Vec<PartitionProblem> {
         let Some(kind) = self.kind else { return Vec::new() };
-        let mut trouble = Vec::new();
+        let mut problems = Vec::new();
         let mut all = self.held.clone();
-        // What could not be let go is held with the CPUs that it had.
+        // A partition that could not be released is listed with its earlier CPUs.
         all.extend(
             wanted
                 .iter()
@@ -229,7 +241,7 @@ impl Isolation {
                 let new: Vec<CgroupPath> =
                     all.into_keys().filter(|cgroup| !self.held.contains_key(cgroup)).collect();
                 for cgroup in new {
-                    trouble.extend(self.say_once(&cgroup, What::NotMade(why.clone())));
+                    problems.extend(self.report_once(&cgroup, PartitionProblemKind::NotMade(why.clone())));
                 }
             } else {
                 self.held = all;
@@ -242,56 +254,60 @@ impl Isolation {
             match cgroups.partition(cgroup, cpus, kind) {
                 Ok(written) => {
                     let is_new = self.valid.insert(cgroup.clone());
-                    self.is_right(cgroup);
+                    self.set_valid(cgroup);
                     if written == Written::Changed && !is_new {
-                        trouble.push(Trouble { cgroup: cgroup.clone(), what: What::Repaired });
+                        problems.push(PartitionProblem {
+                            cgroup: cgroup.clone(),
+                            kind: PartitionProblemKind::Repaired,
+                        });
                     }
                 }
-                // Somebody will say that it has exited.
+                // The container has ended; its exit is reported later.
                 Err(PartitionError::Gone(_)) => {}
                 Err(error) => {
                     self.valid.remove(cgroup);
-                    trouble.extend(self.say_once(cgroup, What::NotMade(with_cause(&error))));
+                    problems
+                        .extend(self.report_once(cgroup, PartitionProblemKind::NotMade(with_cause(&error))));
                 }
             }
         }
-        trouble
+        problems
     }
 
-    /// What was made, or begun.
-    pub(super) const fn held(&self) -> &Owners {
+    /// Partitions that were made, or may have been.
+    pub(super) const fn held(&self) -> &CgroupCpus {
         &self.held
     }
 
-    /// Tells of containers that cannot have partitions yet, since they wait for CPUs of them.
-    pub(super) fn tell_without(&mut self, waiting: &Owners) -> Vec<Trouble> {
-        let mut told = Vec::new();
+    /// Reports containers that have no partition yet, since some of its CPUs are in use.
+    pub(super) fn report_waiting(&mut self, waiting: &CgroupCpus) -> Vec<PartitionProblem> {
+        let mut problems = Vec::new();
         if self.kind.is_none() {
-            return told;
+            return problems;
         }
         for (cgroup, cpus) in waiting {
-            // What keeps it from that has been told of a partition that is not let go.
+            // A partition that cannot be released has been reported as that.
             let condition = self.conditions.get((), cgroup);
-            if condition.is_none_or(|condition| condition.reason() != KEPT) {
-                let what = What::NotMade(format!("not all of CPUs {cpus} are free yet"));
-                told.extend(self.say_once(cgroup, what));
+            if condition.is_none_or(|condition| condition.reason() != NOT_RELEASED) {
+                let kind = PartitionProblemKind::NotMade(format!("not all of CPUs {cpus} are free yet"));
+                problems.extend(self.report_once(cgroup, kind));
             }
         }
-        told
+        problems
     }
 
-    /// Tells of containers whose CPUs another container has too, in the second round in which it has: one that has ended
-    /// is there until somebody says so.
-    pub(super) fn tell_sharing(&mut self, sharing: &[CgroupPath]) -> Vec<Trouble> {
+    /// Reports containers whose CPUs another container uses too, in the second round in which it does: a container that has
+    /// ended is listed until its exit is reported.
+    pub(super) fn report_sharing(&mut self, sharing: &[CgroupPath]) -> Vec<PartitionProblem> {
         let rounds =
             |cgroup: &CgroupPath| self.sharing.get(cgroup).map_or(1, |rounds| rounds.saturating_add(1));
         self.sharing = sharing.iter().map(|cgroup| (cgroup.clone(), rounds(cgroup))).collect();
-        let told = self.sharing.iter().filter(|(_, rounds)| self.kind.is_some() && **rounds == 2);
-        let what = || What::NotMade("another container has some of them too".to_owned());
-        told.map(|(cgroup, _)| Trouble { cgroup: cgroup.clone(), what: what() }).collect()
+        let problems = self.sharing.iter().filter(|(_, rounds)| self.kind.is_some() && **rounds == 2);
+        let kind = || PartitionProblemKind::NotMade("another container has some of them too".to_owned());
+        problems.map(|(cgroup, _)| PartitionProblem { cgroup: cgroup.clone(), kind: kind() }).collect()
     }
 
-    /// What is wrong now.
+    /// The partitions that are not valid, or not released, now.
     pub(super) fn faults(&self) -> impl Iterator<Item = (&CgroupPath, &Condition)> {
         self.conditions.failing().map(|((), cgroup, condition)| (cgroup, condition))
     }
@@ -302,37 +318,37 @@ impl Isolation {
         valid.fold(CpuSet::new(), |sum, (_, cpus)| &sum | cpus)
     }
 
-    fn say_once(&mut self, cgroup: &CgroupPath, what: What) -> Option<Trouble> {
-        let state = match &what {
-            What::Repaired => State::Works,
-            What::NotMade(why) => State::failed(NOT_MADE, why),
-            What::Kept(why) => State::failed(KEPT, why),
+    fn report_once(&mut self, cgroup: &CgroupPath, kind: PartitionProblemKind) -> Option<PartitionProblem> {
+        let state = match &kind {
+            PartitionProblemKind::Repaired => State::Works,
+            PartitionProblemKind::NotMade(why) => State::failed(NOT_MADE, why),
+            PartitionProblemKind::NotReleased(why) => State::failed(NOT_RELEASED, why),
         };
         let change = self.conditions.set((), cgroup.clone(), state, now());
-        change.is_some().then(|| Trouble { cgroup: cgroup.clone(), what })
+        change.is_some().then(|| PartitionProblem { cgroup: cgroup.clone(), kind })
     }
 
-    fn is_right(&mut self, cgroup: &CgroupPath) {
-        // Only what is wrong is logged.
+    fn set_valid(&mut self, cgroup: &CgroupPath) {
+        // Only failures are logged.
         let _ = self.conditions.set((), cgroup.clone(), State::Works, now());
     }
 
-    fn write(&self, held: &Owners) -> io::Result<()> {
+    fn write(&self, held: &CgroupCpus) -> io::Result<()> {
         let partitions = held.iter().map(|(cgroup, cpus)| (cgroup.to_string(), cpus.to_string())).collect();
-        let kept = Kept { root: self.root.clone(), partitions };
+        let kept = PartitionsFile { root: self.root.clone(), partitions };
         self.file.write(&(serde_json::to_string_pretty(&kept)? + "\n"), Lasting::UntilBoot)
     }
 }
 
-/// What is in the file.
-fn read(file: &OwnFile) -> io::Result<Option<(PathBuf, Owners)>> {
+/// The root and the partitions in the file.
+fn read(file: &OwnFile) -> io::Result<Option<(PathBuf, CgroupCpus)>> {
     file.read(|text| {
-        let Kept { root, partitions } = serde_json::from_str(text)?;
+        let PartitionsFile { root, partitions } = serde_json::from_str(text)?;
         let owner = |(cgroup, cpus): (String, String)| {
             let cgroup = CgroupPath::new(cgroup).map_err(io::Error::other)?;
             Ok((cgroup, cpus.parse().map_err(io::Error::other)?))
         };
-        Ok((root, partitions.into_iter().map(owner).collect::<io::Result<Owners>>()?))
+        Ok((root, partitions.into_iter().map(owner).collect::<io::Result<CgroupCpus>>()?))
     })
 }
 

@@ -2,16 +2,16 @@
 
 use std::fs;
 
-use super::super::bench::{Bench, ROOT, said};
+use super::super::bench::{Bench, ROOT, problems_of};
 use super::super::start::release_elsewhere;
 use super::*;
 
 #[test]
 fn cpus_are_let_go_before_others_get_them() {
     let mut bench = Bench::new();
-    assert_eq!(said(&bench.round(&[("shared", "0-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("shared", "0-7")])), []);
     bench.written();
-    assert_eq!(said(&bench.round(&[("a", "2-3"), ("shared", "0-1,4-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3"), ("shared", "0-1,4-7")])), []);
     assert_eq!(
         bench.written(),
         [
@@ -23,7 +23,7 @@ fn cpus_are_let_go_before_others_get_them() {
             "a/c/cpus.partition=isolated",
         ]
     );
-    assert_eq!(said(&bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")])), []);
     assert_eq!(
         bench.written(),
         [
@@ -36,10 +36,10 @@ fn cpus_are_let_go_before_others_get_them() {
         ]
     );
     assert_eq!(bench.read("cpuset.cpus.isolated"), "2-4");
-    assert_eq!(said(&bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")])), []);
     assert_eq!(bench.written(), [""; 0], "all is as it should be");
     // One ends, and its CPUs go to both others.
-    assert_eq!(said(&bench.round(&[("b", "2,4"), ("shared", "0-1,3,5-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("b", "2,4"), ("shared", "0-1,3,5-7")])), []);
     assert_eq!(
         bench.written(),
         [
@@ -67,7 +67,7 @@ fn the_next_daemon_keeps_or_releases_what_it_finds() {
     bench.round(&[("a", "2-3"), ("b", "4")]);
     bench.written();
     bench.restart(Some(Partition::Isolated));
-    assert_eq!(said(&bench.round(&[("a", "2-3"), ("b", "4")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3"), ("b", "4")])), []);
     assert_eq!(bench.written(), [""; 0], "kept");
     // One is gone when the daemon comes back.
     bench.kernel.0.hierarchy.remove("pods/b/c");
@@ -86,28 +86,28 @@ fn the_next_daemon_keeps_or_releases_what_it_finds() {
 }
 
 #[test]
-fn what_the_kernel_says_is_said_once_and_again_when_it_changes() {
+fn the_kernels_reason_is_reported_once_and_again_when_it_changes() {
     let mut bench = Bench::new();
-    // Somebody else's cgroup beside the container has its CPUs.
+    // A cgroup of another program beside the container has its CPUs.
     bench.kernel.0.hierarchy.create("pods/a/other");
     bench.round(&[("shared", "0-1")]);
     bench.write("pods/a/cgroup.subtree_control", "+cpuset");
     bench.write("pods/a/other/cpuset.cpus", "3-4");
     let outcome = bench.round(&[("a", "2-3")]);
-    let [What::NotMade(why)] = &said(&outcome)[..] else { panic!("{outcome:?}") };
+    let [PartitionProblemKind::NotMade(why)] = &problems_of(&outcome)[..] else { panic!("{outcome:?}") };
     assert!(why.contains("\"isolated invalid (Cpu list in cpuset.cpus not exclusive)\""), "{why}");
-    assert_eq!(said(&bench.round(&[("a", "2-3")])), [], "it is known");
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3")])), [], "it is known");
     let faults = bench.keeper.isolation.faults().map(|(_, fault)| (fault.reason(), fault.message()));
     assert_eq!(faults.collect::<Vec<_>>(), [(NOT_MADE, why.as_str())]);
     assert_eq!(bench.keeper.isolation.cpus().to_string(), "", "it is not valid");
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.effective"), "2-3", "it runs there all the same");
     bench.write("pods/a/other/cpuset.cpus", "4");
-    assert_eq!(said(&bench.round(&[("a", "2-3")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3")])), []);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
     assert_eq!(bench.keeper.isolation.faults().count(), 0);
     assert_eq!(bench.keeper.isolation.cpus().to_string(), "2-3");
     bench.write("pods/a/c/cpuset.cpus.partition", "member");
-    assert_eq!(said(&bench.round(&[("a", "2-3")])), [What::Repaired]);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3")])), [PartitionProblemKind::Repaired]);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
 }
 
@@ -115,12 +115,12 @@ fn what_the_kernel_says_is_said_once_and_again_when_it_changes() {
 fn who_shares_cpus_is_no_partition_and_named_when_that_lasts() {
     let mut bench = Bench::new();
     for (round, expected) in [0, 2, 0].into_iter().enumerate() {
-        let told = said(&bench.round(&[("a", "2-3"), ("b", "3")]));
-        assert_eq!(told.len(), expected, "round {round}: {told:?}");
+        let problems = problems_of(&bench.round(&[("a", "2-3"), ("b", "3")]));
+        assert_eq!(problems.len(), expected, "round {round}: {problems:?}");
     }
     assert_eq!(bench.read("cpuset.cpus.isolated"), "");
     // The first of them has ended.
-    assert_eq!(said(&bench.round(&[("b", "3")])), []);
+    assert_eq!(problems_of(&bench.round(&[("b", "3")])), []);
     assert_eq!(bench.read("cpuset.cpus.isolated"), "3");
 }
 
@@ -130,13 +130,13 @@ fn nothing_is_made_that_the_next_daemon_would_not_know_of() {
     fs::create_dir(bench.folder.path().join("cgroup_partitions.json.tmp")).unwrap();
     let outcome = bench.round(&[("a", "2-3")]);
     assert!(
-        matches!(&said(&outcome)[..], [What::NotMade(why)] if why.contains("failed to write")),
+        matches!(&problems_of(&outcome)[..], [PartitionProblemKind::NotMade(why)] if why.contains("failed to write")),
         "{outcome:?}"
     );
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
 }
 
-/// As after a loss of power, and as nobody writes it.
+/// As after a loss of power, and as no daemon writes it.
 #[test]
 fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
     let mut bench = Bench::new();
@@ -156,7 +156,7 @@ fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
         assert_eq!(fs::read(bench.folder.path().join(format!("{FILE}.bak-{}", at + 1))).unwrap(), damaged);
     }
     bench.restart(Some(Partition::Isolated));
-    assert_eq!(said(&bench.round(&[("a", "2-3")])), []);
+    assert_eq!(problems_of(&bench.round(&[("a", "2-3")])), []);
     assert_eq!(bench.read("cpuset.cpus.isolated"), "2-3");
 }
 
@@ -206,8 +206,8 @@ fn the_same_hierarchy_at_another_place_is_held_on() {
     assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
     bench.restart(Some(Partition::Isolated));
     bench.written();
-    assert_eq!(said(&bench.round(&all)), []);
+    assert_eq!(problems_of(&bench.round(&all)), []);
     assert_eq!(bench.written(), [""; 0], "it is as it should be");
-    assert_eq!(said(&bench.round(&[("shared", "0-7")])), []);
+    assert_eq!(problems_of(&bench.round(&[("shared", "0-7")])), []);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
 }

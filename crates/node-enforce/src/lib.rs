@@ -40,7 +40,7 @@ pub enum CgroupRoot {
     Usual,
     /// Below this folder.
     At(PathBuf),
-    /// Nothing is written, but what an earlier start did is undone.
+    /// Cgroups are not written; partitions and interrupts that an earlier start changed are restored.
     Off,
 }
 
@@ -54,17 +54,17 @@ impl FromStr for CgroupRoot {
 
 /// Writes CPUs and memory nodes of running containers.
 pub trait Enforcer: Send {
-    /// Writes them; what cannot be written is tried again in the next round.
+    /// Writes them. A write that fails is tried again in the next round.
     fn enforce(&mut self, enforcement: Enforcement);
 
     /// Whether cgroups are written at all.
     fn is_enforcing(&self) -> bool;
 
-    /// Calls `then` when all earlier orders are written.
+    /// Calls `then` once all earlier orders are written.
     fn after(&mut self, then: Box<dyn FnOnce() + Send>);
 }
 
-/// Nobody writes cgroups: where containers belong is told in the log.
+/// Writes no cgroups: the log names each container's CPUs at level debug.
 struct Unenforced;
 
 impl Enforcer for Unenforced {
@@ -88,12 +88,12 @@ enum Order {
     Then(Box<dyn FnOnce() + Send>),
 }
 
-/// The thread that writes.
+/// Sends orders to the thread that writes cgroups.
 struct Orders(Sender<Order>);
 
 impl Enforcer for Orders {
     fn enforce(&mut self, enforcement: Enforcement) {
-        // It ends only after its owner.
+        // The thread ends only after the owner.
         let _ = self.0.send(Order::Enforce(enforcement));
     }
 
@@ -108,70 +108,74 @@ impl Enforcer for Orders {
     }
 }
 
-/// The node whose containers are kept, and where results are reported.
-pub struct Kept {
+/// The node whose containers are kept on their CPUs, and where results are reported.
+pub struct EnforcedNode {
     /// Its rules.
     pub served: Arc<ServedNode>,
     /// The latest state of the node.
     pub snapshots: Snapshots,
-    /// What is reported of partitions.
+    /// The conditions of partitions.
     pub conditions: Arc<NodeConditions>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
 }
 
-fn run(mut keeper: Keeper<Watched<Kernel>>, orders: &Receiver<Order>, kept: &Kept) {
+fn run(mut keeper: Keeper<Watched<Kernel>>, orders: &Receiver<Order>, kept: &EnforcedNode) {
     let rounds = channel::tick(kept.served.node.keeping.period);
     loop {
         select! {
             recv(orders) -> order => match order {
                 Ok(order @ Order::Enforce(_)) if !keeper.takes_single_orders() => {
-                    keep_all(&mut keeper, Some(order), orders, kept);
+                    round_with_orders(&mut keeper, Some(order), orders, kept);
                 }
                 Ok(order) => carry_out(&mut keeper, order, kept),
                 // The owner has stopped.
                 Err(_) => return,
             },
-            recv(rounds) -> _ => keep_all(&mut keeper, None, orders, kept),
+            recv(rounds) -> _ => round_with_orders(&mut keeper, None, orders, kept),
         }
     }
 }
 
-fn carry_out(keeper: &mut Keeper<Watched<Kernel>>, order: Order, kept: &Kept) {
+fn carry_out(keeper: &mut Keeper<Watched<Kernel>>, order: Order, kept: &EnforcedNode) {
     match order {
         Order::Enforce(one) => {
             let quota = quota(&kept.served.node, &kept.snapshots.latest(), &one);
-            for trouble in keeper.put(&one, quota).trouble {
-                trouble.log();
+            for problem in keeper.write_container(&one, quota).problems {
+                problem.log();
             }
         }
         Order::Then(then) => then(),
     }
 }
 
-/// A round over all containers, with what is ordered. Where there are partitions, or somebody could not be moved, the round
-/// has its own order, which takes the place of the one of the orders; the snapshot knows all that was ordered until then.
-fn keep_all(
+/// Carries out the orders that wait. With partitions, or while a container is not on its CPUs, one round over all containers
+/// takes the place of single orders: the round needs its own order of writes, and the snapshot has all that was ordered.
+fn round_with_orders(
     keeper: &mut Keeper<Watched<Kernel>>,
     first: Option<Order>,
     orders: &Receiver<Order>,
-    kept: &Kept,
+    kept: &EnforcedNode,
 ) {
-    let mut told = Vec::new();
+    let mut callbacks = Vec::new();
     for order in first.into_iter().chain(orders.try_iter()) {
         match order {
             order if keeper.takes_single_orders() => carry_out(keeper, order, kept),
-            // Who waits for a container waits for its partition too.
-            Order::Then(then) => told.push(then),
+            // Called after the round: a caller that waits for a container waits for its partition too.
+            Order::Then(then) => callbacks.push(then),
             Order::Enforce(_) => {}
         }
     }
-    keep(keeper, told, kept);
+    round(keeper, callbacks, kept);
 }
 
-/// A round over all containers as the snapshot has them. Who waits for it is told as soon as containers have their CPUs for
-/// themselves.
-fn keep(keeper: &mut Keeper<Watched<Kernel>>, told: Vec<Box<dyn FnOnce() + Send>>, kept: &Kept) {
+/// A round over all containers as the snapshot has them. The callbacks are called as soon as containers have their CPUs, and
+/// before processes are searched for noise.
+fn round(
+    keeper: &mut Keeper<Watched<Kernel>>,
+    callbacks: Vec<Box<dyn FnOnce() + Send>>,
+    kept: &EnforcedNode,
+) {
     let snapshot = kept.snapshots.latest();
     let places = snapshot.places.iter().map(|one| (one, quota(&kept.served.node, &snapshot, one)));
     let pool = snapshot.ledger.cpus().map(|held| held.shared().clone()).unwrap_or_default();
@@ -180,23 +184,23 @@ fn keep(keeper: &mut Keeper<Watched<Kernel>>, told: Vec<Box<dyn FnOnce() + Send>
     let round = keeper.ordered_round(&places.collect::<Vec<_>>(), &wanted, &pool);
     let mut found = (!is_off).then(|| Findings::of(&keeper.isolation, &snapshot));
     if let Some(found) = &mut found {
-        keeper.quieten(found);
+        keeper.move_interrupts(found);
     }
-    for then in told {
+    for then in callbacks {
         then();
     }
     if let Some(mut found) = found {
-        keeper.listen(&mut found);
+        keeper.find_noise(&mut found);
         kept.metrics.partitions(found.counts());
         found.report(&kept.conditions);
     }
     kept.metrics.drifted(round.drifted);
-    kept.metrics.partition_faults(round.partitions.len());
-    round.trouble.iter().for_each(Trouble::log);
-    round.partitions.iter().for_each(isolation::Trouble::log);
+    kept.metrics.partition_faults(round.partition_problems.len());
+    round.problems.iter().for_each(ContainerProblem::log);
+    round.partition_problems.iter().for_each(isolation::PartitionProblem::log);
 }
 
-/// The quota rule of the CPU manager: who has CPUs of its own is not stopped on them.
+/// The CPU manager's rule for CFS quotas: a container with exclusive CPUs is not throttled.
 fn quota(node: &LoadedNode, snapshot: &Snapshot, one: &Enforcement) -> CpuQuota {
     let found = || {
         let pod = &snapshot.pods.get(&one.container.pod)?.pod;
@@ -207,35 +211,35 @@ fn quota(node: &LoadedNode, snapshot: &Snapshot, one: &Enforcement) -> CpuQuota 
     found().unwrap_or(CpuQuota::ByLimit)
 }
 
-/// Where a container belongs, as its cgroup has it.
+/// The CPUs and memory nodes of a container in the form that cgroups have.
 pub fn place(pinning: &Pinning) -> Place {
     let Pinning { cpus, mems, limits: _ } = pinning;
     Place { cpus: cpus.clone(), mems: mems.as_ref().map(|nodes| nodes.iter().copied().collect()) }
 }
 
-/// What a container may use, as its cgroup has it.
+/// The limits of a container in the form that cgroups have.
 fn limits(pinning: &Pinning) -> Limits {
     pinning.limits.map_or_else(Limits::default, |limits| Limits { cpu: limits.cpu, memory: limits.memory })
 }
 
-/// Writes cgroups, and remembers what it wrote.
+/// Writes cgroups, and keeps what it wrote.
 struct Keeper<F> {
     cgroups: Cgroups<F>,
     isolation: Isolation,
     quiet: Quiet<F>,
-    /// What is in force as far as is known.
+    /// What each cgroup had after the last write that did not fail.
     written: BTreeMap<ContainerId, Target>,
     conditions: Conditions<ContainerCondition, ContainerId>,
 }
 
-/// What is true of a container that is as it should be.
+/// A condition of a container; `True` is the good case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum ContainerCondition {
-    /// It is where it belongs.
+    /// Its cgroup has its CPUs and memory nodes.
     Placed,
     /// It has its limits.
     Limited,
-    /// It does not wait for CPUs.
+    /// It has all of its CPUs: none is still in use by another container.
     HasCpus,
 }
 
@@ -257,53 +261,61 @@ struct Target {
     limits: Limits,
 }
 
-/// What a round, or one container, came to.
+/// The outcome of a round, or of writing one container.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// Containers that others had moved and that are back.
+    /// How many containers other programs had moved, and were written again.
     drifted: u64,
-    trouble: Vec<Trouble>,
-    partitions: Vec<isolation::Trouble>,
+    problems: Vec<ContainerProblem>,
+    partition_problems: Vec<isolation::PartitionProblem>,
 }
 
 impl Outcome {
     fn add(&mut self, other: Self) {
-        let Self { drifted, trouble, partitions } = other;
+        let Self { drifted, problems, partition_problems } = other;
         self.drifted += drifted;
-        self.trouble.extend(trouble);
-        self.partitions.extend(partitions);
+        self.problems.extend(problems);
+        self.partition_problems.extend(partition_problems);
     }
 }
 
-/// Something that is to be said of a container.
+/// Something about a container that the log reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Trouble {
+struct ContainerProblem {
     id: ContainerId,
     cgroup: PathBuf,
-    what: What,
+    kind: ContainerProblemKind,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum What {
-    /// It had been moved, and is back.
+enum ContainerProblemKind {
+    /// Another program had moved it; it is written again.
     Drifted,
-    /// It is not where it belongs.
+    /// Its CPUs or memory nodes cannot be written.
     Failed(String),
-    /// It may use less, or more, than it should.
+    /// Its quota or limits cannot be written.
     Limited(String),
-    /// It does not have all of its CPUs yet.
+    /// Some of its CPUs are still in use by another container.
     Waits(String),
 }
 
-impl Trouble {
+impl ContainerProblem {
     fn log(&self) {
-        let Self { id, cgroup, what } = self;
+        let Self { id, cgroup, kind } = self;
         let cgroup = cgroup.display();
-        match what {
-            What::Drifted => tracing::warn!(%id, %cgroup, "container was moved by others, and is back"),
-            What::Failed(why) => tracing::error!(%id, %cgroup, "container is not where it belongs: {why}"),
-            What::Limited(why) => tracing::error!(%id, %cgroup, "container does not have its limits: {why}"),
-            What::Waits(why) => tracing::error!(%id, %cgroup, "container waits for CPUs: {why}"),
+        match kind {
+            ContainerProblemKind::Drifted => {
+                tracing::warn!(%id, %cgroup, "container was moved by others, and is back");
+            }
+            ContainerProblemKind::Failed(why) => {
+                tracing::error!(%id, %cgroup, "container is not where it belongs: {why}");
+            }
+            ContainerProblemKind::Limited(why) => {
+                tracing::error!(%id, %cgroup, "container does not have its limits: {why}");
+            }
+            ContainerProblemKind::Waits(why) => {
+                tracing::error!(%id, %cgroup, "container waits for CPUs: {why}");
+            }
         }
     }
 }
@@ -313,22 +325,22 @@ impl<F: Files> Keeper<F> {
         Self { cgroups, isolation, quiet, written: BTreeMap::new(), conditions: Conditions::new() }
     }
 
-    /// Whether there is nothing to do for partitions, and never will be.
+    /// Whether partitions and interrupts are off, and none is left from an earlier start.
     fn is_off(&self) -> bool {
         self.isolation.is_off() && self.quiet.is_off()
     }
 
-    /// After a round: moves interrupts.
-    fn quieten(&mut self, found: &mut Findings) {
+    /// Moves interrupts away from partitions; called after a round.
+    fn move_interrupts(&mut self, found: &mut Findings) {
         self.quiet.keep_off(&self.cgroups, found);
     }
 
-    /// After that: adds what runs on CPUs of partitions all the same. It reads a file of every process.
-    fn listen(&mut self, found: &mut Findings) {
+    /// Adds the interrupts and kernel threads on CPUs of partitions. It reads a file of every process.
+    fn find_noise(&mut self, found: &mut Findings) {
         self.quiet.look(found);
     }
 
-    /// Whether an order is carried out by itself: there are no partitions, and all containers are where they belong.
+    /// Whether single orders are carried out without a round: partitions are off, and all containers are on their CPUs.
     fn takes_single_orders(&self) -> bool {
         self.is_off() && self.conditions.of(Placed).all(|(_, condition)| condition.status() == Status::True)
     }
@@ -338,64 +350,64 @@ impl<F: Files> Keeper<F> {
         self.conditions.get(of, id).is_some_and(|condition| condition.status() == Status::False)
     }
 
-    /// A container is so, or not, for a reason; whether the reason is new.
+    /// Sets a condition of a container; returns whether it fails for a new reason.
     fn set(&mut self, of: ContainerCondition, id: &ContainerId, wrong: Option<&str>) -> bool {
         let state = wrong.map_or(State::Works, |why| State::failed(of.reason(), why));
         self.conditions.set(of, id.clone(), state, now()).is_some() && wrong.is_some()
     }
 
-    /// Forgets all other containers than these.
+    /// Forgets all containers but these.
     fn forget_others(&mut self, places: &[(&Enforcement, CpuQuota)]) {
         let known: BTreeSet<&ContainerId> = places.iter().map(|(one, _)| &one.id).collect();
         self.written.retain(|id, _| known.contains(id));
         self.conditions.retain(|_, id| known.contains(id));
     }
 
-    /// Puts a container where it belongs.
-    fn put(&mut self, one: &Enforcement, quota: CpuQuota) -> Outcome {
+    /// Writes the CPUs, memory nodes, quota and limits of a container.
+    fn write_container(&mut self, one: &Enforcement, quota: CpuQuota) -> Outcome {
         let mut outcome = Outcome::default();
         let Some(cgroup) = &one.cgroup else { return outcome };
-        let trouble = |what| Trouble { id: one.id.clone(), cgroup: cgroup.clone(), what };
+        let problem = |kind| ContainerProblem { id: one.id.clone(), cgroup: cgroup.clone(), kind };
         let now = Target { place: place(&one.pinning), quota, limits: limits(&one.pinning) };
         let [placed, limited] = self.write(cgroup, &now);
         let is_changed = [&placed, &limited].contains(&&Ok(Written::Changed));
         let had_limits = !self.has_failed(Limited, &one.id);
         if self.set(Limited, &one.id, limited.as_ref().err().map(String::as_str)) {
-            outcome.trouble.extend(limited.err().map(|why| trouble(What::Limited(why))));
+            outcome.problems.extend(limited.err().map(|why| problem(ContainerProblemKind::Limited(why))));
         }
         let is_news = self.set(Placed, &one.id, placed.as_ref().err().map(String::as_str));
         match placed {
             Ok(_) => {
-                // What was never written, or is other now, has not drifted.
+                // A first write, or one of another target, is no drift.
                 if is_changed && had_limits && self.written.get(&one.id) == Some(&now) {
                     outcome.drifted = 1;
-                    outcome.trouble.push(trouble(What::Drifted));
+                    outcome.problems.push(problem(ContainerProblemKind::Drifted));
                 }
                 self.written.insert(one.id.clone(), now);
             }
             Err(why) => {
                 self.written.remove(&one.id);
                 if is_news {
-                    outcome.trouble.push(trouble(What::Failed(why)));
+                    outcome.problems.push(problem(ContainerProblemKind::Failed(why)));
                 }
             }
         }
         outcome
     }
 
-    /// What came of a container's place, and of its limits.
+    /// The results of writing the CPUs and memory nodes, and of writing the quota and limits.
     fn write(&self, cgroup: &Path, target: &Target) -> [Result<Written, String>; 2] {
         let Target { place, quota, limits } = target;
         let cgroup = match CgroupPath::new(cgroup) {
             Ok(cgroup) => cgroup,
             Err(error) => return [Err(error.to_string()), Ok(Written::Nothing)],
         };
-        // Somebody will say that a container that is gone has exited.
+        // A container without a cgroup has ended; its exit is reported later.
         let placed = match self.cgroups.place(&cgroup, place) {
             Err(PlaceError::Gone(_)) => return [Ok(Written::Nothing), Ok(Written::Nothing)],
             placed => placed.map_err(|error| with_cause(&error)),
         };
-        // A quota by limit was written by who made the cgroup.
+        // The runtime has written the quota of the CPU limit when it made the cgroup.
         let unlimited = match quota {
             CpuQuota::ByLimit => Ok(Written::Nothing),
             CpuQuota::Unlimited => match self.cgroups.limit(&cgroup, Quota::NONE) {

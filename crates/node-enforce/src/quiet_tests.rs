@@ -42,8 +42,8 @@ impl Bench {
     fn look(&mut self, containers: &[(&str, &str)]) -> (Findings, Vec<String>) {
         self.round(containers);
         let mut found = Findings { cpus: self.keeper.isolation.cpus(), ..Findings::default() };
-        self.keeper.quieten(&mut found);
-        self.keeper.listen(&mut found);
+        self.keeper.move_interrupts(&mut found);
+        self.keeper.find_noise(&mut found);
         let mut all: Vec<PathBuf> =
             fs::read_dir(self.proc.path().join("irq")).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();
@@ -61,7 +61,7 @@ fn interrupts_leave_when_a_partition_is_made_and_come_back_when_it_ends() {
         (found.note(), at),
         (None, vec!["0-1,4-7".to_owned(), "0-1".to_owned(), "0-1,4-7".to_owned()])
     );
-    // The next daemon knows where they were, and that somebody else has moved one.
+    // The next daemon knows where they were, and that another program has moved one.
     bench.restart(ISOLATED);
     bench.put("irq/3/smp_affinity_list", "5");
     assert_eq!(bench.look(&OWN).1, ["0-1,4-7", "0-1", "5"]);
@@ -152,7 +152,7 @@ fn what_stays_is_counted() {
 }
 
 #[test]
-fn a_file_that_is_none_and_a_full_disk_are_said() {
+fn a_damaged_file_and_a_full_disk_are_reported() {
     let mut bench = Bench::moving(&[(1, "0-7")]);
     fs::create_dir(bench.folder.path().join("moved_interrupts.json.tmp")).unwrap();
     let (found, at) = bench.look(&OWN);

@@ -1,9 +1,9 @@
-//! A round over all containers: every container gets CPUs when nobody else has them any more. Partitions are let go before
-//! that and made after it.
+//! A round over all containers: each gets its CPUs once no other container uses them. Partitions are released before that and
+//! made after it.
 //!
 //! What containers have is read from their cgroups in each round, so that the order is right after a restart and after
-//! what others wrote. A partition that cannot be let go keeps its CPUs, and so does a container that cannot be moved:
-//! whoever would get them waits, and so does whoever would get what those who wait have not left yet.
+//! what other programs wrote. A partition that cannot be released keeps its CPUs, and so does a container that cannot be moved.
+//! A container that would get such CPUs waits on its present ones, and makes others wait for these in turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,46 +13,46 @@ use cpuset::CpuSet;
 use node_agent::{Enforcement, Pinning, in_order};
 
 use super::ContainerCondition::{HasCpus, Placed};
-use super::isolation::{Owners, Wanted};
-use super::{Keeper, Outcome, Trouble, What};
+use super::isolation::{CgroupCpus, Wanted};
+use super::{ContainerProblem, ContainerProblemKind, Keeper, Outcome};
 
 impl<F: Files> Keeper<F> {
-    /// A round with these containers, of which those without CPUs of their own share the `pool`.
+    /// A round with these containers, of which those without exclusive CPUs share the `pool`.
     pub(super) fn ordered_round(
         &mut self,
         places: &[(&Enforcement, CpuQuota)],
         wanted: &Wanted,
         pool: &CpuSet,
     ) -> Outcome {
-        let (mut partitions, kept) = self.isolation.let_go(&self.cgroups, &wanted.alone);
+        let (mut partition_problems, kept) = self.isolation.release(&self.cgroups, &wanted.alone);
         let mut outcome = Outcome::default();
         let mut stuck = BTreeSet::new();
         let waits = loop {
             let before = self.before(places);
-            let waits = Waits::of(places, &Found::new(places, &before, pool, &kept, &stuck));
-            // Who does not move keeps its CPUs from all that have not moved yet.
+            let waits = Waiting::of(places, &Found::new(places, &before, pool, &kept, &stuck));
+            // A container that cannot be moved keeps its CPUs; the rest is planned again without them.
             let Some(one) = self.move_all(places, &before, pool, &waits, &mut outcome) else { break waits };
             stuck.insert(one);
         };
-        outcome.trouble.extend(self.tell_waiting(places, &waits));
+        outcome.problems.extend(self.report_waiting(places, &waits));
         for (one, quota) in places.iter().filter(|(one, _)| !stuck.contains(&one.id)) {
-            outcome.add(self.put(&waits.target(one), *quota));
+            outcome.add(self.write_container(&waits.target(one), *quota));
         }
         self.forget_others(places);
         let (ready, others) = waits.ready(&wanted.alone, self.isolation.held());
-        partitions.extend(self.isolation.take(&self.cgroups, &ready));
-        partitions.extend(self.isolation.tell_without(&others));
-        partitions.extend(self.isolation.tell_sharing(&wanted.sharing));
-        Outcome { partitions, ..outcome }
+        partition_problems.extend(self.isolation.make(&self.cgroups, &ready));
+        partition_problems.extend(self.isolation.report_waiting(&others));
+        partition_problems.extend(self.isolation.report_sharing(&wanted.sharing));
+        Outcome { partition_problems, ..outcome }
     }
 
-    /// Moves containers in their order until one does not move, which is returned.
+    /// Moves containers in their order until one cannot be moved, and returns that one.
     fn move_all(
         &mut self,
         places: &[(&Enforcement, CpuQuota)],
         before: &BTreeMap<ContainerId, Pinning>,
         pool: &CpuSet,
-        waits: &Waits,
+        waits: &Waiting,
         outcome: &mut Outcome,
     ) -> Option<ContainerId> {
         let targets = places.iter().map(|(one, _)| waits.target(one));
@@ -65,15 +65,15 @@ impl<F: Files> Keeper<F> {
             places.iter().map(|(one, quota)| (&one.id, *quota)).collect();
         let in_order = in_order(before, &(pool - &waits.taken()), moving);
         in_order.into_iter().find_map(|one| {
-            outcome.add(self.put(&one, quotas[&one.id]));
+            outcome.add(self.write_container(&one, quotas[&one.id]));
             let target = one.pinning.cpus.as_ref()?;
             let (has_failed, now) = (self.has_failed(Placed, &one.id), self.now(&one));
-            // One that only lacks CPUs, such as those that are offline, keeps nothing from anybody.
+            // A container that only lacks CPUs, such as those that are offline, makes no other one wait.
             (has_failed && now.is_none_or(|now| !now.is_subset(target))).then_some(one.id)
         })
     }
 
-    /// The CPUs that containers were placed on. One that has just started runs anywhere, and has none of its own.
+    /// The CPUs that each cgroup has now. A container that has just started has none set and runs anywhere.
     fn before(&self, places: &[(&Enforcement, CpuQuota)]) -> BTreeMap<ContainerId, Pinning> {
         let before = |one: &Enforcement| {
             let cpus = Some(self.now(one)?);
@@ -87,9 +87,13 @@ impl<F: Files> Keeper<F> {
         self.cgroups.placed_on(&cgroup).ok()?
     }
 
-    /// What is new of those that wait.
-    fn tell_waiting(&mut self, places: &[(&Enforcement, CpuQuota)], waits: &Waits) -> Vec<Trouble> {
-        let mut trouble = Vec::new();
+    /// Reports containers that wait for CPUs, once for each reason.
+    fn report_waiting(
+        &mut self,
+        places: &[(&Enforcement, CpuQuota)],
+        waits: &Waiting,
+    ) -> Vec<ContainerProblem> {
+        let mut problems = Vec::new();
         for (one, _) in places {
             let why = waits.lacks(&one.id).map(|lacks| match waits.holders(lacks) {
                 Some(who) => format!("{who} still has {lacks}"),
@@ -97,40 +101,44 @@ impl<F: Files> Keeper<F> {
             });
             if self.set(HasCpus, &one.id, why.as_deref()) {
                 let cgroup = one.cgroup.clone().unwrap_or_default();
-                trouble.extend(why.map(|why| Trouble { id: one.id.clone(), cgroup, what: What::Waits(why) }));
+                problems.extend(why.map(|why| ContainerProblem {
+                    id: one.id.clone(),
+                    cgroup,
+                    kind: ContainerProblemKind::Waits(why),
+                }));
             }
         }
-        trouble
+        problems
     }
 }
 
-/// Who does not get all of its CPUs in this round.
+/// The containers that do not get all of their CPUs in this round.
 #[derive(Default)]
-struct Waits {
-    /// Partitions that are not let go and containers that stay where they are, with their CPUs.
+struct Waiting {
+    /// Partitions that cannot be released and containers that are not moved, with the CPUs that they keep.
     holders: Vec<(String, CpuSet)>,
-    waiting: BTreeMap<ContainerId, Wait>,
+    waiting: BTreeMap<ContainerId, WaitingContainer>,
 }
 
-struct Wait {
+struct WaitingContainer {
     /// Its cgroup.
     cgroup: Option<CgroupPath>,
-    /// What it gets meanwhile; `None`: it stays where it is.
+    /// The CPUs that it gets meanwhile; `None`: its cgroup is not written.
     meanwhile: Option<CpuSet>,
-    /// What it would get too.
+    /// The CPUs that it waits for.
     lacks: CpuSet,
 }
 
-/// What a round finds.
+/// The state at the start of a round.
 struct Found<'a> {
-    /// Where containers are.
+    /// The CPUs that containers have now.
     before: &'a BTreeMap<ContainerId, Pinning>,
-    /// The CPUs that are to be shared.
+    /// The shared pool after the round.
     pool: &'a CpuSet,
-    /// Those of them that are shared already.
+    /// Those CPUs of it that containers share already.
     shared: CpuSet,
-    /// Partitions that are not let go.
-    kept: &'a Owners,
+    /// Partitions that cannot be released.
+    kept: &'a CgroupCpus,
     /// Containers that cannot be moved.
     stuck: &'a BTreeSet<ContainerId>,
 }
@@ -140,7 +148,7 @@ impl<'a> Found<'a> {
         places: &[(&Enforcement, CpuQuota)],
         before: &'a BTreeMap<ContainerId, Pinning>,
         pool: &'a CpuSet,
-        kept: &'a Owners,
+        kept: &'a CgroupCpus,
         stuck: &'a BTreeSet<ContainerId>,
     ) -> Self {
         let found = Self { before, pool, shared: CpuSet::new(), kept, stuck };
@@ -158,31 +166,31 @@ impl<'a> Found<'a> {
     }
 }
 
-impl Waits {
+impl Waiting {
     fn of(places: &[(&Enforcement, CpuQuota)], found: &Found) -> Self {
         let kept = found.kept.iter().map(|(cgroup, cpus)| (format!("partition {cgroup}"), cpus.clone()));
         let mut waits = Self { holders: kept.collect(), waiting: BTreeMap::new() };
         for (one, _) in places.iter().filter(|(one, _)| found.stuck.contains(&one.id)) {
             waits.stays(one, found);
         }
-        // Whoever stays keeps others waiting.
+        // Each container that stays can make others wait.
         while places.iter().any(|(one, _)| waits.stays(one, found)) {}
         waits
     }
 
-    /// The CPUs that nobody gets.
+    /// The CPUs that no container gets in this round.
     fn taken(&self) -> CpuSet {
         self.holders.iter().fold(CpuSet::new(), |sum, (_, cpus)| &sum | cpus)
     }
 
-    /// Who has some of these CPUs; `None`: nobody.
+    /// The partitions and containers that keep some of these CPUs; `None`: none does.
     fn holders(&self, cpus: &CpuSet) -> Option<String> {
         let some = self.holders.iter().filter(|(_, held)| !held.is_disjoint(cpus));
         let names: Vec<&str> = some.map(|(who, _)| who.as_str()).collect();
         (!names.is_empty()).then(|| names.join(" or "))
     }
 
-    /// Looks at a container once more; whether it stays where it is, and did not before.
+    /// Decides on a container once more; returns whether it is newly found to stay on its CPUs.
     fn stays(&mut self, one: &Enforcement, found: &Found) -> bool {
         let Some(target) = &one.pinning.cpus else { return false };
         if self.waiting.get(&one.id).is_some_and(|wait| wait.meanwhile.is_none()) {
@@ -203,35 +211,35 @@ impl Waits {
         } else if !part.is_empty() {
             Some(part)
         } else {
-            // One that has just started shares CPUs until its own are free.
+            // A container that has just started shares CPUs until its own are free.
             (now.is_empty() || !now.is_disjoint(found.pool))
                 .then_some(shared)
                 .filter(|shared| !shared.is_empty())
         };
         let stays = meanwhile.is_none();
         if stays {
-            // What is shared by all is nobody's.
+            // CPUs of the shared pool make no other container wait.
             let shared = if found.is_shared(one) { found.pool } else { &found.shared };
             self.holders.push((format!("container {}", one.id), &now - shared));
         }
-        self.waiting.insert(one.id.clone(), Wait { cgroup, meanwhile, lacks });
+        self.waiting.insert(one.id.clone(), WaitingContainer { cgroup, meanwhile, lacks });
         stays
     }
 
-    /// What a container gets in this round.
+    /// The place that a container gets in this round.
     fn target(&self, one: &Enforcement) -> Enforcement {
         let Some(wait) = self.waiting.get(&one.id) else { return one.clone() };
         let pinning = Pinning { cpus: wait.meanwhile.clone(), ..one.pinning.clone() };
         Enforcement { pinning, ..one.clone() }
     }
 
-    /// The CPUs that a container waits for; `None`: it does not.
+    /// The CPUs that a container waits for; `None`: it does not wait.
     fn lacks(&self, id: &ContainerId) -> Option<&CpuSet> {
         Some(&self.waiting.get(id)?.lacks).filter(|lacks| !lacks.is_empty())
     }
 
-    /// The partitions that can be made or are, and those that have to wait.
-    fn ready(&self, wanted: &Owners, held: &Owners) -> (Owners, Owners) {
+    /// The partitions that exist or can be made, and those that have to wait.
+    fn ready(&self, wanted: &CgroupCpus, held: &CgroupCpus) -> (CgroupCpus, CgroupCpus) {
         let waits =
             |cgroup: &CgroupPath| self.waiting.values().any(|wait| wait.cgroup.as_ref() == Some(cgroup));
         let is_ready = |(cgroup, cpus): &(&CgroupPath, &CpuSet)| {

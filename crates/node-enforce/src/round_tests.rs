@@ -4,7 +4,7 @@ use cgroup_cpuset::Partition;
 use cpuset::CpuId;
 use proptest::prelude::*;
 
-use super::super::bench::{Bench, said};
+use super::super::bench::{Bench, problems_of};
 use super::super::isolation;
 use super::*;
 
@@ -40,7 +40,7 @@ fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
                 bench.restart(kind);
             }
             bench.written();
-            assert_eq!(said(&bench.round(&after)), []);
+            assert_eq!(problems_of(&bench.round(&after)), []);
             assert_eq!(bench.placed(), expected);
             bench.nothing_twice();
             for (name, cpus) in after {
@@ -55,8 +55,8 @@ fn no_cpu_has_two_owners_while_containers_get_those_of_each_other() {
 }
 
 fn waiting(outcome: &Outcome) -> Vec<String> {
-    let each = outcome.trouble.iter().map(|trouble| match &trouble.what {
-        What::Waits(why) => format!("{}: {why}", trouble.id),
+    let each = outcome.problems.iter().map(|problem| match &problem.kind {
+        ContainerProblemKind::Waits(why) => format!("{}: {why}", problem.id),
         other => panic!("{other:?}"),
     });
     each.collect()
@@ -71,20 +71,29 @@ fn who_gets_cpus_of_a_partition_that_stays_waits_for_them() {
     bench.refuse("pods/cpuset.cpus.exclusive");
     let next = [("b", "3-5"), ("shared", "0-2,6-7")];
     let outcome = bench.round(&next);
-    // That of `b` stays too, since nobody can say what the cgroup above leaves.
-    let kept: Vec<_> = outcome.partitions.iter().map(|trouble| &trouble.what).collect();
-    assert!(matches!(kept[..], [isolation::What::Kept(_), isolation::What::Kept(_)]), "{kept:?}");
+    // That of `b` stays too, since it is not known what the cgroup above leaves.
+    let kept: Vec<_> = outcome.partition_problems.iter().map(|problem| &problem.kind).collect();
+    assert!(
+        matches!(
+            kept[..],
+            [
+                isolation::PartitionProblemKind::NotReleased(_),
+                isolation::PartitionProblemKind::NotReleased(_)
+            ]
+        ),
+        "{kept:?}"
+    );
     assert_eq!(
         waiting(&outcome),
         ["b: partition /pods/a/c still has 3", "shared: partition /pods/a/c still has 2",]
     );
     assert_eq!(bench.placed(), [""; 0]);
     assert_eq!(bench.read("pods/b/c/cpuset.cpus"), "4-5");
-    // It is said once.
+    // It is reported once.
     let again = bench.round(&next);
-    assert_eq!((waiting(&again), again.partitions), (vec![], vec![]));
+    assert_eq!((waiting(&again), again.partition_problems), (vec![], vec![]));
     bench.refuse_nothing();
-    assert_eq!(said(&bench.round(&next)), []);
+    assert_eq!(problems_of(&bench.round(&next)), []);
     assert_eq!(bench.placed(), ["b/c/cpus=3-5", "shared/c/cpus=0-2,6-7"]);
     assert_eq!(bench.read("cpuset.cpus.isolated"), "3-5");
     bench.nothing_twice();
@@ -109,11 +118,11 @@ fn who_waits_keeps_what_it_has_and_who_starts_shares() {
         ]
     );
     let partitions: Vec<String> =
-        outcome.partitions.iter().map(|one| format!("{} {:?}", one.cgroup, one.what)).collect();
+        outcome.partition_problems.iter().map(|one| format!("{} {:?}", one.cgroup, one.kind)).collect();
     assert_eq!(
         partitions,
         [
-            "/pods/a/c Kept(\"failed to write \\\"member\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus.partition: \
+            "/pods/a/c NotReleased(\"failed to write \\\"member\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus.partition: \
              Device or resource busy (os error 16)\")",
             "/pods/b/c NotMade(\"not all of CPUs 2-3 are free yet\")",
             "/pods/new/c NotMade(\"not all of CPUs 4 are free yet\")",
@@ -121,11 +130,11 @@ fn who_waits_keeps_what_it_has_and_who_starts_shares() {
     );
     assert_eq!(bench.keeper.isolation.cpus().to_string(), "2-3", "that of `a` is still there");
     let again = bench.round(&next);
-    assert_eq!((waiting(&again), again.partitions), (vec![], vec![]), "it is said once");
+    assert_eq!((waiting(&again), again.partition_problems), (vec![], vec![]), "it is reported once");
     assert_eq!(bench.keeper.isolation.faults().count(), 3);
     assert_eq!(bench.placed(), ["new/c/cpus=0-1,7", "shared/c/cpus=0-1,7"]);
     bench.refuse_nothing();
-    assert_eq!(said(&bench.round(&next)), []);
+    assert_eq!(problems_of(&bench.round(&next)), []);
     assert_eq!(bench.placed(), ["a/c/cpus=5-6", "b/c/cpus=2-3", "new/c/cpus=4"]);
     assert_eq!(bench.read("cpuset.cpus.isolated"), "2-6");
     bench.nothing_twice();
@@ -143,7 +152,7 @@ fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
         let next = [("a", "6"), ("b", "3-4"), ("shared", "0-2,5,7")];
         let outcome = bench.round(&next);
         let why: Vec<String> =
-            outcome.trouble.iter().map(|one| format!("{}: {:?}", one.id, one.what)).collect();
+            outcome.problems.iter().map(|one| format!("{}: {:?}", one.id, one.kind)).collect();
         let failed = "failed to write \\\"6\\\" to /sys/fs/cgroup/pods/a/c/cpuset.cpus: Device or resource busy (os error 16)";
         assert_eq!(
             why,
@@ -154,12 +163,12 @@ fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
             ]
         );
         assert_eq!(bench.placed(), ["b/c/cpus=4", "shared/c/cpus=0-1,5,7"]);
-        // It is said once, and nobody is written again.
+        // It is reported once, and no cgroup is written again.
         let again = bench.round(&next);
-        assert_eq!((again.trouble, again.drifted, bench.placed()), (vec![], 0, vec![]));
+        assert_eq!((again.problems, again.drifted, bench.placed()), (vec![], 0, vec![]));
         assert!(!bench.keeper.takes_single_orders());
         bench.refuse_nothing();
-        assert_eq!(said(&bench.round(&next)), []);
+        assert_eq!(problems_of(&bench.round(&next)), []);
         for (name, cpus) in next {
             assert_eq!(bench.read(&format!("pods/{name}/c/cpuset.cpus.effective")), cpus);
         }
@@ -169,37 +178,37 @@ fn who_gets_cpus_of_a_container_that_cannot_be_moved_waits_for_them() {
 }
 
 #[test]
-fn a_partition_whose_container_lacks_cpus_is_looked_at_and_nobody_waits_for_it() {
+fn a_partition_whose_container_lacks_cpus_is_checked_and_no_container_waits_for_it() {
     let mut bench = Bench::new();
     let all = [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")];
     bench.round(&all);
-    // Somebody takes CPU 3 from all of them, and ends the partition.
+    // Another program takes CPU 3 from all of them, and ends the partition.
     bench.write("pods/cpuset.cpus", "0-2,4-7");
     bench.write("pods/a/c/cpuset.cpus.partition", "member");
     bench.write("pods/a/c/cpu.max", "200000 100000");
     let outcome = bench.round(&all);
     let lacks = "cpuset.cpus of cgroup /pods/a/c is 2-3, but 2 is in effect, since cgroup /pods has no more";
-    let said: Vec<_> = outcome.trouble.iter().map(|one| (one.id.as_str(), &one.what)).collect();
-    assert_eq!(said, [("a", &What::Failed(lacks.to_owned()))]);
-    let partitions: Vec<_> = outcome.partitions.iter().map(|one| &one.what).collect();
-    assert_eq!(partitions, [&isolation::What::Repaired]);
+    let problems: Vec<_> = outcome.problems.iter().map(|one| (one.id.as_str(), &one.kind)).collect();
+    assert_eq!(problems, [("a", &ContainerProblemKind::Failed(lacks.to_owned()))]);
+    let partitions: Vec<_> = outcome.partition_problems.iter().map(|one| &one.kind).collect();
+    assert_eq!(partitions, [&isolation::PartitionProblemKind::Repaired]);
     assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
     assert_eq!(bench.read("pods/a/c/cpu.max"), "max 100000", "it has no quota all the same");
-    assert_eq!(bench.round(&all).partitions, []);
+    assert_eq!(bench.round(&all).partition_problems, []);
 }
 
 #[test]
-fn who_has_none_of_its_cpus_keeps_nobody_waiting() {
+fn a_container_with_none_of_its_cpus_makes_no_other_wait() {
     let mut bench = Bench::new();
     bench.restart(None);
     bench.round(&[("a", "2-3"), ("b", "4"), ("shared", "0-1,5-7")]);
     bench.write("pods/cpuset.cpus", "0-1,4-7");
     let next = [("a", "2-3"), ("b", "4-5"), ("shared", "0-1,6-7")];
     let outcome = bench.round(&next);
-    let who: Vec<_> = outcome.trouble.iter().map(|one| one.id.as_str()).collect();
+    let who: Vec<_> = outcome.problems.iter().map(|one| one.id.as_str()).collect();
     assert_eq!(who, ["a"], "{outcome:?}");
     assert_eq!(bench.read("pods/b/c/cpuset.cpus"), "4-5");
-    assert_eq!(bench.round(&next).trouble, []);
+    assert_eq!(bench.round(&next).problems, []);
 }
 
 /// One round: who has each CPU, of which the first is shared; who cannot be written, and which of its files; whether the

@@ -1,4 +1,4 @@
-//! Who writes cgroups, and whether they can be written as it was asked for.
+//! Starts the thread that writes cgroups, if this host has cgroups that the configuration needs.
 
 use std::io;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crossbeam::channel;
 use node_config::CpuPartition;
 use node_input::LoadedNode;
 
-use super::isolation::{self, Isolation, Owners, kind_of};
+use super::isolation::{self, CgroupCpus, Isolation, kind_of};
 use super::quiet::Quiet;
 use super::watched::{PATIENCE, Watched, end};
-use super::{CgroupRoot, Enforcer, Keeper, Kept, Orders, Unenforced, keep, run};
+use super::{CgroupRoot, EnforcedNode, Enforcer, Keeper, Orders, Unenforced, round, run};
 
-/// The cgroups at `at` that containers of a node are kept in. `None`: this host has none that can be written, or it is not
-/// wanted, which is said.
+/// The cgroups at `at` that containers of a node are kept in. `None`: they are switched off, or this host has none that can be
+/// written; the log has the reason.
 ///
 /// # Errors
-/// They cannot be had, or not as the node's options need them.
+/// The named folder has no cgroups, or they lack what the node's options need.
 pub fn open(at: &CgroupRoot, node: &LoadedNode) -> anyhow::Result<Option<Cgroups<Kernel>>> {
     let option = node.options().partition;
     let is_needed = option != CpuPartition::None;
@@ -56,16 +56,16 @@ fn impossible(asked: &str) -> String {
     format!("{asked} is not possible on this host")
 }
 
-/// Who writes these cgroups, of the kernel whose `/proc` is at `proc`. What has to be known at the next start is in the
-/// folder `root`.
+/// Starts the thread that writes these cgroups, of the kernel whose `/proc` is at `proc`. Partitions and moved interrupts are
+/// recorded in the folder `root`, for the next start.
 ///
 /// # Errors
-/// What an earlier start left there cannot be read.
+/// The records of an earlier start cannot be read.
 pub fn enforcer(
     cgroups: Option<Cgroups<Kernel>>,
     root: &Path,
     proc: &Path,
-    kept: Kept,
+    kept: EnforcedNode,
 ) -> anyhow::Result<Box<dyn Enforcer>> {
     let options = kept.served.node.options();
     let no_partitions = || format!("failed to read the partitions of {}", root.display());
@@ -91,15 +91,15 @@ pub fn enforcer(
         kept.metrics.counts_partitions();
     }
     thread::Builder::new().name("cgroups".to_owned()).spawn(move || {
-        // What has ended or moved since the last daemon is let go before anybody gets its CPUs.
-        keep(&mut keeper, Vec::new(), &kept);
+        // Partitions of containers that have ended or moved since are released before their CPUs go to others.
+        round(&mut keeper, Vec::new(), &kept);
         run(keeper, &orders, &kept);
     })?;
     Ok(Box::new(Orders(sender)))
 }
 
-/// Releases the partitions that an earlier start made below another root of cgroups than `now`; `None`: there is none any
-/// more. What stays is said. Whether there were any is returned.
+/// Releases the partitions that an earlier start made below another root of cgroups than `now`; `None`: cgroups are off now.
+/// The log names those that cannot be released. Returns whether there were any.
 ///
 /// # Errors
 /// The file of partitions in `folder` cannot be read.
@@ -110,8 +110,8 @@ pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&
     match Cgroups::on(files, &earlier) {
         Ok(cgroups) => {
             let mut isolation = Isolation::load(None, folder, &earlier)?;
-            let (trouble, kept) = isolation.let_go(&cgroups, &Owners::new());
-            trouble.iter().for_each(isolation::Trouble::log);
+            let (problems, kept) = isolation.release(&cgroups, &CgroupCpus::new());
+            problems.iter().for_each(isolation::PartitionProblem::log);
             if kept.is_empty() {
                 tracing::info!(root = %earlier.display(), "partitions of an earlier start are released");
             }
