@@ -1,4 +1,4 @@
-//! Which pods are bound to the node: all of them after each break, and then each change.
+//! Watches the pods that are bound to the node: all of them after each break of the watch, and then each change.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Listener for Bound {
         }
         match self.to.send(event) {
             Ok(()) => ControlFlow::Continue(()),
-            // The thread that takes them has ended.
+            // The thread that handles them has ended.
             Err(_) => ControlFlow::Break(()),
         }
     }

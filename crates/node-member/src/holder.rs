@@ -1,4 +1,4 @@
-//! Who renews the node's Lease: this root folder's daemon, before a restart and after it.
+//! The holder identity with which the node's Lease is renewed. It belongs to the root folder, so that it stays over restarts.
 
 use std::fs;
 use std::path::Path;
@@ -9,13 +9,13 @@ use node_view::{Lasting, OwnFile};
 
 /// Below the root.
 const FILE: &str = "topolet/lease-holder";
-/// Where the kernel gives out UUIDs.
+/// The kernel's file with a new UUID for each read.
 const UUIDS: &str = "/proc/sys/kernel/random/uuid";
 
-/// The name of the holder, which is made with the first start.
+/// The holder identity, which is made at the first start.
 pub(super) fn of(root: &Path, node: &str) -> anyhow::Result<String> {
     let file = OwnFile::new(root, FILE);
-    // With another name the Lease of this very folder would be somebody else's.
+    // With a new identity the daemon would take its own Lease for that of another agent.
     let known = file.read(|text| Ok(text.trim().to_owned()));
     let known = known.with_context(|| format!("failed to read {file}"))?.filter(|known| !known.is_empty());
     let id = if let Some(known) = known {
@@ -28,7 +28,7 @@ pub(super) fn of(root: &Path, node: &str) -> anyhow::Result<String> {
     Ok(format!("topolet_{node}_{id}"))
 }
 
-/// Why the node cannot be this one.
+/// Why the node cannot have this name: another agent holds its Lease.
 pub(super) fn taken(node: &str, other: &OtherHolder) -> String {
     let OtherHolder { holder, renewed } = other;
     format!(

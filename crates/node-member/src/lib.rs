@@ -5,13 +5,13 @@
 //! | thread | does |
 //! |---|---|
 //! | node-object | registers the node, then keeps its status and its Lease (`node_object`) |
-//! | bound | hears which pods are bound to the node (`bound`) |
+//! | bound | watches the pods that are bound to the node (`bound`) |
 //! | statuses | has them admitted and released, and patches their statuses (`statuses`) |
 //!
-//! What is on disk decides. A pod that is in the ledger is admitted, whatever the API server has heard of it; one that is
-//! not is decided on, unless it has ended. So a daemon that is killed goes on where it was, and a status that an API server
-//! misses while it is away is worked out anew and compared with what it has. How a container ended is known to the process
-//! alone: after a restart it is not known, unless the API server has heard of it.
+//! The ledger on disk decides. A pod in the ledger is admitted, whatever its status at the API server; any other pod is
+//! decided on, unless it has ended. So a daemon that is killed continues where it was, and the status of each pod is computed
+//! anew and compared with the one at the API server. Only the process knows the exit codes of containers: after a restart they
+//! are known only if the API server has them.
 //!
 //! # Where things are
 //!
@@ -22,10 +22,10 @@
 mod host;
 mod holder;
 mod bound;
-mod one_pod;
+mod bound_pod;
 mod sending;
 mod statuses;
-mod telling;
+mod patches;
 mod node_object;
 
 use std::path::Path;
@@ -37,23 +37,23 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Moment;
 use node_view::{Message, News, NodeView};
 
-use self::node_object::{Keeping, KnownObject, Starting};
+use self::node_object::{KnownObject, NodeObject, PodReports};
 use node_observe::{Membership, PodSources};
 
-/// A node that may be a member: nobody else is it.
+/// A node that can register: no other agent renews its Lease.
 pub struct Candidate {
     node: String,
     membership: Membership,
     connector: Connector,
     cluster: Cluster,
-    /// Who renews the node's Lease.
+    /// The holder identity for the node's Lease.
     holder: String,
 }
 
-/// The node that is asked for; `None`: it is of no cluster.
+/// The node that the sources name; `None`: it is a member of no cluster.
 ///
 /// # Errors
-/// The way to the API server cannot be read, or another agent of that name lives.
+/// The address or the credentials of the API server cannot be read, or another agent renews the Lease of this node.
 pub fn candidate(pods: &PodSources, root: &Path) -> anyhow::Result<Option<Candidate>> {
     let (Some(node), Some(membership)) = (pods.cluster.clone(), pods.membership.clone()) else {
         return Ok(None);
@@ -70,7 +70,7 @@ pub fn candidate(pods: &PodSources, root: &Path) -> anyhow::Result<Option<Candid
 }
 
 impl Candidate {
-    /// Makes it a member, for the rest of the program.
+    /// Registers the node and reports its pods, for the rest of the program.
     ///
     /// # Errors
     /// A thread cannot be started.
@@ -87,14 +87,14 @@ impl Candidate {
         news.set_listener(wake);
         let changed = news.clone();
         view.snapshots.subscribe(move || changed.wake());
-        let starting = Starting {
+        let pod_reports = PodReports {
             addresses: host.addresses.clone(),
             containers: membership.containers,
             owner,
             news,
             woken,
         };
-        Keeping {
+        NodeObject {
             node,
             connector,
             cluster,
@@ -103,7 +103,7 @@ impl Candidate {
             host,
             view,
             moment: Box::new(clock),
-            starting: Some(starting),
+            pod_reports: Some(pod_reports),
             known: KnownObject::default(),
         }
         .start()

@@ -1,4 +1,4 @@
-//! The node's object at the API server: registered, kept up to date, and proved alive by its Lease.
+//! The Node object at the API server: registers it, updates its status and renews its Lease.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use super::holder;
 use super::sending::{Gate, Recorders};
 use super::statuses::Statuses;
 
-/// It is looked every second whether something has changed, or is due.
+/// Changes are looked for every second.
 const PACE: Pace =
     Pace { least: Duration::from_secs(1), resync: Some(Duration::ZERO), again: Duration::from_secs(7) };
-/// Events about pods that may wait for the thread that takes them.
+/// Events of the watch that may wait for the thread that handles them.
 const WAITING: usize = 1024;
-/// What runs containers, as nodes report it.
+/// The container runtime in the node's status.
 const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
 
-/// What is started once the node is registered.
-pub(super) struct Starting {
+/// The threads for pods, which start once the node is registered.
+pub(super) struct PodReports {
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
     pub(super) owner: Sender<Message>,
@@ -39,8 +39,8 @@ pub(super) struct Starting {
     pub(super) woken: Receiver<()>,
 }
 
-/// The node's object, which is kept.
-pub(super) struct Keeping {
+/// Publishes the Node object and its Lease.
+pub(super) struct NodeObject {
     pub(super) node: String,
     pub(super) connector: Connector,
     pub(super) cluster: Cluster,
@@ -50,25 +50,25 @@ pub(super) struct Keeping {
     pub(super) view: NodeView,
     pub(super) moment: Box<dyn Fn() -> Moment + Send>,
     /// `None`: the node is registered.
-    pub(super) starting: Option<Starting>,
+    pub(super) pod_reports: Option<PodReports>,
     pub(super) known: KnownObject,
 }
 
-/// What is known of the object.
+/// The object as it was sent and read last.
 #[derive(Default)]
 pub(super) struct KnownObject {
     uid: String,
     /// The status that was sent last, and when.
     sent: Value,
     sent_at: Option<Instant>,
-    /// When the API server was asked last whether it has it so.
+    /// When the sent status was last compared with the API server's.
     compared: Option<Instant>,
     renewed: Option<Instant>,
 }
 
-impl Publication for Keeping {
+impl Publication for NodeObject {
     fn publish(&mut self, _: Woken, now: Instant) -> Published {
-        if self.starting.is_some()
+        if self.pod_reports.is_some()
             && let Err(failed) = self.register(now)
         {
             return failed;
@@ -88,15 +88,15 @@ impl Publication for Keeping {
     }
 }
 
-impl Keeping {
-    /// Keeps it for the rest of the program.
+impl NodeObject {
+    /// Publishes for the rest of the program.
     pub(super) fn start(self) -> anyhow::Result<()> {
         self.view.conditions.member_waits(NodeCondition::Registered, "it has just started");
         let connector = self.connector.clone();
         Ok(Publisher::new(self, connector, PACE).start("node-object")?)
     }
 
-    /// Pods are run once the node is registered.
+    /// Registers the node, then starts the threads for its pods.
     fn register(&mut self, now: Instant) -> Result<(), Published> {
         let readiness = self.readiness();
         let registered = self.with_facts(|facts| self.cluster.register_node(facts, &readiness, &self.holder));
@@ -115,8 +115,8 @@ impl Keeping {
             }
         }
         tracing::info!(node = self.node, server = self.cluster.server(), "node is registered");
-        if let Some(starting) = self.starting.take()
-            && let Err(error) = self.begin(starting)
+        if let Some(pod_reports) = self.pod_reports.take()
+            && let Err(error) = self.begin(pod_reports)
         {
             self.view.conditions.member_fails(NodeCondition::PodsWatched, &format!("{error:#}"));
         }
@@ -124,10 +124,10 @@ impl Keeping {
         Ok(())
     }
 
-    /// Pods are run from now on.
-    fn begin(&self, starting: Starting) -> anyhow::Result<()> {
-        let Starting { addresses, containers, owner, news, woken } = starting;
-        let (to, heard) = channel::bounded(WAITING);
+    /// Starts the threads for pods.
+    fn begin(&self, pod_reports: PodReports) -> anyhow::Result<()> {
+        let PodReports { addresses, containers, owner, news, woken } = pod_reports;
+        let (to, pod_events) = channel::bounded(WAITING);
         self.view.conditions.member_waits(NodeCondition::PodsWatched, "they have just been asked for");
         bound::start(self.connector.clone(), self.node.clone(), self.view.conditions.clone(), to)?;
         let view = self.view.clone();
@@ -145,7 +145,7 @@ impl Keeping {
             news,
             addresses,
             containers,
-            heard,
+            pod_events,
             woken,
             pods,
             listing,
@@ -154,7 +154,7 @@ impl Keeping {
         .start()
     }
 
-    /// Sends the status if it has changed, has not been sent for long, or is another at the API server.
+    /// Sends the status if it has changed, if its period is over, or if another client has changed it.
     fn report(&mut self, now: Instant) -> Result<(), Published> {
         let is_overwritten = self.is_overwritten(now)?;
         let status = self.status_after(&self.known.sent);
@@ -172,7 +172,9 @@ impl Keeping {
                 Ok(())
             }
             Err(error @ ClusterError::NotFound(_)) => {
-                let why = format!("somebody has deleted the node: {error}; a restart registers it again");
+                let why = format!(
+                    "another client has deleted the Node object: {error}; restart topolet to register it again"
+                );
                 self.view.conditions.member_fails(NodeCondition::NodeStatusSent, &why);
                 Err(Published::Failed)
             }
@@ -180,8 +182,8 @@ impl Keeping {
         }
     }
 
-    /// Whether somebody has written other conditions: the API server's controllers do when a node is not heard of for long.
-    /// Transitions are dated from what they wrote.
+    /// Whether another client has changed the conditions: the node lifecycle controller does when the Lease is not renewed.
+    /// Transition times then count from what it wrote.
     fn is_overwritten(&mut self, now: Instant) -> Result<bool, Published> {
         let period = self.view.node().config().reporting.status_update_period();
         if !is_due(self.known.compared, period, now) {
@@ -198,7 +200,7 @@ impl Keeping {
         }
     }
 
-    /// Reports it.
+    /// Sets the condition to failed.
     fn fails(&self, of: NodeCondition, error: &ClusterError) -> Published {
         self.view.conditions.member_fails(of, &error.to_string());
         Published::failed(error)
@@ -261,7 +263,7 @@ impl Keeping {
     }
 }
 
-/// Whether so much time has passed since; at the start it has.
+/// Whether the period has passed since then; `None`: it is due.
 fn is_due(since: Option<Instant>, period: Duration, now: Instant) -> bool {
     since.is_none_or(|since| now.saturating_duration_since(since) >= period)
 }

@@ -1,7 +1,7 @@
-//! What is sent to the API server about pods, and what is done when it does not take it.
+//! Calls to the API server about pods, and the pauses after calls that failed.
 //!
-//! A server that cannot be reached is left alone for a while, whatever there is to be sent. A call that it answers with an
-//! error holds up its own pod only.
+//! While the server cannot be reached no call is made until a pause is over. A call that it answers with an error delays the
+//! calls about the same pod only.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use node_view::{NodeCondition, NodeConditions};
 
 /// The longest pause between two tries to reach the API server.
 const PAUSE: Duration = Duration::from_secs(5);
-/// So many events wait; of more the oldest are lost.
+/// At most this many events wait; beyond that the oldest are dropped.
 const EVENTS: usize = 1000;
 
-/// Whether the API server is left alone.
+/// Pauses all calls while the API server cannot be reached.
 pub(super) struct Gate {
     backoff: Backoff,
     until: Option<Instant>,
@@ -31,8 +31,8 @@ impl Gate {
         self.until.is_none_or(|until| until <= now)
     }
 
-    /// An answer came, or none did: what of the error is about the server closes the gate.
-    pub(super) fn heard(&mut self, error: Option<&ClusterError>, clock: &dyn Clock) {
+    /// Records the result of a call: an error of the server as a whole closes the gate for a pause.
+    pub(super) fn record(&mut self, error: Option<&ClusterError>, clock: &dyn Clock) {
         if error.is_some_and(is_of_server) {
             self.until = Some(clock.now() + self.backoff.pause(clock.random()));
         } else {
@@ -42,7 +42,7 @@ impl Gate {
     }
 }
 
-/// Whether another call would fail in the same way now.
+/// Whether the error is of the server as a whole, so that another call would fail too.
 pub(super) fn is_of_server(error: &ClusterError) -> bool {
     matches!(
         error,
@@ -54,10 +54,10 @@ pub(super) fn is_of_server(error: &ClusterError) -> bool {
     )
 }
 
-/// The API server is told for so long until the node is looked at again.
-pub(super) const TELLING: Duration = Duration::from_millis(200);
+/// How long patches and events are sent before the node's changes are handled again.
+pub(super) const TURN: Duration = Duration::from_millis(200);
 
-/// An event that is to be written on a pod.
+/// An event to be written on a pod.
 pub(super) struct PodEvent {
     pub(super) reporter: Reporter,
     pub(super) pod: PodReference,
@@ -66,7 +66,7 @@ pub(super) struct PodEvent {
     pub(super) message: String,
 }
 
-/// Who writes events: as a kubelet what a kubelet says in the same words, and as topolet what no kubelet says.
+/// Writes events: those of a kubelet in its name, and topolet's explanations in the name of topolet.
 pub(super) struct Recorders {
     kubelet: EventRecorder,
     topolet: EventRecorder,
@@ -80,8 +80,8 @@ impl Recorders {
         Ok(Self { kubelet, topolet, waiting: VecDeque::new() })
     }
 
-    /// With new connections, and the events that wait.
-    pub(super) fn go_on_with(&mut self, renewed: Self) {
+    /// Takes new connections, and keeps the events that wait.
+    pub(super) fn replace_connections(&mut self, renewed: Self) {
         (self.kubelet, self.topolet) = (renewed.kubelet, renewed.topolet);
     }
 
@@ -92,12 +92,12 @@ impl Recorders {
         self.waiting.push_back(event);
     }
 
-    /// Writes those that wait, as long as the server takes them, and no longer than a turn may take.
+    /// Writes the events that wait, until a call fails or [`TURN`] is over.
     pub(super) fn send(&mut self, gate: &mut Gate, conditions: &NodeConditions, clock: &dyn Clock) {
         let began = clock.now();
         while let Some(event) = self.waiting.front() {
             let now = clock.now();
-            if !gate.is_open(now) || now.duration_since(began) > TELLING {
+            if !gate.is_open(now) || now.duration_since(began) > TURN {
                 return;
             }
             let PodEvent { pod, kind, reason, message, .. } = event;
@@ -106,10 +106,10 @@ impl Recorders {
                 Reporter::Topolet => &mut self.topolet,
             };
             let sent = recorder.record(pod, *kind, reason, message);
-            gate.heard(sent.as_ref().err(), clock);
+            gate.record(sent.as_ref().err(), clock);
             match sent {
                 Ok(_) => conditions.member_works(NodeCondition::EventsWritten),
-                // Its namespace is going: nobody looks for events there.
+                // Its namespace is being deleted.
                 Err(ClusterError::NotFound(_)) => {}
                 Err(error) => {
                     conditions.member_fails(NodeCondition::EventsWritten, &error.to_string());

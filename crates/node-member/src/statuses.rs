@@ -1,8 +1,7 @@
-//! The pods that are bound to the node, from their binding to the end of their objects: they are admitted and released,
-//! and the API server hears what becomes of them.
+//! The pods that are bound to the node, from their binding to the removal of their objects: has them admitted and released,
+//! and sends their statuses to the API server.
 //!
-//! Each turn takes in what has been heard, has done at once what the node can do by itself, and then tells the API server
-//! as much as it takes.
+//! Each turn handles the events of the watch, asks the owner for admissions and releases, and then sends patches and events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,12 +20,12 @@ use pod_spec::PodUid;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::one_pod::{Answered, Asking, Attention, OfNode, OnePod, Stopping};
+use super::bound_pod::{Answered, Asking, Attention, BoundPod, NodeNow, StopNotice};
 use super::sending::{Gate, PodEvent, Recorders};
 
-/// How long nothing happens until everything is looked at.
+/// The pause between two turns without an event.
 const IDLE: Duration = Duration::from_secs(1);
-/// The same while the owner has something to answer.
+/// The same while a reply of the owner is due.
 const BUSY: Duration = Duration::from_millis(20);
 
 /// The thread that has pods admitted and reports on them.
@@ -41,16 +40,16 @@ pub(super) struct Statuses {
     pub(super) addresses: Vec<String>,
     pub(super) containers: ContainerReports,
     pub(super) reported: Reported,
-    pub(super) heard: Receiver<ObjectEvent>,
+    pub(super) pod_events: Receiver<ObjectEvent>,
     pub(super) woken: Receiver<()>,
-    pub(super) pods: BTreeMap<String, OnePod>,
+    pub(super) pods: BTreeMap<String, BoundPod>,
     /// The UIDs of a list that is not complete; `None`: all pods are known.
     pub(super) listing: Option<BTreeSet<String>>,
     pub(super) gate: Gate,
 }
 
-/// Nobody is there any more to whom it could be told.
-struct Over;
+/// The owner of the node has stopped, and so does this thread.
+struct OwnerStopped;
 
 impl Statuses {
     pub(super) fn start(self) -> anyhow::Result<()> {
@@ -62,75 +61,75 @@ impl Statuses {
         let mut rest = IDLE;
         loop {
             select! {
-                recv(self.heard) -> heard => match heard {
-                    Ok(heard) => self.hear(heard),
+                recv(self.pod_events) -> event => match event {
+                    Ok(event) => self.handle(event),
                     Err(_) => return,
                 },
                 recv(self.woken) -> _ => {}
                 default(rest) => {}
             }
-            while let Ok(heard) = self.heard.try_recv() {
-                self.hear(heard);
+            while let Ok(event) = self.pod_events.try_recv() {
+                self.handle(event);
             }
             match self.turn() {
                 Ok(next) => rest = next,
-                Err(Over) => return,
+                Err(OwnerStopped) => return,
             }
         }
     }
 
-    /// Gives how long there is nothing to do, unless something happens.
-    fn turn(&mut self) -> Result<Duration, Over> {
+    /// Returns the time until the next turn, unless an event comes before.
+    fn turn(&mut self) -> Result<Duration, OwnerStopped> {
         if self.listing.is_some() {
-            // A pod that is not heard of yet may be the older one, or gone: what it holds would be in the way of others.
+            // A pod that is not listed yet may be older than those that are, or deleted: admit none before all are known.
             return Ok(IDLE);
         }
         self.take_answers()?;
-        // It is at least as new as the answers, and all that led to it has been told.
+        // It is at least as new as the replies; the news that led to it are in the queue.
         let snapshot = self.view.snapshot();
-        for told in self.news.take() {
-            self.take_news(told);
+        for news in self.news.take() {
+            self.handle_news(news);
         }
         self.act(&snapshot)?;
-        let all_is_told = self.tell();
+        let all_sent = self.send_patches();
         self.recorders.send(&mut self.gate, &self.view.conditions, &**self.connector.clock());
         let is_asking = self.pods.values().any(|pod| !matches!(pod.asking, Asking::Nothing));
-        Ok(if is_asking || !all_is_told { BUSY } else { IDLE })
+        Ok(if is_asking || !all_sent { BUSY } else { IDLE })
     }
 
-    fn hear(&mut self, heard: ObjectEvent) {
-        match heard {
+    fn handle(&mut self, event: ObjectEvent) {
+        match event {
             ObjectEvent::Listing => self.listing = Some(BTreeSet::new()),
-            ObjectEvent::Is(object) => self.is(object.into_json()),
+            ObjectEvent::Is(object) => self.listed(object.into_json()),
             ObjectEvent::Gone { id: uid, .. } => {
                 if let Some(pod) = self.pods.get_mut(&uid) {
-                    pod.is_gone();
+                    pod.removed();
                 }
             }
-            ObjectEvent::Complete { .. } => self.are_all(),
+            ObjectEvent::Complete { .. } => self.list_complete(),
         }
     }
 
-    fn is(&mut self, object: Value) {
+    fn listed(&mut self, object: Value) {
         let Some(object) = PodObject::new(object).filter(|object| !object.is_mirror()) else { return };
         let uid = object.uid().to_owned();
         if let Some(listing) = &mut self.listing {
             listing.insert(uid.clone());
         }
         match self.pods.get_mut(&uid) {
-            Some(pod) => pod.is(object),
+            Some(pod) => pod.updated(object),
             None => {
-                self.pods.insert(uid, OnePod::new(Some(object)));
+                self.pods.insert(uid, BoundPod::new(Some(object)));
             }
         }
     }
 
-    /// Pods that are not in the list are gone, those too of which only the disk knows.
-    fn are_all(&mut self) {
+    /// Pods that are not in the complete list are deleted, also those that only the disk has.
+    fn list_complete(&mut self) {
         let Some(listed) = self.listing.take() else { return };
         for (uid, pod) in &mut self.pods {
             if !listed.contains(uid) {
-                pod.is_gone();
+                pod.removed();
             }
         }
         let snapshot = self.view.snapshot();
@@ -138,14 +137,14 @@ impl Statuses {
         for record in of_cluster {
             let uid = record.pod.uid.as_str();
             if !listed.contains(uid) {
-                self.pods.entry(uid.to_owned()).or_insert_with(|| OnePod::new(None));
+                self.pods.entry(uid.to_owned()).or_insert_with(|| BoundPod::new(None));
             }
         }
-        tracing::info!(pods = listed.len(), "the API server tells of its pods");
+        tracing::info!(pods = listed.len(), "the API server has listed the pods of the node");
     }
 
-    fn take_news(&mut self, told: PodNews) {
-        match told {
+    fn handle_news(&mut self, news: PodNews) {
+        match news {
             PodNews::Exited { container, id, code } => {
                 if let Some(pod) = self.pods.get_mut(container.pod.as_str()) {
                     pod.exited(container.container.as_str(), Exit { id: id.to_string(), code });
@@ -153,15 +152,21 @@ impl Statuses {
             }
             PodNews::Preempted(uid) => {
                 let Some(pod) = self.pods.get_mut(uid.as_str()) else { return };
-                pod.is_preempted();
+                pod.preempted();
                 let message = "Preempted in order to admit critical pod";
-                Self::note(&mut self.recorders, pod, EventType::Warning, "Preempting", message);
+                Self::add_kubelet_event(&mut self.recorders, pod, EventType::Warning, "Preempting", message);
             }
         }
     }
 
-    /// An event in a kubelet's words.
-    fn note(recorders: &mut Recorders, pod: &OnePod, kind: EventType, reason: &str, message: &str) {
+    /// Adds an event with a kubelet's text, in the kubelet's name.
+    fn add_kubelet_event(
+        recorders: &mut Recorders,
+        pod: &BoundPod,
+        kind: EventType,
+        reason: &str,
+        message: &str,
+    ) {
         let Some(reference) = pod.reference() else { return };
         recorders.add(PodEvent {
             reporter: Reporter::Kubelet,
@@ -172,16 +177,16 @@ impl Statuses {
         });
     }
 
-    fn take_answers(&mut self) -> Result<(), Over> {
+    fn take_answers(&mut self) -> Result<(), OwnerStopped> {
         let clock = self.connector.clock();
         for (uid, pod) in &mut self.pods {
             match pod.take_answer() {
                 Answered::Nothing => {}
-                Answered::Done => pod.goes_on(),
-                Answered::Stopped => return Err(Over),
+                Answered::Done => pod.succeeded(),
+                Answered::Stopped => return Err(OwnerStopped),
                 Answered::Refused(refusal, why) => {
-                    pod.goes_on();
-                    Self::note(
+                    pod.succeeded();
+                    Self::add_kubelet_event(
                         &mut self.recorders,
                         pod,
                         EventType::Warning,
@@ -199,7 +204,7 @@ impl Statuses {
                     }
                 }
                 Answered::Failed(why) => {
-                    if pod.fails(&why, &**clock) {
+                    if pod.failed(&why, &**clock) {
                         tracing::warn!(uid, "pod of the API server waits: {why}");
                     }
                 }
@@ -208,19 +213,19 @@ impl Statuses {
         Ok(())
     }
 
-    /// What the node does by itself, the oldest pods first.
-    fn act(&mut self, snapshot: &Snapshot) -> Result<(), Over> {
+    /// Asks for admissions and releases, the oldest pods first.
+    fn act(&mut self, snapshot: &Snapshot) -> Result<(), OwnerStopped> {
         let clock = &**self.connector.clock();
         let (now, time) = (clock.now(), in_seconds(clock.since_1970()));
         let around = Surroundings { addresses: &self.addresses, containers: self.containers, time: &time };
-        let node = OfNode { around, reported: self.reported, ledger: &snapshot.ledger };
+        let node = NodeNow { around, reported: self.reported, ledger: &snapshot.ledger };
         let mut open: Vec<(String, String)> = Vec::new();
         for (uid, pod) in &mut self.pods {
             let record = snapshot.pods.get(&PodUid::new(uid));
             if pod.attention == Attention::NotNeeded && pod.is_record(record) {
                 continue;
             }
-            pod.look(record, node);
+            pod.decide_step(record, node);
             let created = pod.object.as_ref().map(|object| object.created().to_owned());
             open.push((created.unwrap_or_default(), uid.clone()));
         }
@@ -246,9 +251,9 @@ impl Statuses {
     fn admit(
         owner: &Sender<Message>,
         view: &NodeView,
-        pod: &mut OnePod,
+        pod: &mut BoundPod,
         clock: &dyn Clock,
-    ) -> Result<(), Over> {
+    ) -> Result<(), OwnerStopped> {
         let Some(object) = &pod.object else { return Ok(()) };
         match told_object(object.json(), view.node().node.pod_rules()) {
             Ok(read) => {
@@ -256,7 +261,7 @@ impl Statuses {
             }
             Err(why) => {
                 let uid = object.uid().to_owned();
-                if pod.fails(&why, clock) {
+                if pod.failed(&why, clock) {
                     tracing::warn!(uid, "pod of the API server cannot be read: {why}");
                 }
             }
@@ -264,18 +269,18 @@ impl Statuses {
         Ok(())
     }
 
-    fn ask(owner: &Sender<Message>, request: Request) -> Result<oneshot::Receiver<OwnerReply>, Over> {
-        let (answer, told) = oneshot::channel();
-        owner.send(Message::Ask(request, answer)).map_err(|_| Over)?;
-        Ok(told)
+    fn ask(owner: &Sender<Message>, request: Request) -> Result<oneshot::Receiver<OwnerReply>, OwnerStopped> {
+        let (answer, reply) = oneshot::channel();
+        owner.send(Message::Ask(request, answer)).map_err(|_| OwnerStopped)?;
+        Ok(reply)
     }
 
-    /// Tells, once, that the containers of a deleted pod are to end: whoever runs them listens to events.
-    fn stop(events: &Events, recorders: &mut Recorders, pod: &mut OnePod) {
-        if pod.told_to_stop == Stopping::Told {
+    /// Writes, once, an event for each container of a deleted pod: the runtime stops it when it reads the event.
+    fn stop(events: &Events, recorders: &mut Recorders, pod: &mut BoundPod) {
+        if pod.stop_notice == StopNotice::Sent {
             return;
         }
-        pod.told_to_stop = Stopping::Told;
+        pod.stop_notice = StopNotice::Sent;
         let Some(reference) = pod.reference() else { return };
         for container in pod.running() {
             let name = PodName {
@@ -284,7 +289,7 @@ impl Statuses {
                 uid: reference.uid.clone(),
             };
             let message = format!("Stopping container {container}");
-            Self::note(recorders, pod, EventType::Normal, "Killing", &message);
+            Self::add_kubelet_event(recorders, pod, EventType::Normal, "Killing", &message);
             events.add(Some(name), Kind::Normal, "Killing", message);
         }
     }

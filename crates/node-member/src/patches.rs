@@ -1,15 +1,15 @@
-//! What the API server is told of pods: the status of each, and that its object can go.
+//! Patches of pod statuses, and the removal of objects of deleted pods.
 
 use cluster_node::{ClusterError, PodReference};
 use kubelet_status::{PodObject, Step};
 use node_view::NodeCondition;
 
-use super::sending::{Recorders, TELLING, is_of_server};
+use super::sending::{Recorders, TURN, is_of_server};
 use super::statuses::Statuses;
 
 impl Statuses {
-    /// Tells the API server what it does not know; whether there is nothing more that could be told at once.
-    pub(super) fn tell(&mut self) -> bool {
+    /// Sends the statuses that the API server does not have yet; returns whether nothing is left to be sent at once.
+    pub(super) fn send_patches(&mut self) -> bool {
         let clock = self.connector.clock().clone();
         let clock = &*clock;
         let began = clock.now();
@@ -27,7 +27,7 @@ impl Statuses {
             if !self.gate.is_open(now) {
                 return true;
             }
-            if now.duration_since(began) > TELLING {
+            if now.duration_since(began) > TURN {
                 return false;
             }
             let work = if deletes { NodeCondition::PodsRemoved } else { NodeCondition::PodStatusesSent };
@@ -35,26 +35,26 @@ impl Statuses {
                 Some(patch) => self.cluster.patch_pod_status(&reference, patch).map(Some),
                 None => self.cluster.finalise_pod(&reference).map(|()| None),
             };
-            self.gate.heard(answer.as_ref().err(), clock);
+            self.gate.record(answer.as_ref().err(), clock);
             match answer {
                 Ok(object) => {
                     self.view.conditions.member_works(work);
                     let is_taken = object.and_then(PodObject::new);
                     match is_taken {
                         Some(object) => {
-                            pod.is(object);
-                            // The server has made something else of it: it is told less and less often.
+                            pod.updated(object);
+                            // The server has changed the status: it is sent again after growing pauses.
                             if pod.patch().is_some() {
                                 pod.pause(clock);
                             } else {
-                                pod.goes_on();
+                                pod.succeeded();
                             }
                         }
-                        // It is going: the watch tells when.
+                        // The object is being removed; the watch reports its end.
                         None => pod.pause(clock),
                     }
                 }
-                // There is nothing to be told of any more; the watch tells so.
+                // The object is removed already; the watch reports it.
                 Err(ClusterError::NotFound(_)) => {
                     self.view.conditions.member_works(work);
                     pod.pause(clock);
@@ -70,11 +70,9 @@ impl Statuses {
                 }
                 Err(error) => {
                     let why = error.to_string();
-                    if pod.fails(&why, clock) {
+                    if pod.failed(&why, clock) {
                         let PodReference { namespace, name, .. } = &reference;
-                        tracing::warn!(
-                            "the API server does not take what is said of pod {namespace}/{name}: {why}"
-                        );
+                        tracing::warn!("the API server refused the status of pod {namespace}/{name}: {why}");
                     }
                 }
             }
@@ -82,14 +80,14 @@ impl Statuses {
         true
     }
 
-    /// Credentials that are not accepted are read again, for events too.
+    /// Reads the credentials again if the server does not accept them, for patches and events.
     fn reconnect(&mut self, error: &ClusterError) {
         if let ClusterError::Unauthorized { .. } = error
             && let (Ok(cluster), Ok(recorders)) =
                 (self.connector.connect(), Recorders::new(&self.connector, &self.node))
         {
             self.cluster = cluster;
-            self.recorders.go_on_with(recorders);
+            self.recorders.replace_connections(recorders);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A pod that is bound to the node: what the API server has of it, what the node has, and what is under way.
+//! A pod that is bound to the node: its object at the API server, its record on disk, and the request that is under way.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,76 +22,76 @@ use topology_admission::Ledger;
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// A pod that is bound to the node.
-pub(super) struct OnePod {
-    /// `None`: the API server has it no more.
+pub(super) struct BoundPod {
+    /// `None`: the object is deleted.
     pub(super) object: Option<PodObject>,
     history: History,
     pub(super) asking: Asking,
-    /// What is on disk of it, as of the last look.
+    /// Its record on disk when the step was decided.
     record: Option<Arc<Record>>,
-    /// Whether its containers have been told to end.
-    pub(super) told_to_stop: Stopping,
-    /// What is to be done, as of the last look.
+    /// Whether the event was sent that its containers have to stop.
+    pub(super) stop_notice: StopNotice,
+    /// What is to be done next.
     pub(super) step: Step,
     pub(super) attention: Attention,
     backoff: Backoff,
-    /// Nothing is tried before.
+    /// When the next try is due.
     not_before: Option<Instant>,
-    /// Whether what is to be done about it works.
+    /// Whether the last try has worked.
     progress: Condition,
 }
 
-/// Whether a pod has to be looked at.
+/// Whether the next step has to be decided again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Attention {
     Needed,
     NotNeeded,
 }
 
-/// Whether the containers of a pod have been told to end.
+/// Whether the event was sent that the containers of a pod have to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stopping {
-    NotTold,
-    Told,
+pub(super) enum StopNotice {
+    NotSent,
+    Sent,
 }
 
-/// What the owner was asked.
+/// The request to the owner that is under way.
 pub(super) enum Asking {
     Nothing,
     Admission(oneshot::Receiver<OwnerReply>),
     Release(oneshot::Receiver<OwnerReply>),
 }
 
-/// What the owner has answered.
+/// The owner's reply.
 pub(super) enum Answered {
-    /// Nothing, or not yet.
+    /// No request is under way, or it has no reply yet.
     Nothing,
     /// The pod is refused; the second text says why and what would fit, and may be empty.
     Refused(Refusal, String),
-    /// Something else, as it should.
+    /// The pod is admitted or released.
     Done,
-    /// It cannot be done now.
+    /// The request failed and is tried again later.
     Failed(String),
     /// The owner has stopped.
     Stopped,
 }
 
-/// The node of the pod.
+/// The node at the moment of a decision.
 #[derive(Clone, Copy)]
-pub(super) struct OfNode<'a> {
+pub(super) struct NodeNow<'a> {
     pub(super) around: Surroundings<'a>,
     pub(super) reported: Reported,
     pub(super) ledger: &'a Ledger,
 }
 
-impl OnePod {
+impl BoundPod {
     pub(super) fn new(object: Option<PodObject>) -> Self {
         Self {
             object,
             history: History::default(),
             asking: Asking::Nothing,
             record: None,
-            told_to_stop: Stopping::NotTold,
+            stop_notice: StopNotice::NotSent,
             step: Step::Wait,
             attention: Attention::Needed,
             backoff: Backoff::up_to(PAUSE),
@@ -100,15 +100,15 @@ impl OnePod {
         }
     }
 
-    /// The API server has it so, unless it had it so before what is known.
-    pub(super) fn is(&mut self, object: PodObject) {
+    /// Takes a version of the object from the API server, unless it is older than the known one.
+    pub(super) fn updated(&mut self, object: PodObject) {
         if self.object.as_ref().is_none_or(|known| !object.is_older_than(known)) {
             self.object = Some(object);
             self.attention = Attention::Needed;
         }
     }
 
-    pub(super) fn is_gone(&mut self) {
+    pub(super) fn removed(&mut self) {
         self.object = None;
         self.attention = Attention::Needed;
     }
@@ -118,7 +118,7 @@ impl OnePod {
         self.attention = Attention::Needed;
     }
 
-    pub(super) fn is_preempted(&mut self) {
+    pub(super) fn preempted(&mut self) {
         self.history.decided(Verdict::Preempted);
         self.attention = Attention::Needed;
     }
@@ -134,18 +134,18 @@ impl OnePod {
 
     /// Takes the owner's answer, if it has come.
     pub(super) fn take_answer(&mut self) -> Answered {
-        let told = match &mut self.asking {
+        let reply = match &mut self.asking {
             Asking::Nothing => return Answered::Nothing,
             Asking::Admission(answer) | Asking::Release(answer) => match answer.try_recv() {
                 Err(TryRecvError::Empty) => return Answered::Nothing,
                 Err(TryRecvError::Closed) => return Answered::Stopped,
-                Ok(told) => told,
+                Ok(reply) => reply,
             },
         };
         let was_release = matches!(self.asking, Asking::Release(_));
         self.asking = Asking::Nothing;
         self.attention = Attention::Needed;
-        match told {
+        match reply {
             OwnerReply::Decided(report) | OwnerReply::Moved(report, _) => match report.refusal() {
                 None => {
                     self.history.decided(Verdict::Admitted);
@@ -163,29 +163,29 @@ impl OnePod {
                 Answered::Done
             }
             OwnerReply::Answer(Answer::Failed(error)) => Answered::Failed(error.to_string()),
-            // It was asked for by a request too; it is asked about again after a pause.
+            // It waits for device plugins after a request of a user; it is asked about again after a pause.
             OwnerReply::Answer(Answer::Deferred(deferral)) => Answered::Failed(deferral.to_string()),
             OwnerReply::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => Answered::Done,
         }
     }
 
-    /// Something about it is tried again later.
+    /// Waits before the next try.
     pub(super) fn pause(&mut self, clock: &dyn Clock) {
         self.not_before = Some(clock.now() + self.backoff.pause(clock.random()));
         self.attention = Attention::Needed;
     }
 
-    /// Something about it has failed, and is tried again later; whether this reason is new.
-    pub(super) fn fails(&mut self, why: &str, clock: &dyn Clock) -> bool {
+    /// A try has failed, and is repeated later; returns whether this reason is new.
+    pub(super) fn failed(&mut self, why: &str, clock: &dyn Clock) -> bool {
         self.pause(clock);
         self.progress.set(State::failed("TriedAgain", why), now()).is_some()
     }
 
-    /// What was tried has worked.
-    pub(super) fn goes_on(&mut self) {
+    /// A try has succeeded.
+    pub(super) fn succeeded(&mut self) {
         self.backoff.reset();
         self.not_before = None;
-        // What went wrong was logged; that it goes on is seen.
+        // The failure was logged; success needs no line.
         let _ = self.progress.set(State::Works, now());
     }
 
@@ -201,8 +201,8 @@ impl OnePod {
         }
     }
 
-    /// Looks at it with what is on disk now, and works out what is to be done.
-    pub(super) fn look(&mut self, record: Option<&Arc<Record>>, node: OfNode<'_>) {
+    /// Decides on the next step from the object and the record on disk.
+    pub(super) fn decide_step(&mut self, record: Option<&Arc<Record>>, node: NodeNow<'_>) {
         self.record = record.cloned();
         self.attention = Attention::NotNeeded;
         let stage = self.object.as_ref().map(PodObject::stage);
@@ -218,12 +218,12 @@ impl OnePod {
         self.step = Step::next(stage, hold, known);
     }
 
-    fn containers(&self, record: &Record, node: OfNode<'_>, object: &PodObject) -> Containers {
+    fn containers(&self, record: &Record, node: NodeNow<'_>, object: &PodObject) -> Containers {
         let running = record.running.iter().map(|(id, running)| {
             (running.container.as_str().to_owned(), RunningContainer { id: id.to_string() })
         });
         let running: BTreeMap<_, _> = running.collect();
-        // One that a runtime reports all the same is no simulated one.
+        // A container that a runtime reports is not simulated.
         let simulated = if running.is_empty() {
             node.around.containers.of_admitted(object.stage())
         } else {
@@ -233,13 +233,13 @@ impl OnePod {
         Containers { running, exits: self.history.exits().clone(), simulated, given }
     }
 
-    /// The names of its containers that run, by what is on disk.
+    /// The names of its running containers, by its record on disk.
     pub(super) fn running(&self) -> Vec<String> {
         let running = self.record.iter().flat_map(|record| record.running.values());
         running.map(|running| running.container.as_str().to_owned()).collect()
     }
 
-    /// What the API server has to be told of its status; `None`: nothing.
+    /// The patch of its status; `None`: the API server has the status already.
     pub(super) fn patch(&self) -> Option<Value> {
         self.history.patch(self.object.as_ref()?, self.step)
     }
