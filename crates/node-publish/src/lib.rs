@@ -18,9 +18,9 @@ pub use topology::TopologyPublication;
 /// What is published of a node, and where.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Publications {
-    /// Where it is published what is free on each NUMA node; `None`: nowhere.
+    /// Where the `NodeResourceTopology` is published; `None`: nowhere.
     pub topology: Option<TopologyPublication>,
-    /// Where schedulers read the node itself; `None`: nowhere.
+    /// Where the `NodeState` is published; `None`: nowhere.
     pub state: Option<NodeInCluster>,
 }
 

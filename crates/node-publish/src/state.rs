@@ -1,7 +1,7 @@
-//! The node itself, kept at an API server for schedulers that decide as the node does: its `NodeState`.
+//! Publishes the `NodeState` of the node, by which schedulers decide as the node does.
 //!
-//! What pods hold is written as soon as it changes and at most once a second; what the node is, when it starts and when
-//! somebody has deleted the object.
+//! What pods hold is written as soon as it changes and at most once a second; the description of the node at the start, and
+//! when the object was deleted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use node_view::NodeView;
 use crate::changed::Changed;
 use cluster_node::NodeInCluster;
 
-/// So often the object is written though nothing has changed: somebody may have deleted it.
+/// The object is written this often without a change: another client may have deleted it.
 const RESYNC: Duration = Duration::from_mins(1);
 const PACE: Pace =
     Pace { least: Duration::from_secs(1), resync: Some(RESYNC), again: Duration::from_secs(5) };
@@ -28,37 +28,37 @@ const PACE: Pace =
 /// The API server's address or credentials cannot be read.
 pub(super) fn start(to: &NodeInCluster, view: &NodeView) -> anyhow::Result<()> {
     let connector = Connector::from(to.access.clone());
-    let publishing = Publishing {
+    let publisher = StatePublisher {
         description: NodeDescription::of(view.node()),
         name: to.node.clone(),
         cluster: connector.connect()?,
         view: view.clone(),
         changed: Changed::of(&view.snapshots, connector.clock().clone()),
-        knows: Knows::Nothing,
+        sent: Sent::Nothing,
     };
-    Ok(Publisher::new(publishing, connector, PACE).start("state")?)
+    Ok(Publisher::new(publisher, connector, PACE).start("state")?)
 }
 
-struct Publishing {
+struct StatePublisher {
     description: NodeDescription,
     name: String,
     cluster: Cluster,
     view: NodeView,
     /// Whether there is a snapshot that has not been published.
     changed: Arc<Changed>,
-    knows: Knows,
+    sent: Sent,
 }
 
-/// What the API server knows.
+/// Which parts of the object have been written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Knows {
-    /// Nothing, as far as is known here.
+enum Sent {
+    /// None by this process.
     Nothing,
-    /// What the node is.
+    /// The description of the node.
     Node,
 }
 
-impl Publication for Publishing {
+impl Publication for StatePublisher {
     fn publish(&mut self, _: Woken, _: Instant) -> Published {
         // Taken before the snapshot: no later change is lost.
         self.changed.take();
@@ -89,12 +89,12 @@ impl Publication for Publishing {
     }
 }
 
-impl Publishing {
+impl StatePublisher {
     fn write(&mut self) -> Result<(), StateError> {
         let name = &self.name;
-        if self.knows == Knows::Nothing {
+        if self.sent == Sent::Nothing {
             self.cluster.write_state(name, StatePart::Node, &self.description)?;
-            self.knows = Knows::Node;
+            self.sent = Sent::Node;
         }
         let holdings = holdings(&self.view, &self.view.snapshot());
         if self.cluster.write_state(name, StatePart::Holdings, &holdings)? == Found::Missing {

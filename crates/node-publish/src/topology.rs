@@ -1,9 +1,9 @@
-//! What schedulers read of the node, kept at an API server: its `NodeResourceTopology`.
+//! Publishes the `NodeResourceTopology` of the node.
 //!
 //! The object is made of the latest snapshot and written when it is another than the one that was written last, at most
-//! once a second: the first change goes out at once, and those that follow within the second together. An object that
-//! somebody deletes or changes is written again ([`others`] says when it is left to them). While the API server cannot be
-//! reached only the time of the first change is kept: afterwards the node is written as it is then.
+//! once a second: the first change goes out at once, and those that follow within the second together. An object that another
+//! client deletes or changes is written again, unless [`others`] leaves it. While the API server cannot be reached only the
+//! time of the first change is kept: afterwards the node is written as it is then.
 
 mod counted;
 mod others;
@@ -22,13 +22,13 @@ use node_view::NodeView;
 use serde_json::Value;
 
 use self::counted::Counted;
-use self::others::{Answer, Before, Overruled};
+use self::others::{Answer, Before, Reverted};
 use crate::changed::Changed;
 use cluster_node::NodeInCluster;
 
-/// So often the object is written though nothing is known to have changed.
+/// The object is written this often without a known change.
 const RESYNC: Duration = Duration::from_mins(1);
-/// What changes within the second after a write goes out together.
+/// Changes within a second after a write are written together.
 const PACE: Pace =
     Pace { least: Duration::from_secs(1), resync: Some(RESYNC), again: Duration::from_secs(5) };
 
@@ -51,21 +51,21 @@ pub(super) fn start(to: &TopologyPublication, view: &NodeView) -> anyhow::Result
     let changed = Changed::of(&view.snapshots, connector.clock().clone());
     let counted = Counted::default();
     view.metrics.add(|registry| counted.register(registry));
-    let publishing = Publishing {
+    let publisher = TopologyPublisher {
         name: to.node.node.clone(),
         others: to.others,
         view: view.clone(),
         changed,
         counted,
         writer,
-        overruled: Overruled::default(),
+        reverted: Reverted::default(),
         object: Object::Unknown,
-        blind: None,
+        unwatched_until: None,
     };
-    Ok(Publisher::new(publishing, connector, PACE).start("nrt")?)
+    Ok(Publisher::new(publisher, connector, PACE).start("nrt")?)
 }
 
-struct Publishing {
+struct TopologyPublisher {
     name: String,
     others: OthersFields,
     view: NodeView,
@@ -73,26 +73,26 @@ struct Publishing {
     changed: Arc<Changed>,
     counted: Counted,
     writer: TopologyWriter,
-    overruled: Overruled,
+    reverted: Reverted,
     /// What the API server has.
     object: Object,
-    /// Until when the object is not watched, as the right to do that is missing.
-    blind: Option<Instant>,
+    /// Until when the watch is not tried again, since the right to watch is missing.
+    unwatched_until: Option<Instant>,
 }
 
 /// The object at the API server, as far as is known.
 enum Object {
-    /// What it is, nobody knows yet.
+    /// It has not been read or written yet.
     Unknown,
-    /// It was ours when it was written last, and may be another one now.
+    /// topolet wrote it last; a later write has failed.
     Ours,
-    /// It is this.
+    /// topolet wrote this.
     Is(Value),
-    /// It is left to others.
+    /// It is left to another field manager.
     Others,
 }
 
-impl Publication for Publishing {
+impl Publication for TopologyPublisher {
     /// Writes the object as it is now. Unless the node has changed it is written in any case: another client may have
     /// changed it.
     fn publish(&mut self, why: Woken, now: Instant) -> Published {
@@ -118,13 +118,13 @@ impl Publication for Publishing {
         let node_changed = self.changed.clone();
         let is_others = matches!(self.object, Object::Others);
         let changed = async move {
-            // What others have is not written when the node changes.
+            // An object that is left to another manager is not written when the node changes.
             if is_others {
                 std::future::pending::<()>().await;
             }
             node_changed.wait().await;
         };
-        if self.blind.is_some_and(|until| until > now) {
+        if self.unwatched_until.is_some_and(|until| until > now) {
             return self.writer.rest(changed, within);
         }
         match self.writer.wait(changed, within) {
@@ -134,7 +134,7 @@ impl Publication for Publishing {
             }
             Err(error @ (ClusterError::Forbidden(_) | ClusterError::Refused { .. })) => {
                 self.counted.failed();
-                self.blind = Some(now + RESYNC);
+                self.unwatched_until = Some(now + RESYNC);
                 let text = format!(
                     "NodeResourceTopology {} is not watched, and what others do to it is noticed within a minute: {error}",
                     self.name
@@ -142,7 +142,7 @@ impl Publication for Publishing {
                 self.view.conditions.fails(TopologyWatched, &text);
                 Some(Woken::ByOthers)
             }
-            // If something is wrong, writing says what.
+            // A write reports the error.
             Err(_) => Some(Woken::ByOthers),
         }
     }
@@ -152,10 +152,10 @@ impl Publication for Publishing {
     }
 }
 
-impl Publishing {
+impl TopologyPublisher {
     /// `None`: there was nothing to be written.
     fn write(&mut self, why: Woken, now: Instant) -> Result<Option<Written>, ApplyError> {
-        let object = self.made();
+        let object = self.built_object();
         if why == Woken::ByUs && matches!(&self.object, Object::Is(written) if *written == object) {
             return Ok(None);
         }
@@ -167,7 +167,7 @@ impl Publishing {
             Object::Unknown | Object::Others => Before::NotOurs,
         };
         let written = match self.writer.apply(&object, self.others) {
-            Err(ApplyError::Others(conflicts)) => self.settle(&object, conflicts, before, now),
+            Err(ApplyError::Others(conflicts)) => self.resolve_conflicts(&object, conflicts, before, now),
             result => result,
         }?;
         self.object = Object::Is(object);
@@ -180,15 +180,15 @@ impl Publishing {
         Ok(Some(written))
     }
 
-    /// Fields of it are set by others.
-    fn settle(
+    /// Other managers have set fields of it: reverts them, or leaves the object.
+    fn resolve_conflicts(
         &mut self,
         object: &Value,
         conflicts: Vec<FieldConflict>,
         before: Before,
         now: Instant,
     ) -> Result<Written, ApplyError> {
-        let answer = self.overruled.answer(&conflicts, before, now);
+        let answer = self.reverted.answer(&conflicts, before, now);
         let error = ApplyError::Others(conflicts);
         if answer == Answer::Leave {
             self.object = Object::Others;
@@ -198,7 +198,7 @@ impl Publishing {
         self.writer.apply(object, OthersFields::Take)
     }
 
-    fn made(&self) -> Value {
+    fn built_object(&self) -> Value {
         let snapshot = self.view.snapshot();
         // What pods hold that have ended is free for the next one.
         let ledger = snapshot.ledger.collect();
@@ -215,7 +215,7 @@ impl Publishing {
         serde_json::to_value(&object).unwrap_or_default()
     }
 
-    /// Reports it once.
+    /// Sets the condition; the log has a line for a new reason.
     fn failed(&mut self, error: &ApplyError) -> Published {
         self.counted.failed();
         let hint = match error {

@@ -1,40 +1,41 @@
-//! When an object that somebody else has changed is put back, and when it is left to them.
+//! Whether fields that another field manager has set are reverted or left as they are.
 //!
-//! An object that was ours is put back: a person has edited it. Another producer writes it again and again, so one that
-//! has been overruled lately is left alone, as is one that was there before us.
+//! Fields that topolet had written are reverted: a person has edited them. Another producer writes again and again, so a manager
+//! whose fields were reverted within the last ten minutes keeps them, as does one whose object was there before.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use cluster_node::FieldConflict;
 
-/// Who writes twice in that time is a producer.
+/// A field manager that writes twice within this time is another producer.
 const LATELY: Duration = Duration::from_mins(10);
 
-/// Whom we have overruled, and when.
+/// The field managers whose fields were reverted, and when.
 #[derive(Debug, Default)]
-pub(super) struct Overruled {
+pub(super) struct Reverted {
     when: BTreeMap<String, Instant>,
 }
 
-/// Whose the object was before somebody else set fields of it.
+/// Who had written the object before the conflict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Before {
-    /// We had written it.
+    /// topolet, since it started.
     Ours,
-    /// We had not, since this program started.
+    /// Another client.
     NotOurs,
 }
 
+/// What is done about the conflict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// Our fields are set again.
+    /// topolet's fields are written again.
     PutBack,
-    /// The others have it.
+    /// The fields stay as they are.
     Leave,
 }
 
-impl Overruled {
+impl Reverted {
     /// What is done about fields that others have set.
     pub(super) fn answer(&mut self, conflicts: &[FieldConflict], before: Before, now: Instant) -> Answer {
         let is_lately = |conflict: &FieldConflict| {
@@ -60,20 +61,16 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_overruled_and_a_producer_is_not() {
+    fn an_edit_by_a_person_is_reverted_and_a_producer_is_left() {
         let start = Instant::now();
         let after = |minutes| start + Duration::from_mins(minutes);
-        let mut overruled = Overruled::default();
+        let mut reverted = Reverted::default();
+        assert_eq!(reverted.answer(&by("nfd"), Before::NotOurs, start), Answer::Leave, "it was there before");
+        assert_eq!(reverted.answer(&by("kubectl-edit"), Before::Ours, start), Answer::PutBack);
+        assert_eq!(reverted.answer(&by("nfd"), Before::Ours, after(1)), Answer::PutBack);
+        assert_eq!(reverted.answer(&by("nfd"), Before::Ours, after(2)), Answer::Leave, "it goes on");
         assert_eq!(
-            overruled.answer(&by("nfd"), Before::NotOurs, start),
-            Answer::Leave,
-            "it was there before"
-        );
-        assert_eq!(overruled.answer(&by("kubectl-edit"), Before::Ours, start), Answer::PutBack);
-        assert_eq!(overruled.answer(&by("nfd"), Before::Ours, after(1)), Answer::PutBack);
-        assert_eq!(overruled.answer(&by("nfd"), Before::Ours, after(2)), Answer::Leave, "it goes on");
-        assert_eq!(
-            overruled.answer(&by("kubectl-edit"), Before::Ours, after(11)),
+            reverted.answer(&by("kubectl-edit"), Before::Ours, after(11)),
             Answer::PutBack,
             "much later"
         );
