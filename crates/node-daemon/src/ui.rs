@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use bounded_http::{LoopbackListener, Token, serve_on_loopback};
 use node_agent::{Owner, Snapshot};
-use node_http::{Desk, Simulator, runtime};
+use node_http::{SimulationRuns, Simulator, runtime};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use node_view::clock::SystemClock;
 use node_view::{Mode, NodeView, ServedNode};
@@ -79,7 +79,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
         let (mut terminate, mut interrupt) =
             (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
         opened(&UiAddress { address, token })?;
-        let service = node_http::service(node_http::for_a_page(view, PODS, Desk::new(simulator)));
+        let service = node_http::service(node_http::for_a_page(view, PODS, SimulationRuns::new(simulator)));
         tokio::select! {
             () = serve_on_loopback(listener, service, CONNECTIONS) => {}
             _ = terminate.recv() => {}

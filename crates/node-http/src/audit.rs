@@ -1,4 +1,4 @@
-//! Who changed what, in the log; and who tried tokens.
+//! The audit log: which client changed what, and requests with wrong tokens.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::Counter;
 
 use super::failure::Failure;
 
-/// Writes it down, no more lines than a log can take.
+/// Writes the audit log, with a limited rate of lines.
 pub(super) struct Audit {
     changes: Pace,
     tokens: Pace,
@@ -30,12 +30,12 @@ impl Audit {
         Self { changes: Pace::new(), tokens: Pace::new(), wrong_tokens }
     }
 
-    /// Somebody asks for a change. There is a line about it also if the client does not wait for the outcome.
+    /// Begins the line of a change. It is written also if the client disconnects before the reply.
     pub(super) fn change<'a>(&'a self, who: Who, what: &'static str, on: &'a str) -> Asked<'a> {
         Asked { audit: self, who, what, on, outcome: Cow::Borrowed("not waited for") }
     }
 
-    /// A token is not the right one.
+    /// Counts and logs a wrong token.
     pub(super) fn wrong_token(&self) {
         self.wrong_tokens.inc();
         if let Line::Written { left_out } = self.tokens.line(Instant::now()) {
@@ -44,7 +44,7 @@ impl Audit {
     }
 }
 
-/// A change that was asked for. The log gets its line when it is dropped.
+/// A requested change. Its line is written when this is dropped.
 pub(super) struct Asked<'a> {
     audit: &'a Audit,
     who: Who,
@@ -54,9 +54,9 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// It has been carried out, or has failed.
-    pub(super) fn told(&mut self, told: &Result<OwnerReply, Failure>) {
-        self.outcome = match told {
+    /// Records the reply.
+    pub(super) fn replied(&mut self, reply: &Result<OwnerReply, Failure>) {
+        self.outcome = match reply {
             Ok(OwnerReply::Decided(report)) if report.is_admitted() => "admitted".into(),
             Ok(OwnerReply::Decided(report)) if report.is_placed() => "admitted without its claims".into(),
             Ok(OwnerReply::Decided(_)) => "refused".into(),
@@ -81,7 +81,7 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// What a request asks for.
+/// The verb of a request in the log.
 pub(super) const fn what(request: &Request) -> &'static str {
     match request {
         Request::Admit(_) | Request::AdmitBound(_) => "admit",

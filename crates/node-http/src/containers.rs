@@ -1,4 +1,4 @@
-//! Pods that are taken away, and containers that start and end.
+//! Deletes pods, and records containers that start and end.
 
 use std::path::{Component, Path as FsPath, PathBuf};
 
@@ -160,7 +160,7 @@ pub(super) async fn exited(
     }
     let done = Done::container(&namespace, &name, &container, &id);
     let key = ContainerKey { pod: uid, container: ContainerName::new(&container) };
-    // Said before: who sees that it runs no more knows how it ended.
+    // The exit code is queued before the owner releases the container: the status thread has it when it sees the change.
     changer.control.news.exited(key, id.clone(), exit_code);
     node.change(changer, &done.on(), Request::Exited(id)).await?;
     shape.document("ContainerExited", done, |done, _| done.line("exited"))

@@ -1,4 +1,4 @@
-//! Many who look: nobody keeps the owner waiting, whoever it is by the kernel's word.
+//! Tests with many clients that read: none of them delays the owner, whichever user the kernel reports.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -168,8 +168,8 @@ fn another_user_keeps_nobody_waiting() {
     for path in ["/healthz", "/readyz"] {
         let answer = ask(&mut served.unix(), "GET", path, "", "");
         // This node has no owner, and is not ready.
-        let said = if path == "/healthz" { "\"kind\": \"Health\"" } else { "state is behind" };
-        assert!(answer.contains(said), "{answer}");
+        let expected = if path == "/healthz" { "\"kind\": \"Health\"" } else { "state is behind" };
+        assert!(answer.contains(expected), "{answer}");
     }
     // Root is answered while all these are there.
     let listed = ask(&mut served.unix(), "GET", "/v1/pods", "", "");

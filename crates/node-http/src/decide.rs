@@ -1,4 +1,4 @@
-//! Pods that are decided on, or about which is asked what would be decided.
+//! Admits pods, and explains what would be decided on pods.
 
 use std::iter;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) struct Decided {
     /// Pods that could not be decided on, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed: Vec<Failed>,
-    /// What was left out of what was sent, and what of the pods nobody looks at.
+    /// Objects of the body that were skipped, and fields of pods that are ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl Decided {
         self.decisions.iter().any(|report| report.fated().is_some())
     }
 
-    /// What is told of it without looking at each.
+    /// The value of the outcome header for all decisions.
     pub(super) fn outcome(&self, wholeness: Wholeness) -> &'static str {
         let is_good = |report: &Report| report.is_admitted() && !report.is_decided_otherwise();
         let is_done = self.failed.is_empty() && self.decisions.iter().all(|report| is_good(report));
@@ -214,7 +214,7 @@ fn deferred(node: &Node, pod: &Pod, deferral: &Deferral) -> Arc<Report> {
     Report::of_deferred(pod, node.view.node().node.pod_rules(), waits).into()
 }
 
-/// What is told of one decision without looking at it.
+/// The value of the outcome header for one decision.
 pub(super) fn outcome_of(report: &Report) -> &'static str {
     if report.is_admitted() {
         DONE

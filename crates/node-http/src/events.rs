@@ -2,8 +2,8 @@
 //! (<https://html.spec.whatwg.org/multipage/server-sent-events.html>).
 //!
 //! Each event of the stream has its number as `id`, `node` as its name, and the event as JSON as its data. A client that
-//! connects again with `Last-Event-ID` goes on where it was. Who reads too slowly gets an event named `lost` with the
-//! number of events that are not kept any more.
+//! connects again with `Last-Event-ID` goes on where it was. A client that reads too slowly gets an event named `lost`
+//! with the number of events that are not kept any more.
 
 use std::convert::Infallible;
 use std::sync::Arc;

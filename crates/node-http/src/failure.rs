@@ -12,7 +12,7 @@ use serde::Serialize;
 pub(super) struct Failure {
     pub(super) status: StatusCode,
     pub(super) text: String,
-    /// Seconds after which the same may be asked again.
+    /// Seconds after which the client may try again.
     retry_after: Option<HeaderValue>,
 }
 
@@ -21,18 +21,18 @@ impl Failure {
         Self { status, text: text.into(), retry_after: None }
     }
 
-    /// Too much is in progress: it can be asked again in a second.
+    /// Too many requests are in progress: status 503, with `Retry-After: 1`.
     pub(super) fn busy(text: impl Into<String>) -> Self {
         let retry_after = Some(HeaderValue::from_static("1"));
         Self { retry_after, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
     }
 
-    /// The request is wrong.
+    /// The request is wrong: status 400.
     pub(super) fn wrong(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, text)
     }
 
-    /// It is ours.
+    /// A fault of topolet: status 500.
     pub(super) fn ours(text: &str) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, text)
     }

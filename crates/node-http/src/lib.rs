@@ -3,9 +3,9 @@
 //! # Where things are
 //!
 //! - What the page in a browser does: `crates/node-page/page/main.js`; its routes: `crates/node-http/src/page.rs`; the
-//!   page of a node without a daemon: `crates/node-daemon/src/ui.rs`. Pods that are tried by other rules and on other
-//!   machines: `crates/node-http/src/tried.rs`, with the nodes of `benches.rs` beside it; a change that would fit,
-//!   made: `crates/admission/src/explain/made.rs`. How the page is used in a real browser:
+//!   page of a node without a daemon: `crates/node-daemon/src/ui.rs`. Trials of pods with other policies and on other
+//!   machines: `crates/node-http/src/tried.rs`, with the nodes of `trial_nodes.rs` beside it; an alternative, applied:
+//!   `crates/admission/src/explain/made.rs`. How the page is used in a real browser:
 //!   `crates/campaigns/src/page.rs`.
 //! - What can be asked over HTTP: the table in `crates/node-http/src/operations.rs`, of which the router and
 //!   `/openapi.json` are made (`openapi.rs` beside it). What documents contain: `crates/node-output/src/schema.rs`
@@ -26,10 +26,10 @@ mod reply;
 mod resize;
 mod decide;
 mod repack;
-mod benches;
+mod trial_nodes;
 mod view;
 mod tried;
-mod desk;
+mod simulation_runs;
 mod simulations;
 mod containers;
 mod look;
@@ -54,13 +54,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-pub use desk::Desk;
 #[cfg(fuzzing)]
 pub use fuzzing::clients;
 pub use listening::{listen, read_token};
 pub use node::NodeControl;
 pub use openapi::{forms, interface as openapi};
 pub use routes::{for_a_page, for_monitoring, router, service};
+pub use simulation_runs::SimulationRuns;
 pub use simulator::{Progress, Simulated, Simulator};
 
 /// Threads on which answers are made, at most. Places for work are fewer, so that none waits for a thread.

@@ -26,13 +26,13 @@ pub fn listen(
     conditions: Arc<NodeConditions>,
 ) -> anyhow::Result<Listeners> {
     let socket = UnixSocket { path: path.to_path_buf(), open, options: OPTIONS };
-    Ok(Listeners::open(socket, tcp, tell(path, conditions))?)
+    Ok(Listeners::open(socket, tcp, report_changes(path, conditions))?)
 }
 
 /// The token in the first line of a file.
 pub fn read_token(path: &Path) -> anyhow::Result<Token> {
     let shown = path.display();
-    // `-` is standard input; who reads the file says why it cannot be read.
+    // `-` is standard input; the read below reports other errors.
     let about = fs::metadata(path).ok();
     if about.as_ref().and_then(OtherFile::of) == Some(OtherFile::CharacterDevice) {
         bail!("token file {shown} is a character device: expected a regular file or a pipe");
@@ -52,10 +52,10 @@ pub fn read_token(path: &Path) -> anyhow::Result<Token> {
     }
 }
 
-/// Logs and reports whether the socket is served.
-fn tell(path: &Path, conditions: Arc<NodeConditions>) -> impl FnMut(SocketChange) + Send + use<> {
+/// Logs changes of the socket, and sets its condition.
+fn report_changes(path: &Path, conditions: Arc<NodeConditions>) -> impl FnMut(SocketChange) + Send + use<> {
     let path = path.to_path_buf();
-    move |fate| match fate {
+    move |change| match change {
         SocketChange::Remade => {
             conditions.socket(&path, None);
             let socket = path.display();

@@ -1,4 +1,4 @@
-//! What can be looked at.
+//! Handlers that read: pods, the machine, state files, status, decisions and metrics.
 
 use std::sync::Arc;
 
@@ -290,7 +290,7 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
     Ok(with_outcome(outcome, document?))
 }
 
-/// Whose decision it is, and what the kubelet's was where that is another.
+/// The source of a decision, and the kubelet's decision where it differs.
 pub(super) fn origin(logged: &LoggedDecision) -> String {
     match &logged.kubelet {
         None => format!("from {}", logged.source),

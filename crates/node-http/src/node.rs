@@ -1,4 +1,4 @@
-//! The node that is asked about: what every route has, and how the owner is asked.
+//! The state that handlers share, and requests to the owner of the node.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -20,44 +20,44 @@ use tokio::sync::oneshot;
 use topology_manifest::PodLimit;
 
 use super::audit::{self, Audit};
-use super::benches::Benches;
-use super::desk::Desk;
 use super::failure::Failure;
+use super::simulation_runs::SimulationRuns;
+use super::trial_nodes::TrialNodes;
 
 /// The most bytes of a node file.
 pub(super) const MAX_FILE: usize = 16 << 20;
-/// How long a decision may take; plugins have a minute or two of their own.
+/// How long a decision may take, with two minutes for each call of a device plugin.
 const DECISION: Duration = Duration::from_mins(5);
 
-/// What every route has.
+/// The state that handlers share.
 #[derive(Clone)]
 pub(super) struct Node {
     pub(super) view: Arc<NodeView>,
     /// `None` if the node is only watched.
     control: Option<Arc<NodeControl>>,
     pub(super) workshop: Arc<Workshop>,
-    /// So many pods may be asked about at once by who may not change anything.
+    /// The most pods in a request of a client that may only read.
     explained: NonZeroUsize,
     pub(super) audit: Arc<Audit>,
     /// Nodes on which pods are tried.
-    pub(super) benches: Arc<Benches>,
-    /// Where scenarios run; `None`: they do not.
-    pub(super) desk: Option<Arc<Desk>>,
+    pub(super) trial_nodes: Arc<TrialNodes>,
+    /// Simulations of the page; `None`: this is a daemon, which runs none.
+    pub(super) simulations: Option<Arc<SimulationRuns>>,
     /// Writes the description of the interface.
     pub(super) description: fn() -> &'static str,
 }
 
-/// What changes the node.
+/// The handles by which requests change the node.
 pub struct NodeControl {
     /// Messages to the owner of the node.
     pub owner: Sender<Message>,
-    /// How containers have ended, for the thread that reports on pods.
+    /// Exit codes of containers, for the thread that reports pod statuses.
     pub news: Arc<News>,
     /// The cgroups that containers are kept in.
     pub cgroups: Option<Cgroups>,
 }
 
-/// Who may change something, and where it is asked for.
+/// A client that may change the node, with the channel to its owner.
 #[derive(Clone, Copy)]
 pub(super) struct Changer<'a> {
     pub(super) who: Who,
@@ -71,7 +71,7 @@ impl FromRequestParts<Node> for Who {
 
     async fn from_request_parts(parts: &mut Parts, _: &Node) -> Result<Self, Failure> {
         let peer = parts.extensions.get::<Peer>();
-        peer.map(|peer| peer.who(&parts.headers)).ok_or_else(|| Failure::ours("nobody knows who asks"))
+        peer.map(|peer| peer.who(&parts.headers)).ok_or_else(|| Failure::ours("the connection has no peer"))
     }
 }
 
@@ -90,18 +90,18 @@ impl Node {
             workshop: Arc::default(),
             explained,
             audit,
-            benches: Arc::default(),
-            desk: None,
+            trial_nodes: Arc::default(),
+            simulations: None,
             description,
         }
     }
 
-    /// With a desk at which scenarios run.
-    pub(super) fn with_desk(self, desk: Desk) -> Self {
-        Self { desk: Some(Arc::new(desk)), ..self }
+    /// With simulations.
+    pub(super) fn with_simulations(self, runs: SimulationRuns) -> Self {
+        Self { simulations: Some(Arc::new(runs)), ..self }
     }
 
-    /// How many pods a request may be about.
+    /// The most pods in a request of this client.
     pub(super) const fn limit(&self, who: Who) -> PodLimit {
         if who.may_change() { PodLimit::Usual } else { PodLimit::AtMost(self.explained) }
     }
@@ -119,7 +119,7 @@ impl Node {
         Ok(Changer { who, control })
     }
 
-    /// Asks the owner, and waits. The log gets a line about it, which says that it is about `on`.
+    /// Sends a request to the owner and waits for the reply. The audit log gets a line that names the object `on`.
     pub(super) async fn ask(
         &self,
         Changer { who, control }: Changer<'_>,
@@ -127,12 +127,12 @@ impl Node {
         request: Request,
     ) -> Result<OwnerReply, Failure> {
         let mut asked = self.audit.change(who, audit::what(&request), on);
-        let told = decided(&control.owner, request).await;
-        asked.told(&told);
-        told
+        let reply = decided(&control.owner, request).await;
+        asked.replied(&reply);
+        reply
     }
 
-    /// Asks for something that is done or fails.
+    /// Sends a request whose reply is success or a failure.
     pub(super) async fn change(
         &self,
         changer: Changer<'_>,
@@ -149,7 +149,7 @@ impl Node {
         }
     }
 
-    /// An answer under a place for looking, made on a separate thread.
+    /// An answer made on a separate thread, within the client's share of requests that read.
     pub(super) async fn look(
         &self,
         who: Who,
@@ -159,7 +159,7 @@ impl Node {
         self.work(place, move |node, _| make(node)).await
     }
 
-    /// An answer made on a separate thread, which keeps its place until it has been read.
+    /// An answer made on a separate thread. It counts in the client's share until the client has read it.
     pub(super) async fn work(
         &self,
         place: Place,
@@ -176,15 +176,18 @@ impl Node {
 }
 
 async fn decided(owner: &Sender<Message>, request: Request) -> Result<OwnerReply, Failure> {
-    let (answer, told) = oneshot::channel();
+    let (answer, reply) = oneshot::channel();
     owner.try_send(Message::Ask(request, answer)).map_err(|error| match error {
-        TrySendError::Full(_) => Failure::busy("too much is being asked"),
+        TrySendError::Full(_) => Failure::busy("too many requests wait for the owner of the node"),
         TrySendError::Disconnected(_) => stopped(),
     })?;
-    match tokio::time::timeout(DECISION, told).await {
-        Ok(Ok(told)) => Ok(told),
+    match tokio::time::timeout(DECISION, reply).await {
+        Ok(Ok(reply)) => Ok(reply),
         Ok(Err(_)) => Err(stopped()),
-        Err(_) => Err(Failure::new(StatusCode::GATEWAY_TIMEOUT, "it is still being decided")),
+        Err(_) => Err(Failure::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "the decision takes longer than 5 minutes and goes on",
+        )),
     }
 }
 

@@ -282,7 +282,7 @@ fn failures(operation: &Operation) -> Vec<u16> {
 fn failure(status: u16) -> Value {
     let about = match status {
         400 => "The query, the path or the body is wrong. Nothing was done.",
-        403 => "Whoever asks may not change anything, or asks for another host.",
+        403 => "The client may not change anything, or the request is for another host.",
         404 => "It is not here.",
         406 => "`Accept` names no form of the answer.",
         408 => "The body takes too long to come.",

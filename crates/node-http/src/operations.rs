@@ -71,10 +71,10 @@ pub(super) enum Sent {
     Exited,
 }
 
-/// Who may ask.
+/// Which clients may use an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
-    /// Whoever can connect.
+    /// Any client that can connect.
     Look,
     /// Root and the daemon's user on the socket, and over TCP who has the token.
     Change,
@@ -339,7 +339,7 @@ pub(super) static OPERATIONS: [Operation; 19] = [
                 (200, "The pod is admitted, after the moves of `applied`; or runs already as it is."),
                 (
                     202,
-                    "The pod waits for device plugins that are not back, as after `POST /v1/pods`, and nobody has moved: its \
+                    "The pod waits for device plugins that are not back, as after `POST /v1/pods`, and no pod has moved: its \
                      verdict is `deferred`.",
                 ),
                 (

@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::simulator::{Progress, Simulated, Simulator};
-    use crate::{Desk, small};
+    use crate::{SimulationRuns, small};
 
     /// Runs no scenario.
     struct Nothing;
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn the_page_of_a_node_that_nobody_serves_needs_the_token() {
         let token = || bounded_http::Token::new("0123456789abcdef").ok();
-        let desk = || Desk::new(Arc::new(Nothing));
-        let routes = || crate::for_a_page(small::view(), small::EXPLAINED, desk());
+        let runs = || SimulationRuns::new(Arc::new(Nothing));
+        let routes = || crate::for_a_page(small::view(), small::EXPLAINED, runs());
         for asset in &ASSETS {
             assert_eq!(ask(routes(), token(), &[], asset.path).0, 200, "{}", asset.path);
         }
-        for (said, expected) in
+        for (sent, expected) in
             [("Bearer 0123456789abcdef", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)]
         {
             for path in [
@@ -169,14 +169,14 @@ mod tests {
                 "/v1/choices",
                 "/v1/scenarios/none",
             ] {
-                let (status, _, body) = ask(routes(), token(), &[("authorization", said)], path);
-                assert_eq!(status, expected, "{path} with {said:?}: {body}");
+                let (status, _, body) = ask(routes(), token(), &[("authorization", sent)], path);
+                assert_eq!(status, expected, "{path} with {sent:?}: {body}");
             }
         }
         // What would change something is not there.
-        let said = [("authorization", "Bearer 0123456789abcdef")];
+        let sent = [("authorization", "Bearer 0123456789abcdef")];
         for path in ["/v1/pods", "/openapi.json"] {
-            assert_eq!(ask(routes(), token(), &said, path).0, 404, "{path}");
+            assert_eq!(ask(routes(), token(), &sent, path).0, 404, "{path}");
         }
     }
 

@@ -374,13 +374,13 @@ pub(super) fn description(described: &Described<'_>, page: Page) -> String {
         text.push_str(&page.columns(std::iter::once(head.map(str::to_owned).to_vec()).chain(rows), ""));
     }
     if let Some(logged) = described.decision {
-        let told = node_output::decision(
+        let text_of_decision = node_output::decision(
             &PodGroup::from(Report::clone(&logged.report)),
             Some(&described.node.line(page)),
             page,
         );
         text.push('\n');
-        text.push_str(&told);
+        text.push_str(&text_of_decision);
     }
     text
 }

@@ -1,4 +1,4 @@
-//! A pod for which others move: the plan, and what was done of it.
+//! `POST /v1/repack`: plans moves of other pods so that a pod fits, and carries the plan out.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -26,15 +26,15 @@ use node_output::http::{DONE, NOT_DECIDED, PARTIAL, SOME_REFUSED};
 use node_view::OwnerReply;
 use node_view::explain::{Tried, Waiting};
 
-/// So many pods move unless it is said.
+/// How many pods move at most by default.
 const USUAL_MOVES: u64 = 3;
-/// No more than so many do.
+/// The largest value of `moves`.
 const MOST_MOVES: u64 = 8;
-/// So many attempts are made unless it is said.
+/// How many attempts are made at most by default.
 const USUAL_ATTEMPTS: u64 = 5000;
-/// No more than so many are.
+/// The largest value of `attempts`.
 const MOST_ATTEMPTS: u64 = 50_000;
-/// So often a plan is made when the node became another one meanwhile.
+/// How often a plan is made at most, where the node changes before it is carried out.
 const PLANS: usize = 3;
 
 /// How many pods move at most.
@@ -52,7 +52,7 @@ const ATTEMPTS: Parameter = Parameter {
 /// What [`repack`] takes.
 pub(super) const REPACK: &[Parameter] = &[OUTPUT, GLYPHS, WIDTH, DRY_RUN, FIELD_VALIDATION, MOVES, ATTEMPTS];
 
-/// How much is looked for.
+/// The limits of the search.
 #[derive(Clone, Copy)]
 struct Bounds {
     moves: usize,
@@ -75,15 +75,15 @@ fn number(query: &Query, of: Parameter, usual: u64, most: u64) -> Result<usize, 
         .ok_or_else(|| Failure::wrong(format!("{} is a number from 1 to {most}: nothing was done", of.name)))
 }
 
-/// What can be done for a pod.
+/// The plan for a pod, and the request that carries it out.
 struct Found {
     pod: Arc<Pod>,
     report: MovesReport,
-    /// What the owner is asked for; `None`: no moves were found.
+    /// The request for the owner; `None`: no moves were found.
     request: Option<Request>,
 }
 
-/// What the answer says.
+/// The content of the answer.
 struct Done {
     report: MovesReport,
     applied: Option<AppliedMoves>,
@@ -126,7 +126,7 @@ pub(super) async fn repack(
     on_a_thread(move || answer(&node, done, shape)).await?
 }
 
-/// Works under a place, which is kept.
+/// Works on a separate thread within the client's share of requests.
 async fn at<T: Send + 'static>(
     node: &Node,
     place: Place,
@@ -137,7 +137,7 @@ async fn at<T: Send + 'static>(
     Ok((done?, place))
 }
 
-/// The pod of a body that has one.
+/// The body, if it has exactly one pod.
 fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure> {
     let sent = Sent::read(node.view.node(), sent, reading)?.into_runnable()?;
     match sent.pods.len() {
@@ -148,7 +148,7 @@ fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure
     }
 }
 
-/// Asks the owner for it, and plans anew if the node has become another one meanwhile.
+/// Sends the request to the owner, and plans again if the node has changed meanwhile.
 async fn carried_out(
     node: &Node,
     changer: Changer<'_>,
@@ -160,21 +160,21 @@ async fn carried_out(
         let Found { pod, report, request } = found;
         let Some(request) = request else { return Ok((report, None)) };
         let name = format!("{}/{}", pod.namespace, pod.name);
-        let nobody = |unchanged| Some(AppliedMoves { unchanged, moved: Vec::new() });
+        let none_moved = |unchanged| Some(AppliedMoves { unchanged, moved: Vec::new() });
         match node.ask(changer, &name, request).await? {
             OwnerReply::Moved(_, moved) => {
-                let moved = moved.iter().map(told).collect();
+                let moved = moved.iter().map(moved_pod).collect();
                 return Ok((report, Some(AppliedMoves { unchanged: false, moved })));
             }
             OwnerReply::Decided(decided) if decided.is_placed() => {
-                return Ok((as_decided(&pod, &decided), nobody(false)));
+                return Ok((as_decided(&pod, &decided), none_moved(false)));
             }
             OwnerReply::Answer(Answer::Done | Answer::Unchanged | Answer::Resized { .. }) => {
-                return Ok((MovesReport::of_admitted(&pod, Vec::new()), nobody(true)));
+                return Ok((MovesReport::of_admitted(&pod, Vec::new()), none_moved(true)));
             }
             OwnerReply::Answer(Answer::Deferred(deferral)) => {
                 let waits = Deferred::new(&deferral, node.snapshot().at);
-                return Ok((MovesReport::deferred(&pod, waits), nobody(false)));
+                return Ok((MovesReport::deferred(&pod, waits), none_moved(false)));
             }
             // The node is another one by now: it may have fitted, and does not any more.
             OwnerReply::Answer(Answer::Failed(RequestError::StalePlan(_))) | OwnerReply::Decided(_)
@@ -192,11 +192,11 @@ async fn carried_out(
     }
 }
 
-/// What can be done for a pod on the node as it is now.
+/// The plan for a pod on the node as it is now.
 fn found(node: &Node, pod: Arc<Pod>, bounds: Bounds, client: &Client) -> Result<Found, Failure> {
     let snapshot = node.snapshot();
     let name = format!("{}/{}", pod.namespace, pod.name);
-    // The owner has it wait, or decides on it if it need not any more.
+    // The owner defers it, or decides on it if its plugins are back by then.
     let waits = |deferral| {
         let report = MovesReport::deferred(&pod, Deferred::new(&deferral, snapshot.at));
         Found { request: Some(Request::Admit(pod.clone())), pod: pod.clone(), report }
@@ -246,12 +246,12 @@ fn quarantined(snapshot: &Snapshot) -> BTreeSet<PodUid> {
     pods.map(|record| record.pod.uid.clone()).collect()
 }
 
-/// A pod that was admitted though nobody moved.
+/// A pod that was admitted without moves.
 fn as_decided(pod: &Pod, decided: &Report) -> MovesReport {
     MovesReport::of_admitted(pod, decided.containers().to_vec())
 }
 
-fn told(PodMove { pod, manner }: &PodMove) -> MovedPod {
+fn moved_pod(PodMove { pod, manner }: &PodMove) -> MovedPod {
     MovedPod {
         pod: format!("{}/{}", pod.namespace, pod.name),
         uid: pod.uid.to_string(),
@@ -302,7 +302,7 @@ mod tests {
     const POD: &str =
         "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: app, image: i}]}}";
 
-    /// What an owner answers with to which the node is another one so many times; and how often it was asked.
+    /// The status where the owner finds the plan stale this many times, and how often the owner was asked.
     fn answered(stale: usize) -> (StatusCode, usize) {
         let view = view();
         let version = view.snapshot().ledger.version();
@@ -314,8 +314,8 @@ mod tests {
                 let Message::Ask(_, answer) = message else { continue };
                 let is_stale = counted.fetch_add(1, Ordering::Relaxed) < stale;
                 let why = RequestError::StalePlan(Stale { made_against: version, current: version });
-                let told = if is_stale { Answer::Failed(why) } else { Answer::Unchanged };
-                let _ = answer.send(OwnerReply::Answer(told));
+                let reply = if is_stale { Answer::Failed(why) } else { Answer::Unchanged };
+                let _ = answer.send(OwnerReply::Answer(reply));
             }
         });
         let routes = crate::router(view, Some(control(sender)), EXPLAINED);

@@ -66,7 +66,7 @@ impl Shape {
         Self::of(&Query::read(query, SHAPE)?, headers)
     }
 
-    /// A page for a browser, by default of so many letters.
+    /// A page for a browser, with this width in characters by default.
     pub(super) fn page(self, letters: usize) -> Page {
         Page { glyphs: Glyphs::Unicode, width: Some(self.width.unwrap_or(letters)) }
     }

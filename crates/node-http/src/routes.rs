@@ -1,4 +1,4 @@
-//! What can be asked.
+//! Builds the routers from the table of operations.
 
 use std::num::NonZeroUsize;
 
@@ -12,22 +12,22 @@ use bounded_http::{Peer, Refused, Service};
 use node_view::NodeView;
 use topology_manifest::MAX_BYTES;
 
-use super::desk::Desk;
 use super::failure::Failure;
 use super::node::{MAX_FILE, Node, NodeControl};
 use super::operations::{Elsewhere, OPERATIONS, Operation};
+use super::simulation_runs::SimulationRuns;
 use super::{openapi, page, simulations, tried, view};
 
 /// Where a node file is sent.
 const FILES: &str = "/v1/node-files";
 
-/// All routes. Without an owner nothing can be changed. Who may not change anything may ask about `explained` pods in one
-/// request.
+/// All routes. Without `control` nothing can be changed. A client without the right to change may ask about at most `explained`
+/// pods in one request.
 pub fn router(view: NodeView, control: Option<NodeControl>, explained: NonZeroUsize) -> Router {
     routes(node(view, control, explained))
 }
 
-/// What anybody may ask who can reach the node over the network: whether it is well, and its metrics.
+/// The routes for any client on the network: `/metrics`, `/healthz` and `/readyz`.
 pub fn for_monitoring(view: NodeView) -> Router {
     of_table(|operation| operation.elsewhere == Elsewhere::Monitoring)
         .fallback(async || {
@@ -60,9 +60,9 @@ pub fn service(router: Router) -> Service {
     Service { router, always: &["/healthz", "/readyz"], largest, refused }
 }
 
-/// The page and what it asks for, of a node that nobody serves: for who has the token alone.
-pub fn for_a_page(view: NodeView, explained: NonZeroUsize, desk: Desk) -> Router {
-    let node = node(view, None, explained).with_desk(desk);
+/// The page of `topolet ui` and its requests, all of which need the token.
+pub fn for_a_page(view: NodeView, explained: NonZeroUsize, runs: SimulationRuns) -> Router {
+    let node = node(view, None, explained).with_simulations(runs);
     let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
     let asked = asked.merge(views()).merge(simulations::routes()).route(FILES, post(tried::take));
     page::routes()
@@ -72,7 +72,7 @@ pub fn for_a_page(view: NodeView, explained: NonZeroUsize, desk: Desk) -> Router
         .with_state(node)
 }
 
-/// What only the page asks for, and what changes with it: it is not described.
+/// Routes that only the page uses. They change with it and are not in the `OpenAPI` description.
 fn views() -> Router<Node> {
     Router::new()
         .route("/v1/decisions/lines", get(view::lines))
@@ -96,7 +96,7 @@ pub(super) fn routes(node: Node) -> Router {
         .with_state(node)
 }
 
-/// Notes who tries tokens.
+/// Counts and logs requests with a wrong token.
 async fn audited(
     State(node): State<Node>,
     Extension(peer): Extension<Peer>,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_change_nothing_asks_about_fewer_pods() {
+    fn a_client_that_may_only_read_asks_about_fewer_pods() {
         let node = node(crate::small::view(), None, NonZeroUsize::MIN);
         for (who, limit) in [
             (Who::Owner(0), PodLimit::Usual),

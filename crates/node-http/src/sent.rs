@@ -1,4 +1,4 @@
-//! Pods that are sent. What makes pods becomes as many as it has; what has none is told of and left out.
+//! The pods in a request body. A workload, such as a Deployment, becomes its pods; other objects are skipped with a warning.
 
 use std::collections::BTreeMap;
 use std::str;
@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::query::{Parameter, Query, Values};
 use super::reply::Shape;
 
-/// What it is called if nobody says. Longer names are not repeated.
+/// The name of a body in messages without a header that names it. Longer names are not used.
 const NAMELESS: &str = "request";
 const LONGEST: usize = 4096;
 
@@ -43,7 +43,7 @@ fn unknown_fields(query: &Query) -> Result<UnknownFields, Failure> {
 /// How a body is read.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// What messages call it.
+    /// The name of the body in messages.
     name: String,
     pub(super) shape: Shape,
     unknown: UnknownFields,
@@ -51,7 +51,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// As the query and the head say, up to a limit.
+    /// From the query and the headers, with a limit of pods.
     pub(super) fn of(query: &Query, headers: &HeaderMap, limit: PodLimit) -> Result<Self, Failure> {
         let (shape, unknown) = (Shape::of(query, headers)?, unknown_fields(query)?);
         Ok(Self { name: name(headers.get(FILE)).to_owned(), shape, unknown, limit })
@@ -64,39 +64,39 @@ pub(super) struct Sent {
     pub(super) pods: Vec<Arc<Pod>>,
     pub(super) origins: Origins,
     pub(super) wholeness: Wholeness,
-    /// What is left out, and what of the pods nobody looks at.
+    /// Objects that were skipped, and fields of pods that are ignored.
     pub(super) warnings: Vec<String>,
 }
 
 /// Where pods come from.
 #[derive(Debug, Default)]
 pub(super) struct Origins {
-    /// What made those that are made of templates.
+    /// The workloads of pods that were made of templates.
     owners: BTreeMap<PodUid, Owner>,
-    /// What a kubelet said of those that it did not admit.
+    /// The reason and message of pods that a kubelet has refused, by their status.
     refused: BTreeMap<PodUid, KubeletRefusal>,
     /// The release of that kubelet.
     release: Release,
 }
 
 impl Origins {
-    /// The report on one of the pods, with what is told of it.
+    /// The report on one of the pods, with its workload and an earlier refusal by a kubelet.
     pub(super) fn added_to(&self, report: Arc<Report>, pod: &PodUid) -> Arc<Report> {
         let owner = self.owners.get(pod).map(ToString::to_string);
-        let said = self.refused.get(pod).cloned();
-        if owner.is_none() && said.is_none() {
+        let refusal = self.refused.get(pod).cloned();
+        if owner.is_none() && refusal.is_none() {
             return report;
         }
         let report = Report { owner, ..Report::clone(&report) };
-        Arc::new(match said {
-            Some(said) => report.refused_by_kubelet(said, self.release),
+        Arc::new(match refusal {
+            Some(refusal) => report.refused_by_kubelet(refusal, self.release),
             None => report,
         })
     }
 }
 
 impl Sent {
-    /// A pod that is known.
+    /// A pod of an earlier decision.
     pub(super) fn of(pod: Arc<Pod>) -> Self {
         let (origins, warnings) = (Origins::default(), Vec::new());
         Self { pods: vec![pod], origins, wholeness: Wholeness::Whole, warnings }
@@ -116,7 +116,7 @@ impl Sent {
         if self.pods.is_empty() { Err(Failure::wrong(self.warnings.join("; "))) } else { Ok(self) }
     }
 
-    /// Reads a body of at most so many pods for a node. What an API server would refuse refuses all of it.
+    /// Reads a body for a node. It fails as a whole if an API server would refuse any object of it, or above the limit of pods.
     pub(super) fn read(node: &LoadedNode, sent: &[u8], how: &Reading) -> Result<Self, Failure> {
         let Reading { name, shape, unknown, limit } = how;
         let rules = node.node.pod_rules();
@@ -137,7 +137,7 @@ impl Sent {
         owners.extend(controllers);
         if !refused.is_empty() {
             let causes = refused.iter().flat_map(|refusal| &refusal.causes);
-            let each = causes.map(|cause| told(cause, shape.screen));
+            let each = causes.map(|cause| message(cause, shape.screen));
             let between = if shape.screen.is_some() { "\n" } else { "; " };
             return Err(Failure::wrong(each.collect::<Vec<_>>().join(between)));
         }
@@ -160,17 +160,17 @@ impl Sent {
     }
 }
 
-/// What a text is refused with that cannot be read at all.
+/// The failure for a body that cannot be parsed.
 fn refused(error: &ManifestError, screen: Option<Glyphs>) -> Failure {
     let status = match error.problem() {
         Problem::TooManyPodsAsked { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         _ => StatusCode::BAD_REQUEST,
     };
-    Failure::new(status, told(error, screen))
+    Failure::new(status, message(error, screen))
 }
 
-/// What is wrong with a manifest: its lines on a screen, else a sentence that names the place.
-fn told(error: &ManifestError, screen: Option<Glyphs>) -> String {
+/// An error in a manifest: drawn with its lines for a screen, else a sentence with the place.
+fn message(error: &ManifestError, screen: Option<Glyphs>) -> String {
     match screen {
         Some(Glyphs::Unicode) => error.render(Style::Unicode),
         Some(Glyphs::Ascii) => error.render(Style::Ascii),
@@ -178,11 +178,12 @@ fn told(error: &ManifestError, screen: Option<Glyphs>) -> String {
     }
 }
 
-/// What messages call the body.
-fn name(said: Option<&HeaderValue>) -> &str {
-    let said = said.and_then(|said| str::from_utf8(said.as_bytes()).ok());
-    let is_name = |said: &&str| (1..=LONGEST).contains(&said.len()) && !said.chars().any(char::is_control);
-    said.filter(is_name).unwrap_or(NAMELESS)
+/// The name of the body in messages.
+fn name(header: Option<&HeaderValue>) -> &str {
+    let header = header.and_then(|header| str::from_utf8(header.as_bytes()).ok());
+    let is_name =
+        |header: &&str| (1..=LONGEST).contains(&header.len()) && !header.chars().any(char::is_control);
+    header.filter(is_name).unwrap_or(NAMELESS)
 }
 
 #[cfg(test)]
@@ -192,15 +193,15 @@ mod tests {
     use super::name;
 
     #[test]
-    fn names_of_files_are_said_as_they_are() {
-        for (said, expected) in [
+    fn names_of_files_are_kept_as_they_are() {
+        for (header, expected) in [
             ("pods.yaml", "pods.yaml"),
             ("müll/pods 2.yaml", "müll/pods 2.yaml"),
             ("", "request"),
             ("a\tb", "request"),
             (&"x".repeat(5000), "request"),
         ] {
-            assert_eq!(name(HeaderValue::from_bytes(said.as_bytes()).ok().as_ref()), expected);
+            assert_eq!(name(HeaderValue::from_bytes(header.as_bytes()).ok().as_ref()), expected);
         }
         assert_eq!(name(HeaderValue::from_bytes(b"\xff").ok().as_ref()), "request");
         assert_eq!(name(None), "request");

@@ -1,4 +1,4 @@
-//! Scenarios that a page runs: `/v1/scenarios` and `/v1/simulations`.
+//! Simulations of the page: `/v1/scenarios` and `/v1/simulations`.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use bounded_http::{Who, Work};
 
-use super::desk::{Desk, Run, Written};
 use super::failure::Failure;
 use super::node::{Answered, Node, body};
 use super::query::{GLYPHS, OUTPUT, Query, WIDTH};
 use super::reply::Shape;
 use super::segments::Segments;
+use super::simulation_runs::{Run, RunDocument, SimulationRuns};
 
-fn desk(node: &Node) -> Result<&Arc<Desk>, Failure> {
+fn runs(node: &Node) -> Result<&Arc<SimulationRuns>, Failure> {
     let none = || Failure::new(StatusCode::NOT_FOUND, "scenarios run in topolet ui, not in a daemon");
-    node.desk.as_ref().ok_or_else(none)
+    node.simulations.as_ref().ok_or_else(none)
 }
 
-/// The routes of a page with a desk.
+/// The routes of simulations.
 pub(super) fn routes() -> Router<Node> {
     Router::new()
         .route("/v1/scenarios/{name}", get(scenario))
@@ -36,7 +36,7 @@ async fn scenario(
     Segments(name): Segments<String>,
 ) -> Answered {
     Query::read(query.as_deref(), &[])?;
-    let text = desk(&node)?.scenario(&name).ok_or_else(|| {
+    let text = runs(&node)?.scenario(&name).ok_or_else(|| {
         Failure::new(StatusCode::NOT_FOUND, format!("no built-in scenario is called {name}"))
     })?;
     Ok(text.into_response())
@@ -51,8 +51,8 @@ async fn start(
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let _place = node.workshop.place(who, Work::Look).await?;
-    let run = desk(&node)?.start(body(sent).await?)?;
-    written(&run, shape)
+    let run = runs(&node)?.start(body(sent).await?)?;
+    document(&run, shape)
 }
 
 async fn look(
@@ -62,7 +62,7 @@ async fn look(
     headers: HeaderMap,
 ) -> Answered {
     let query = Query::read(query.as_deref(), &[OUTPUT, GLYPHS, WIDTH])?;
-    written(&*desk(&node)?.find(&number)?, Shape::of(&query, &headers)?)
+    document(&*runs(&node)?.find(&number)?, Shape::of(&query, &headers)?)
 }
 
 async fn cancel(
@@ -72,14 +72,14 @@ async fn cancel(
     headers: HeaderMap,
 ) -> Answered {
     let shape = Shape::alone(query.as_deref(), &headers)?;
-    let run = desk(&node)?.find(&number)?;
+    let run = runs(&node)?.find(&number)?;
     run.progress.cancel();
-    written(&run, shape)
+    document(&run, shape)
 }
 
-fn written(run: &Run, shape: Shape) -> Result<Response, Failure> {
-    shape.document("Simulation", Written::of(run), |run, _| {
-        let Written { state, done, all, .. } = run;
+fn document(run: &Run, shape: Shape) -> Result<Response, Failure> {
+    shape.document("Simulation", RunDocument::of(run), |run, _| {
+        let RunDocument { state, done, all, .. } = run;
         format!("{state}: {done} of {all} pods\n{}", run.text.as_deref().unwrap_or_default())
     })
 }

@@ -1,20 +1,20 @@
-//! Scenarios that are run for a page: what runs them, how far a run is, and what came of it.
+//! The interface to the program that runs scenarios for a page, with the progress and the result of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Who runs scenarios.
+/// Runs scenarios.
 pub trait Simulator: Send + Sync {
     /// The built-in ones by name, with their texts.
     fn scenarios(&self) -> &'static [(&'static str, &'static str)];
 
-    /// Runs a scenario. `progress` learns how far it is, and says whether to go on.
+    /// Runs a scenario. It reports to `progress`, and ends early once that is cancelled.
     ///
     /// # Errors
     /// It is no scenario, names files, or is too large.
     fn run(&self, scenario: &[u8], progress: &Progress) -> anyhow::Result<Simulated>;
 }
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// As the command line prints it.
@@ -32,28 +32,28 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many pods have to be decided on.
+    /// Sets the number of pods of all runs.
     pub fn expect(&self, all: u64) {
         self.all.store(all, Ordering::Relaxed);
     }
 
-    /// So many more have been.
+    /// Adds pods that have been decided on.
     pub fn add(&self, done: u64) {
         self.done.fetch_add(done, Ordering::Relaxed);
     }
 
-    /// Whether nobody wants the outcome any more.
+    /// Whether the run has to end.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Nobody does from now on.
+    /// Asks the run to end.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// How many pods of how many.
+    /// Pods that have been decided on, and pods of all runs.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed))

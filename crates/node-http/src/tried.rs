@@ -1,5 +1,5 @@
-//! `POST /v1/try`: what would be decided on pods here or on another machine, by these rules or by others, and what a change
-//! that would fit comes to. Nothing changes.
+//! `POST /v1/try`: decides on pods on this node or another one, with its policies or others, or with a change that would make a
+//! pod fit. Nothing is allocated.
 
 use std::sync::Arc;
 
@@ -16,31 +16,31 @@ use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Changed, Detail};
 
-use super::benches::{Bench, Choices, MACHINE, PARAMETERS, Wanted};
 use super::decide::{Decided, Written, with_outcome};
 use super::failure::Failure;
 use super::node::{Answered, Node, body};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
 use super::sent::{Reading, Sent};
+use super::trial_nodes::{Choices, MACHINE, PARAMETERS, TrialNode, Wanted};
 use super::view::{LETTERS, Picture, PodFits, View, picture};
 
-/// Of so many refused pods is told what would fit.
+/// Alternatives are listed for at most this many refused pods.
 const FITS: usize = 20;
 
-/// The pod of a decision that is known, instead of a body.
+/// UID of a pod that was refused before, instead of a body.
 const UID: Parameter = Parameter::undescribed("uid");
-/// Of several pods the one that a change is made for, and which of those that were told.
+/// The pod that is decided on under a change, and the change: kind and detail of an alternative that was listed.
 const POD: Parameter = Parameter::undescribed("pod");
 const CHANGE: Parameter = Parameter::undescribed("change");
 const DETAIL: Parameter = Parameter::undescribed("detail");
-/// What a node file is called.
+/// The name of an uploaded node file.
 const NAME: Parameter = Parameter::undescribed("name");
 
-/// A change, as a list of what would fit has it.
+/// An alternative that an earlier answer listed.
 #[derive(Debug)]
 struct Change {
-    /// The pod that it is for.
+    /// `NAMESPACE/NAME` of the pod that it is for.
     pod: String,
     kind: String,
     detail: String,
@@ -68,7 +68,7 @@ pub(super) async fn choices(
     let make = move |node: &Node| {
         shape.document(
             "Choices",
-            Choices::new(&node.benches.find(&node.view, &wanted)?, node.desk.as_deref()),
+            Choices::new(&node.trial_nodes.find(&node.view, &wanted)?, node.simulations.as_deref()),
             |_, _| "choices are for programs\n".to_owned(),
         )
     };
@@ -91,13 +91,13 @@ pub(super) async fn tried(
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
     let make = move |node: &Node, client: &Client| {
-        let bench = node.benches.find(&node.view, &wanted)?;
+        let trial_node = node.trial_nodes.find(&node.view, &wanted)?;
         let pods = match uid {
             Some(uid) => known(node, &uid)?,
-            None => Sent::read(&bench.node, &sent, &reading)?,
+            None => Sent::read(&trial_node.node, &sent, &reading)?,
         };
         drop(sent);
-        let view = view(&bench, pods, change.as_ref(), page, client)?;
+        let view = view(&trial_node, pods, change.as_ref(), page, client)?;
         let outcome = view.outcome;
         let document = reading.shape.document("Trial", view, |view, _| view.text.clone())?;
         Ok(with_outcome(outcome, document))
@@ -105,7 +105,7 @@ pub(super) async fn tried(
     node.work(place, make).await
 }
 
-/// The pod of a refusal that is known.
+/// The pod of an earlier refusal.
 fn known(node: &Node, uid: &PodUid) -> Result<Sent, Failure> {
     let logged = node.view.decisions.last_on(uid);
     let pod = logged.and_then(|logged| logged.asked.clone()).ok_or_else(|| {
@@ -116,17 +116,21 @@ fn known(node: &Node, uid: &PodUid) -> Result<Sent, Failure> {
 }
 
 fn view(
-    bench: &Bench,
+    trial_node: &TrialNode,
     sent: Sent,
     change: Option<&Change>,
     page: Page,
     client: &Client,
 ) -> Result<View, Failure> {
     let Sent { pods, origins, wholeness, mut warnings } = sent;
-    warnings.extend(bench.notes.iter().cloned());
-    let mut trial =
-        Trial { bench, line: bench.node.line.clone(), decided: Decided::new(warnings), picture: None };
-    let mut ledger = pods.iter().fold(bench.ledger.clone(), |ledger, pod| ledger.release(&pod.uid));
+    warnings.extend(trial_node.notes.iter().cloned());
+    let mut trial = Trial {
+        on: trial_node,
+        line: trial_node.node.line.clone(),
+        decided: Decided::new(warnings),
+        picture: None,
+    };
+    let mut ledger = pods.iter().fold(trial_node.ledger.clone(), |ledger, pod| ledger.release(&pod.uid));
     let mut would_fit = Vec::new();
     let mut is_made = false;
     let mut queue = AdmissionQueue::default();
@@ -134,8 +138,8 @@ fn view(
         if client.is_gone() {
             break;
         }
-        let before = Before { ledger: &ledger, requests: bench.requests, waiting: None };
-        let (report, after) = explain::one(&bench.node, Detail::Merges, &before, pod);
+        let before = Before { ledger: &ledger, requests: trial_node.requests, waiting: None };
+        let (report, after) = explain::one(&trial_node.node, Detail::Merges, &before, pod);
         let report = queue.next(pod, report);
         let name = format!("{}/{}", pod.namespace, pod.name);
         if let Some(change) = change.filter(|change| change.pod == name) {
@@ -151,7 +155,7 @@ fn view(
         let is_first =
             trial.picture.as_ref().is_none_or(|(_, is_refused)| !is_refused && !report.is_placed());
         if is_first {
-            let before = NodeBefore::new(&bench.node.node, &bench.node.cpus, &ledger);
+            let before = NodeBefore::new(&trial_node.node.node, &trial_node.node.cpus, &ledger);
             trial.picture = Some((picture(&report, before), !report.is_placed()));
         }
         trial.decided.decisions.push(origins.added_to(Arc::new(report), &pod.uid));
@@ -163,17 +167,17 @@ fn view(
     Ok(trial.view(would_fit, wholeness, page))
 }
 
-/// What has been found out.
+/// The decisions of a trial so far.
 struct Trial<'a> {
-    bench: &'a Bench,
+    on: &'a TrialNode,
     line: NodeLine,
     decided: Decided,
-    /// And whether it shows a refusal.
+    /// With whether it shows a refusal.
     picture: Option<(Picture, bool)>,
 }
 
 impl Trial<'_> {
-    /// Decides on a pod again under a change that would fit.
+    /// Decides on a pod again under an alternative.
     fn make(
         &mut self,
         change: &Change,
@@ -188,13 +192,13 @@ impl Trial<'_> {
         let found = alternatives
             .iter()
             .find(|fit| fit.remedy.kind() == kind && fit.remedy.to_string() == *detail)
-            .and_then(|fit| self.bench.node.node.changed(before.ledger, pod, &fit.change));
+            .and_then(|fit| self.on.node.node.changed(before.ledger, pod, &fit.change));
         let Some(Changed { node, ledger, pod }) = found else {
             let text =
                 format!("{kind} {detail} is not among what would fit: the node has changed, try again");
             return Err(Failure::new(StatusCode::CONFLICT, text));
         };
-        let mut other = self.bench.node.clone();
+        let mut other = self.on.node.clone();
         let configuration = format!("{} with {kind} {detail}", other.line.configuration);
         other.line = NodeLine::new(&other.line.machine, &configuration, other.line.decided_by, &node);
         other.node = Arc::new(node);
@@ -215,13 +219,13 @@ impl Trial<'_> {
     }
 }
 
-/// A node file that was kept.
+/// An uploaded node file.
 #[derive(Serialize)]
 struct Taken {
     machine: String,
 }
 
-/// Keeps a node file for trials on its machine.
+/// Uploads a node file for trials on its machine.
 pub(super) async fn take(
     State(node): State<Node>,
     who: Who,
@@ -241,7 +245,7 @@ pub(super) async fn take(
     let place = node.workshop.place(who, Work::Look).await?;
     let sent = body(sent).await?;
     let make = move |node: &Node, _: &Client| {
-        let machine = node.benches.take(&name, &sent)?;
+        let machine = node.trial_nodes.take(&name, &sent)?;
         shape.document("NodeFile", Taken { machine }, |taken, _| format!("{}\n", taken.machine))
     };
     node.work(place, make).await

@@ -26,7 +26,7 @@ const AFTER: Parameter = Parameter::undescribed("after");
 /// The decision on this pod.
 const UID: Parameter = Parameter::undescribed("uid");
 
-/// Letters in a line where nobody says how many.
+/// The default width of a page, in characters.
 pub(super) const LETTERS: usize = 100;
 
 /// One or several decisions.
@@ -115,7 +115,7 @@ impl<'a> Line<'a> {
 /// Decisions in lines.
 #[derive(Serialize)]
 struct Lines<'a> {
-    /// How many there were in all: what to ask for next.
+    /// The number of the newest decision: the value of `after` for the next request.
     newest: u64,
     decisions: Vec<Line<'a>>,
 }

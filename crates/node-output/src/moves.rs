@@ -90,7 +90,7 @@ impl RepackPlans<'_> {
 
 /// What was done of a pod that waits for device plugins.
 fn waiting(page: Page) -> String {
-    format!("{} the pod waits, and nobody has moved\n", page.yes())
+    format!("{} the pod waits, and no pod has moved\n", page.yes())
 }
 
 impl AppliedMoves {
@@ -99,7 +99,7 @@ impl AppliedMoves {
             return format!("{} nothing was done: the pod runs already, as it is\n", page.yes());
         }
         if self.moved.is_empty() {
-            return format!("{} done, and nobody has moved\n", page.yes());
+            return format!("{} done, and no pod has moved\n", page.yes());
         }
         let moved = self.moved.iter().map(|MovedPod { pod, manner, message, .. }| {
             let sign = if *manner == Manner::Restart { "!" } else { page.yes() };

@@ -140,7 +140,7 @@ fn a_pod_for_which_others_may_move_waits_like_any_other() {
     assert_eq!(listed(&daemon, "late"), ["Deferred"]);
     let again = daemon.ask("POST", "/v1/repack?output=table", &asks_card("late"));
     assert_eq!(again.status, 202, "{}", again.body);
-    assert!(again.body.contains("the pod waits, and nobody has moved"), "{}", again.body);
+    assert!(again.body.contains("the pod waits, and no pod has moved"), "{}", again.body);
     let _plugin = plugin(folder.path());
     until("the pod", || (listed(&daemon, "late") == ["Admitted"]).then_some(()));
 }

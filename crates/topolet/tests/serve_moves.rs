@@ -145,7 +145,7 @@ fn a_command_shows_the_plan_and_what_was_done() {
 
     fs::write(file, pod("small", "cpu: 1, memory: 1Gi")).unwrap();
     let small = daemon.prints(&["repack", "-f", file, "--apply"]);
-    assert!(small.contains("done, and nobody has moved"), "{small}");
+    assert!(small.contains("done, and no pod has moved"), "{small}");
     fs::write(file, pod("huge", "cpu: 47, memory: 1Gi")).unwrap();
     assert_eq!(daemon.topolet(&["repack", "-f", file, "--apply"]).status.code(), Some(2));
     fs::write(file, "kind: Pod").unwrap();

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead as _, AsyncWrite as _, DuplexStream, ReadBuf, duplex};
 
-/// Bytes that a connection holds in each direction until somebody reads them.
+/// Bytes that a connection holds in each direction until they are read.
 pub(super) const BUFFERS: [usize; 4] = [16 * 1024, 64, 1024, 256 * 1024];
 
 /// What clients say.
@@ -70,7 +70,7 @@ fn deployment(replicas: u32) -> String {
 pub(super) struct Client {
     /// `None` when it has left.
     stream: Option<DuplexStream>,
-    said: Vec<u8>,
+    to_send: Vec<u8>,
     sent: usize,
     /// The end of what it has read.
     heard: Vec<u8>,
@@ -80,29 +80,29 @@ impl Client {
     /// A client, and the daemon's end of its connection.
     pub(super) fn new(buffer: usize) -> (Self, DuplexStream) {
         let (stream, other) = duplex(buffer);
-        (Self { stream: Some(stream), said: Vec::new(), sent: 0, heard: Vec::new() }, other)
+        (Self { stream: Some(stream), to_send: Vec::new(), sent: 0, heard: Vec::new() }, other)
     }
 
     /// Has more to send.
     pub(super) fn say(&mut self, text: &[u8]) {
-        self.said.extend_from_slice(text);
+        self.to_send.extend_from_slice(text);
     }
 
     pub(super) fn has_said(&self, text: &str) -> bool {
-        self.said.windows(text.len()).any(|part| part == text.as_bytes())
+        self.to_send.windows(text.len()).any(|part| part == text.as_bytes())
     }
 
     /// Requests that it has sent, at most.
     pub(super) fn requests(&self) -> u32 {
-        let sent = self.said.get(..self.sent).unwrap_or_default();
+        let sent = self.to_send.get(..self.sent).unwrap_or_default();
         let heads = sent.windows(END.len()).filter(|part| *part == END).count();
         u32::try_from(heads).unwrap_or(u32::MAX)
     }
 
-    /// Sends so many bytes of what it has to say, or what its connection takes of them.
+    /// Sends up to this many bytes of what it has to send, as far as its connection takes them.
     pub(super) fn send(&mut self, count: usize) {
         let Some(stream) = &mut self.stream else { return };
-        let rest = self.said.get(self.sent..).unwrap_or_default();
+        let rest = self.to_send.get(self.sent..).unwrap_or_default();
         let part = rest.get(..count.min(rest.len())).unwrap_or_default();
         if !part.is_empty()
             && let Poll::Ready(Ok(written)) = Pin::new(stream).poll_write(&mut context(), part)
@@ -143,7 +143,7 @@ impl Client {
     }
 }
 
-/// Nobody is woken: a client tries, and may try again.
+/// Wakes nothing: a client tries, and may try again.
 fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

@@ -1,4 +1,5 @@
-//! Nodes on which pods are tried: this one, built-in machines and node files that were sent, by their rules or by others.
+//! Nodes for trials of pods: this node, built-in machines and uploaded node files, with their own configuration or with other
+//! policies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,18 +15,18 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use topology_admission::Ledger;
 
-use super::desk::Desk;
 use super::failure::Failure;
 use super::query::{Parameter, Query};
+use super::simulation_runs::SimulationRuns;
 
-/// So many nodes beside this one are kept ready: two that are compared, each by some rules.
+/// At most this many prepared nodes are cached: two that are compared, each with a few policies.
 const READY: usize = 6;
-/// So many node files are kept.
+/// At most this many uploaded node files are kept.
 const FILES: usize = 4;
-/// What the name of a machine begins with that was sent.
+/// The prefix in the name of an uploaded machine.
 const SENT: &str = "file:";
 
-/// Which node is meant, and by which rules.
+/// The parameters that choose a node and its policies.
 pub(super) const PARAMETERS: [Parameter; 6] =
     [MACHINE, POLICY, SCOPE, CPU_OPTIONS, TOPOLOGY_OPTIONS, PLACEMENT];
 /// Empty: this node.
@@ -36,16 +37,16 @@ const CPU_OPTIONS: Parameter = Parameter::undescribed("cpuOptions");
 const TOPOLOGY_OPTIONS: Parameter = Parameter::undescribed("topologyOptions");
 const PLACEMENT: Parameter = Parameter::undescribed("placement");
 
-/// Nodes that have been made ready.
+/// Cache of prepared nodes, and the uploaded ones.
 #[derive(Default)]
-pub(super) struct Benches {
-    ready: Mutex<VecDeque<(Wanted, Arc<Made>)>>,
-    sent: Mutex<VecDeque<(String, Arc<Bench>)>>,
-    /// How many node files have come so far.
+pub(super) struct TrialNodes {
+    ready: Mutex<VecDeque<(Wanted, Arc<Prepared>)>>,
+    sent: Mutex<VecDeque<(String, Arc<TrialNode>)>>,
+    /// How many node files were uploaded so far.
     files: Mutex<u64>,
 }
 
-/// What is asked for.
+/// The node and policies of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Wanted {
     /// `None`: this node.
@@ -53,25 +54,25 @@ pub(super) struct Wanted {
     rules: OtherRules,
 }
 
-/// What is kept of it. Of this node only its rules are: what runs there changes.
-enum Made {
+/// A cache entry. Of this node only the configuration is cached, since its pods change.
+enum Prepared {
     Rules(Box<LoadedNode>),
-    Whole(Box<Bench>),
+    Whole(Box<TrialNode>),
 }
 
-/// A node that decides.
+/// A node on which pods are tried.
 #[derive(Clone)]
-pub(super) struct Bench {
+pub(super) struct TrialNode {
     pub(super) node: LoadedNode,
     pub(super) ledger: Ledger,
     /// Which requests of the pods on it are known.
     pub(super) requests: Requests,
-    /// What has to be known beside what is decided.
+    /// Remarks for the answer, such as parts of the node file that are ignored.
     pub(super) notes: Vec<String>,
 }
 
 impl Wanted {
-    /// As a query says.
+    /// From a query.
     pub(super) fn of(query: &Query) -> Self {
         let text = |name| query.get(name).filter(|text| !text.is_empty()).map(str::to_owned);
         let list = |name| {
@@ -92,9 +93,9 @@ impl Wanted {
     }
 }
 
-impl Benches {
-    /// The node that is wanted, as it is now.
-    pub(super) fn find(&self, view: &NodeView, wanted: &Wanted) -> Result<Bench, Failure> {
+impl TrialNodes {
+    /// The node of a request, with its pods as they are now.
+    pub(super) fn find(&self, view: &NodeView, wanted: &Wanted) -> Result<TrialNode, Failure> {
         if wanted.machine.is_none() && wanted.rules.is_none() {
             return Ok(this(view));
         }
@@ -109,29 +110,29 @@ impl Benches {
             self.keep(wanted, self.make(view, wanted)?, files)
         };
         match &*made {
-            Made::Whole(bench) => Ok(Bench::clone(bench)),
-            Made::Rules(other) => {
+            Prepared::Whole(trial_node) => Ok(TrialNode::clone(trial_node)),
+            Prepared::Rules(other) => {
                 let this = this(view);
-                Ok(Bench { ledger: restarted(&this, other)?, node: LoadedNode::clone(other), ..this })
+                Ok(TrialNode { ledger: restarted(&this, other)?, node: LoadedNode::clone(other), ..this })
             }
         }
     }
 
-    fn make(&self, view: &NodeView, wanted: &Wanted) -> Result<Made, Failure> {
+    fn make(&self, view: &NodeView, wanted: &Wanted) -> Result<Prepared, Failure> {
         let Some(machine) = &wanted.machine else {
-            return by(view.node(), &wanted.rules).map(|node| Made::Rules(Box::new(node)));
+            return by(view.node(), &wanted.rules).map(|node| Prepared::Rules(Box::new(node)));
         };
-        let bench = match machine.strip_prefix(SENT) {
+        let trial_node = match machine.strip_prefix(SENT) {
             Some(_) => self.sent(machine)?,
             None => Arc::new(built_in(machine)?),
         };
-        let other = by(&bench.node, &wanted.rules)?;
-        let ledger = restarted(&bench, &other)?;
-        Ok(Made::Whole(Box::new(Bench { node: other, ledger, ..Bench::clone(&bench) })))
+        let other = by(&trial_node.node, &wanted.rules)?;
+        let ledger = restarted(&trial_node, &other)?;
+        Ok(Prepared::Whole(Box::new(TrialNode { node: other, ledger, ..TrialNode::clone(&trial_node) })))
     }
 
-    /// Keeps what was made after `files` node files had come: if another has come since, it may be of one that is replaced.
-    fn keep(&self, wanted: &Wanted, made: Made, files: u64) -> Arc<Made> {
+    /// Caches a node that was prepared after `files` uploads, unless another file was uploaded since, which may replace its file.
+    fn keep(&self, wanted: &Wanted, made: Prepared, files: u64) -> Arc<Prepared> {
         let made = Arc::new(made);
         let mut ready = self.ready.lock();
         if *self.files.lock() != files {
@@ -144,16 +145,16 @@ impl Benches {
         made
     }
 
-    fn sent(&self, name: &str) -> Result<Arc<Bench>, Failure> {
+    fn sent(&self, name: &str) -> Result<Arc<TrialNode>, Failure> {
         let sent = self.sent.lock();
-        let found = sent.iter().find(|(known, _)| known == name).map(|(_, bench)| bench.clone());
+        let found = sent.iter().find(|(known, _)| known == name).map(|(_, trial_node)| trial_node.clone());
         let gone = format!("the node file {} is not here any more: drop it again", &name[SENT.len()..]);
         found.ok_or_else(|| Failure::new(StatusCode::NOT_FOUND, gone))
     }
 
-    /// Keeps a node file; what the machine in it is called from now on.
+    /// Keeps an uploaded node file, and returns the name of its machine.
     pub(super) fn take(&self, name: &str, archive: &[u8]) -> Result<String, Failure> {
-        let bench = in_file(name, archive).map_err(|error| Failure::wrong(format!("{error:#}")))?;
+        let trial_node = in_file(name, archive).map_err(|error| Failure::wrong(format!("{error:#}")))?;
         let name = format!("{SENT}{name}");
         let mut ready = self.ready.lock();
         ready.retain(|(wanted, _)| wanted.machine.as_deref() != Some(&*name));
@@ -162,15 +163,15 @@ impl Benches {
         if sent.len() == FILES {
             sent.pop_front();
         }
-        sent.push_back((name.clone(), Arc::new(bench)));
+        sent.push_back((name.clone(), Arc::new(trial_node)));
         *self.files.lock() += 1;
         Ok(name)
     }
 }
 
 /// This node.
-fn this(view: &NodeView) -> Bench {
-    Bench {
+fn this(view: &NodeView) -> TrialNode {
+    TrialNode {
         node: view.node().clone(),
         ledger: view.snapshot().ledger.clone(),
         requests: view.requests(),
@@ -182,30 +183,30 @@ fn by(node: &LoadedNode, rules: &OtherRules) -> Result<LoadedNode, Failure> {
     node.by(rules).map_err(|error| Failure::wrong(format!("{error:#}")))
 }
 
-fn restarted(bench: &Bench, other: &LoadedNode) -> Result<Ledger, Failure> {
-    let ledger = bench.node.restarted_as(other, &bench.ledger);
+fn restarted(trial_node: &TrialNode, other: &LoadedNode) -> Result<Ledger, Failure> {
+    let ledger = trial_node.node.restarted_as(other, &trial_node.ledger);
     ledger.map_err(|error| Failure::new(StatusCode::CONFLICT, format!("{error:#}")))
 }
 
-/// An empty machine of those that are built in.
-fn built_in(name: &str) -> Result<Bench, Failure> {
+/// A built-in machine without pods.
+fn built_in(name: &str) -> Result<TrialNode, Failure> {
     // Any other word would be a path of this host.
     if !machine_fixtures::names().any(|known| known == name) {
         return Err(Failure::new(StatusCode::NOT_FOUND, format!("no built-in machine is called {name}")));
     }
-    let make = || -> anyhow::Result<Bench> {
+    let make = || -> anyhow::Result<TrialNode> {
         let source = MachineSource::named(name);
         let (rules, residents) = (RulesSource::default(), ResidentsSource::default());
         let machine = LoadedMachine::load(&source)?;
         let node = LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &residents)?)?;
         let ledger = node.empty_ledger();
-        Ok(Bench { node, ledger, requests: Requests::OfEveryPod, notes: Vec::new() })
+        Ok(TrialNode { node, ledger, requests: Requests::OfEveryPod, notes: Vec::new() })
     };
     make().map_err(|error| Failure::ours(&format!("{error:#}")))
 }
 
 /// The node of a node file, with what runs on it.
-fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<Bench> {
+fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<TrialNode> {
     let machine = LoadedMachine::in_archive(name, archive)?;
     let residents = ResidentsSource::default();
     let rules = RulesSource::default().of_node(
@@ -220,10 +221,10 @@ fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<Bench> {
         Known::All => Requests::OfEveryPod,
         Known::Holders | Known::Nothing => Requests::WhatIsHeld,
     };
-    Ok(Bench { node, ledger: residents.ledger, requests, notes })
+    Ok(TrialNode { node, ledger: residents.ledger, requests, notes })
 }
 
-/// What there is to choose from, and what is chosen where nobody does.
+/// The choices of the page, and the configuration of the chosen machine.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Choices {
@@ -233,7 +234,7 @@ pub(super) struct Choices {
     cpu_options: [&'static str; 6],
     topology_options: [&'static str; 1],
     placements: [&'static str; 5],
-    /// By which rules the machine that is asked about decides.
+    /// The policies and options of the machine that the request names.
     configured: Configured,
     /// Whether node files can be sent.
     node_files: bool,
@@ -252,11 +253,11 @@ struct Configured {
 }
 
 impl Choices {
-    /// For a node; at a desk scenarios can be run, and node files be sent.
-    pub(super) fn new(bench: &Bench, desk: Option<&Desk>) -> Self {
+    /// For a node; with `runs` scenarios can be run and node files be uploaded.
+    pub(super) fn new(trial_node: &TrialNode, runs: Option<&SimulationRuns>) -> Self {
         use TopologyPolicyName as P;
 
-        let config = bench.node.config();
+        let config = trial_node.node.config();
         let on = |options: &std::collections::BTreeMap<String, String>| {
             options.iter().filter(|(_, value)| *value == "true").map(|(name, _)| name.clone()).collect()
         };
@@ -268,14 +269,14 @@ impl Choices {
             topology_options: [PREFER_CLOSEST],
             placements: Strategy::ALL.map(Strategy::name),
             configured: Configured {
-                policy: bench.node.line.topology_policy,
-                scope: bench.node.line.topology_scope,
+                policy: trial_node.node.line.topology_policy,
+                scope: trial_node.node.line.topology_scope,
                 cpu_options: on(&config.cpu_manager_policy_options),
                 topology_options: on(&config.topology_manager_policy_options),
-                placement: bench.node.options().placement.strategy.name(),
+                placement: trial_node.node.options().placement.strategy.name(),
             },
-            node_files: desk.is_some(),
-            scenarios: desk.map(Desk::scenarios),
+            node_files: runs.is_some(),
+            scenarios: runs.map(SimulationRuns::scenarios),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Runs of scenarios, one at a time: for the page of `topolet ui`. A daemon runs none, so that nothing delays its decisions.
+//! Simulations that the page of `topolet ui` starts, one at a time. A daemon runs none, so that nothing delays its decisions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use serde::Serialize;
 use super::failure::Failure;
 use crate::simulator::{Progress, Simulated, Simulator};
 
-/// So many runs are kept, with what came of them.
+/// At most this many runs are kept, with their results.
 const KEPT: usize = 16;
 
-/// Runs of scenarios, one at a time.
-pub struct Desk {
+/// The simulations of a page, at most one of them running.
+pub struct SimulationRuns {
     simulator: Arc<dyn Simulator>,
     runs: Mutex<Runs>,
 }
@@ -30,27 +30,27 @@ struct Runs {
 pub(super) struct Run {
     number: u64,
     pub(super) progress: Progress,
-    came: Mutex<Came>,
+    state: Mutex<RunState>,
 }
 
-/// What became of a run.
-enum Came {
+/// The state of a run.
+enum RunState {
     Running,
     Done(Simulated),
     Failed(String),
     Cancelled,
 }
 
-/// A run, as it is written.
+/// A run as a JSON document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Written {
+pub(super) struct RunDocument {
     number: u64,
     /// `running`, `done`, `failed` or `cancelled`.
     pub(super) state: &'static str,
     /// Pods that have been decided on.
     pub(super) done: u64,
-    /// Of how many; 0: that is not known yet.
+    /// Pods of all runs of the scenario; 0: not known yet.
     pub(super) all: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) text: Option<String>,
@@ -60,24 +60,24 @@ pub(super) struct Written {
     message: Option<String>,
 }
 
-impl Written {
+impl RunDocument {
     pub(super) fn of(run: &Run) -> Self {
         let (done, all) = run.progress.counts();
         let bare =
             |state| Self { number: run.number, state, done, all, text: None, charts: None, message: None };
-        match &*run.came.lock() {
-            Came::Running => bare("running"),
-            Came::Cancelled => bare("cancelled"),
-            Came::Failed(why) => Self { message: Some(why.clone()), ..bare("failed") },
-            Came::Done(Simulated { text, charts }) => {
+        match &*run.state.lock() {
+            RunState::Running => bare("running"),
+            RunState::Cancelled => bare("cancelled"),
+            RunState::Failed(why) => Self { message: Some(why.clone()), ..bare("failed") },
+            RunState::Done(Simulated { text, charts }) => {
                 Self { text: Some(text.clone()), charts: Some(charts.clone()), ..bare("done") }
             }
         }
     }
 }
 
-impl Desk {
-    /// Nothing has been run.
+impl SimulationRuns {
+    /// Without runs.
     #[must_use]
     pub fn new(simulator: Arc<dyn Simulator>) -> Self {
         Self { simulator, runs: Mutex::default() }
@@ -96,7 +96,7 @@ impl Desk {
     /// Starts a run.
     pub(super) fn start(&self, scenario: Vec<u8>) -> Result<Arc<Run>, Failure> {
         let mut runs = self.runs.lock();
-        let is_running = |run: &Arc<Run>| matches!(*run.came.lock(), Came::Running);
+        let is_running = |run: &Arc<Run>| matches!(*run.state.lock(), RunState::Running);
         if runs.kept.iter().any(is_running) {
             let text = "a scenario is running: cancel it, or wait until it is done";
             return Err(Failure::new(StatusCode::CONFLICT, text));
@@ -105,18 +105,20 @@ impl Desk {
         let run = Arc::new(Run {
             number: runs.last,
             progress: Progress::default(),
-            came: Mutex::new(Came::Running),
+            state: Mutex::new(RunState::Running),
         });
         let (own, simulator) = (run.clone(), self.simulator.clone());
         let work = move || {
-            // Otherwise it would seem to run for ever.
-            let came = match catch_unwind(AssertUnwindSafe(|| simulator.run(&scenario, &own.progress))) {
-                _ if own.progress.is_cancelled() => Came::Cancelled,
-                Ok(Ok(simulated)) => Came::Done(simulated),
-                Ok(Err(error)) => Came::Failed(message(&error)),
-                Err(_) => Came::Failed("the simulation has panicked; standard error says where".to_owned()),
+            // Without this a run that panics would stay in state `running`.
+            let state = match catch_unwind(AssertUnwindSafe(|| simulator.run(&scenario, &own.progress))) {
+                _ if own.progress.is_cancelled() => RunState::Cancelled,
+                Ok(Ok(simulated)) => RunState::Done(simulated),
+                Ok(Err(error)) => RunState::Failed(message(&error)),
+                Err(_) => {
+                    RunState::Failed("the simulation has panicked; standard error says where".to_owned())
+                }
             };
-            *own.came.lock() = came;
+            *own.state.lock() = state;
         };
         let started = thread::Builder::new().name("simulation".to_owned()).spawn(work);
         started.map_err(|error| Failure::ours(&format!("no thread could be started: {error}")))?;
@@ -161,15 +163,15 @@ mod tests {
 
     #[test]
     fn a_simulation_that_panics_is_over() {
-        let desk = Desk::new(Arc::new(Broken));
+        let runs = SimulationRuns::new(Arc::new(Broken));
         for number in [1, 2] {
-            let run = desk.start(Vec::new()).unwrap_or_else(|_| panic!("the one before is running"));
+            let run = runs.start(Vec::new()).unwrap_or_else(|_| panic!("the one before is running"));
             let began = Instant::now();
-            while matches!(*run.came.lock(), Came::Running) {
+            while matches!(*run.state.lock(), RunState::Running) {
                 assert!(began.elapsed() < Duration::from_secs(20), "it runs for ever");
                 thread::sleep(Duration::from_millis(5));
             }
-            let Came::Failed(why) = &*run.came.lock() else { panic!("it did not fail") };
+            let RunState::Failed(why) = &*run.state.lock() else { panic!("it did not fail") };
             assert!(run.number == number && why.contains("panicked"), "{why}");
         }
     }
