@@ -77,7 +77,7 @@ impl Effort {
 }
 
 impl Bench {
-    /// What is missing on this machine is said, and the rest is done.
+    /// Programs that this machine lacks are named, and the rest is measured.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let effort = if self.quick { Effort::Quick } else { Effort::Whole };
         let program = workloads::build()?;

@@ -1,4 +1,4 @@
-//! `cargo xtask chaos`: a daemon under load that is killed at random moments, and what it then still knows.
+//! `cargo xtask chaos`: kills a daemon under load at random moments, and checks what it has kept.
 //!
 //! Four clients apply, resize, move and delete pods over the socket, manifests come and go, and a device plugin serves. After each
 //! `kill -9` the daemon starts again and everything in [`crate::node::invariants`] has to hold. Some kills hit a start;
@@ -39,14 +39,14 @@ pub(crate) struct Chaos {
     write: bool,
 }
 
-/// Set where this runs with mounts of its own.
+/// Set in a process that runs in its own mount namespace.
 const APART: &str = "XTASK_CHAOS_APART";
 
 impl Chaos {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let can_mount = std::env::var_os(APART).is_some();
         if !can_mount && does(&["--mount", "--", "true"]) {
-            // Full disks are mounts; those of this process and its children are nobody else's.
+            // Full disks are mounts, which only this process and its children may see.
             let mut again = Command::new("unshare");
             again.args(["--mount", "--propagation", "private", "--"]).arg(std::env::current_exe()?);
             return Err(again.args(std::env::args_os().skip(1)).env(APART, "1").exec())
@@ -168,7 +168,7 @@ impl Chaos {
     }
 }
 
-/// Whether `unshare` can do that here.
+/// Whether `unshare` works with these arguments here.
 fn does(arguments: &[&str]) -> bool {
     Command::new("unshare").args(arguments).output().is_ok_and(|output| output.status.success())
 }

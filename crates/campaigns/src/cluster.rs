@@ -26,7 +26,7 @@ pub(crate) struct Cluster {
     /// With kube-controller-manager: Deployments and Jobs make pods, budgets have a status, templates make claims.
     #[arg(long, conflicts_with_all = ["without_scheduler", "topology_match", "extender"])]
     controllers: bool,
-    /// Without kube-scheduler: pods are bound by whoever creates them.
+    /// Without kube-scheduler: the client that creates a pod binds it too.
     #[arg(long)]
     without_scheduler: bool,
     /// The scheduler of the scheduler plugins in the place of kube-scheduler, with `NodeResourceTopologyMatch`; nodes have

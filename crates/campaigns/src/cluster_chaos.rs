@@ -30,7 +30,7 @@ pub(crate) struct ClusterChaos {
 impl ClusterChaos {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Self { pods, nodes, api_server, node, machine } = self;
-        anyhow::ensure!(nodes > 0, "--nodes 0: nobody would run the pods");
+        anyhow::ensure!(nodes > 0, "--nodes 0: no node would run the pods");
         control_plane::build(RELEASE)?;
         let topolet = control_plane::topolet()?;
         let mut cluster =

@@ -156,7 +156,7 @@ impl Fleet {
 fn done(log: &str) -> anyhow::Result<Done> {
     let lines = log.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let line = lines.into_iter().find(|line| line["message"] == "so far");
-    let line = line.context("the fleet has not said yet what it has done")?;
+    let line = line.context("the fleet has not logged its figures yet")?;
     let count = |name: &str| line[name].as_u64().with_context(|| format!("{line} has no {name}"));
     Ok(Done {
         admitted: count("admitted")?,

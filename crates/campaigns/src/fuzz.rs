@@ -48,13 +48,13 @@ const TARGETS: [&str; 15] = [
 /// An input that needs more seconds of a CPU is a fault, as is one that needs more memory. What an input of this size
 /// may take by itself is a second.
 const LONGEST: u64 = 10;
-/// An input that runs alone and needs no CPU either has failed after so many seconds.
+/// Seconds after which an input has failed that runs alone and uses no CPU.
 const STUCK: u64 = 120;
 const LARGEST_MEMORY: &str = "-rss_limit_mb=2048";
 const LARGEST_INPUT: &str = "-max_len=65536";
 
 impl Fuzz {
-    #[expect(clippy::print_stdout, reason = "what came of it is what the command is for")]
+    #[expect(clippy::print_stdout, reason = "the output of the command")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let unknown = self.targets.iter().find(|name| !TARGETS.contains(&name.as_str()));
         ensure!(unknown.is_none(), "there is no target {:?}; there are {}", unknown, TARGETS.join(", "));
@@ -123,9 +123,9 @@ struct Stats {
 }
 
 impl Stats {
-    fn read(said: &str) -> Self {
+    fn read(printed: &str) -> Self {
         let find = |name: &str| {
-            let line = said.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
+            let line = printed.lines().find_map(|line| line.strip_prefix("stat::")?.strip_prefix(name));
             line.and_then(|rest| rest.trim_start_matches(':').trim().parse().ok()).unwrap_or_default()
         };
         Self {
@@ -174,14 +174,14 @@ fn fuzz(name: &str, seconds: u64) -> anyhow::Result<Ran> {
         engine.arg(format!("-dict={}", dictionary.display())).env("TMPDIR", place.path());
         let output = engine.stdin(Stdio::null()).stdout(Stdio::null()).output();
         let output = output.context("failed to start cargo fuzz")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ran.stats = ran.stats.and(&Stats::read(&said));
+        let printed = String::from_utf8_lossy(&output.stderr);
+        ran.stats = ran.stats.and(&Stats::read(&printed));
         if output.status.success() {
             return Ok(ran);
         }
-        let from = said.lines().count().saturating_sub(60);
-        said.lines().skip(from).for_each(|line| eprintln!("{line}"));
-        match timed_out(&said) {
+        let from = printed.lines().count().saturating_sub(60);
+        printed.lines().skip(from).for_each(|line| eprintln!("{line}"));
+        match timed_out(&printed) {
             Some(input) if is_fast(name, &input, place.path())? => {
                 eprintln!("{name}: the input is fast when it runs alone: the machine was busy");
                 ran.starved += 1;
@@ -207,9 +207,9 @@ fn nightly(command: &str, name: &str) -> Command {
 }
 
 /// The input that took too long by the clock on the wall, if that ended a run.
-fn timed_out(said: &str) -> Option<PathBuf> {
+fn timed_out(printed: &str) -> Option<PathBuf> {
     let path =
-        said.lines().find_map(|line| line.split_once("Test unit written to ")).map(|(_, path)| path)?;
+        printed.lines().find_map(|line| line.split_once("Test unit written to ")).map(|(_, path)| path)?;
     let path = root().join(path.trim());
     path.file_name()?.to_str()?.starts_with("timeout-").then_some(path)
 }

@@ -2,7 +2,7 @@
 //!
 //! The unmodified updater reads the pod resources socket of a daemon, its configuration and the machine's sysfs, and
 //! writes its object to a local API server; the daemon publishes its own there. Both are compared field by field, on
-//! several machines and configurations. A difference of which nobody has said who is right fails the command.
+//! several machines and configurations. A difference without a verdict in `judged.rs` fails the command.
 
 mod cases;
 mod compare;

@@ -56,7 +56,7 @@ pub(crate) struct Observe {
     write: bool,
 }
 
-/// Pods that get CPUs of their own: all that there are but a few.
+/// Pods with exclusive CPUs: all CPUs but a few.
 const PINNED: usize = 44;
 /// Every second one of the first of them leaves, so that some CPUs are free on each NUMA node.
 const LEFT: usize = 40;
@@ -145,7 +145,7 @@ impl Observe {
             Ok(node.watcher.get("/v1/pods?output=table")?.body.lines().count() > pods)
         })?;
         let heard = Heard::listen(&node.socket)?;
-        let told = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
+        let refused_at = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
         let (mut took, mut refused, mut deleted) = (Vec::new(), 0_usize, 0_usize);
         let each = Duration::from_mins(1) / self.refusals;
         let total = Duration::from_secs_f64(self.minutes * 60.0);
@@ -157,7 +157,7 @@ impl Observe {
             thread::sleep(due.saturating_sub(began.elapsed()));
             let (name, wish) = (format!("refused-{refused}"), WISHES[refused % WISHES.len()]);
             let status = node.refuse(&name, wish)?;
-            told.lock().insert(name.clone(), Instant::now());
+            refused_at.lock().insert(name.clone(), Instant::now());
             server.put(pod(&name, wish, &status)?);
             waiting.push_back((Instant::now(), name));
             refused += 1;
@@ -176,15 +176,15 @@ impl Observe {
                 sampled = Instant::now();
                 usage.sample()?;
             }
-            took.extend(heard.since(&told));
+            took.extend(heard.since(&refused_at));
         }
         let share = usage.percent_of_a_core(began.elapsed())?;
         until("the last refusals are explained", || {
-            took.extend(heard.since(&told));
-            Ok(told.lock().is_empty())
+            took.extend(heard.since(&refused_at));
+            Ok(refused_at.lock().is_empty())
         })
         .ok();
-        let unexplained = told.lock().len();
+        let unexplained = refused_at.lock().len();
         let metrics = node.watcher.get("/metrics")?.body;
         let disagreements = metrics
             .lines()
@@ -375,10 +375,13 @@ impl Heard {
         Ok(Self(heard))
     }
 
-    /// How long those took that have been explained by now, in microseconds; they are told no more.
-    fn since(&self, told: &Mutex<BTreeMap<String, Instant>>) -> Vec<u128> {
-        let mut told = told.lock();
-        self.0.try_iter().filter_map(|(name, at)| Some((at - told.remove(&name)?).as_micros())).collect()
+    /// How long the refusals took that have been explained by now, in microseconds; they are removed from `refused_at`.
+    fn since(&self, refused_at: &Mutex<BTreeMap<String, Instant>>) -> Vec<u128> {
+        let mut refused_at = refused_at.lock();
+        self.0
+            .try_iter()
+            .filter_map(|(name, at)| Some((at - refused_at.remove(&name)?).as_micros()))
+            .collect()
     }
 }
 

@@ -58,17 +58,17 @@ fn generate(tools: &Tools, folder: &Path, description: &Path) -> anyhow::Result<
         .arg(folder.join("topolet_client"))
         .output()
         .context("failed to start openapi-python-client")?;
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    ensure!(output.status.success(), "no client is generated:\n{said}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    ensure!(output.status.success(), "no client is generated:\n{printed}");
     let complaints: Vec<&str> =
-        said.lines().filter(|line| line.contains("WARNING") || line.starts_with("Unsupported")).collect();
+        printed.lines().filter(|line| line.contains("WARNING") || line.starts_with("Unsupported")).collect();
     let expected = |line: &&str| {
         *line == "Unsupported content type application/yaml" || line.starts_with("WARNING parsing")
     };
     ensure!(
-        complaints.iter().all(expected) && !said.contains("Unable to"),
-        "the generator complains:\n{said}"
+        complaints.iter().all(expected) && !printed.contains("Unable to"),
+        "the generator complains:\n{printed}"
     );
     println!("a client is generated in {}", folder.join("topolet_client").display());
     Ok(())
@@ -136,13 +136,13 @@ impl Node {
         let log = process.stderr.take().context("there is no log")?;
         let mut node = Self { process, address: String::new(), _folder: folder };
         let mut lines = BufReader::new(log).lines().map_while(Result::ok);
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         for line in lines.by_ref() {
             if let Some((_, address)) = line.split_once("address=") {
                 node.address = format!("http://{}", address.trim());
             }
             let is_ready = line.contains("node is served");
-            said.push(line);
+            printed.push(line);
             if is_ready {
                 break;
             }
@@ -150,9 +150,9 @@ impl Node {
         ensure!(
             !node.address.is_empty(),
             "topolet serve does not say where it listens:\n{}",
-            said.join("\n")
+            printed.join("\n")
         );
-        // A pipe that nobody reads would stop the process.
+        // A full pipe would stop the process.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(node)
     }

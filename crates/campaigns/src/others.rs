@@ -64,9 +64,9 @@ impl Others {
         for &program in &programs {
             eprintln!("{program}");
             let began = Instant::now();
-            let came = program.attempt(&trial).with_context(|| program.to_string())?;
-            eprintln!("{program}: {came} ({:.1} s)", began.elapsed().as_secs_f64());
-            Record::came(program, came)?;
+            let outcome = program.attempt(&trial).with_context(|| program.to_string())?;
+            eprintln!("{program}: {outcome} ({:.1} s)", began.elapsed().as_secs_f64());
+            Record::tried(program, outcome)?;
         }
         let text = table(&Program::ALL)?;
         print!("{text}");

@@ -68,7 +68,7 @@ impl Page {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.install && !(self.quick && has_driver()) {
             match debian::install(&["chromium", "chromium-driver"]) {
-                // What cannot be had is told below.
+                // What is missing is reported below.
                 Err(error) if self.quick => println!("page: the browser cannot be installed: {error:#}"),
                 installed => installed?,
             }
@@ -152,13 +152,13 @@ fn shown(looked: &Looked<'_>) -> anyhow::Result<()> {
     );
     looked.look("ui-with-pods")?;
     no_complaints(browser, "a node with pods")?;
-    let (status, said) = browser::request(ui.port, "GET", "/v1/status", "", "")?;
-    ensure!(status == 401, "without the token the status is answered with {status}: {said}");
+    let (status, body) = browser::request(ui.port, "GET", "/v1/status", "", "")?;
+    ensure!(status == 401, "without the token the status is answered with {status}: {body}");
     for (method, path) in
         [("POST", "/v1/simulations"), ("POST", "/v1/node-files?name=x"), ("POST", "/v1/try")]
     {
-        let (status, said) = browser::request(ui.port, method, path, "", "")?;
-        ensure!(status == 401, "without the token {path} is answered with {status}: {said}");
+        let (status, body) = browser::request(ui.port, method, path, "", "")?;
+        ensure!(status == 401, "without the token {path} is answered with {status}: {body}");
     }
     browser.run("sessionStorage.clear(); location.reload()", &json!([]))?;
     browser.until(

@@ -126,7 +126,7 @@ const VENDORS: &[(u16, &str, Taken, Called)] = &[
     (0xc0a9, "Crucial", All, Outside),
 ];
 
-/// Words of devices that do no work of pods, whoever made them.
+/// Words in names of devices that pods do not use, of any vendor.
 const LEFT_OUT: &[&str] = &[
     "Audio",
     "USB",

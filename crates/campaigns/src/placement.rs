@@ -31,7 +31,7 @@ pub(crate) struct Placement {
     /// How many pods come in a run.
     #[arg(long, default_value_t = 600)]
     pods: u32,
-    /// The first seed; workloads that nobody has tuned for have others.
+    /// The first seed; held-out workloads, for which no strategy was tuned, use others.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Only this workload.

@@ -1,4 +1,4 @@
-//! `cargo xtask kubelet-node --promises`: whether the kubelet does what is said of it.
+//! `cargo xtask kubelet-node --promises`: compares topolet's predictions with what the kubelet's own code does.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,11 +11,11 @@ use workspace_tools::workspace::{cargo, root};
 const DOCUMENT: &str = "docs/promises.md";
 const COMMAND: &str = "cargo xtask kubelet-node --promises --write";
 
-/// What of the run is asked for.
+/// The options of a run.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Promises")]
 pub(crate) struct Played {
-    /// Instead: says for random fillings of machines what the kubelet will do, has its own code do it, and compares.
+    /// Instead: predicts for random fillings of machines what the kubelet will do, has its own code do it, and compares.
     #[arg(long)]
     promises: bool,
     /// Where all draws come from.
@@ -69,7 +69,7 @@ impl Played {
             let head = format!("Kubelet {}, seed {}:\n\n", self.kubelet, self.seed);
             write_figures(DOCUMENT, COMMAND, &format!("{head}{text}"))?;
         }
-        ensure!(output.status.success(), "not everything went as was said: {}", output.status);
+        ensure!(output.status.success(), "a prediction was wrong: {}", output.status);
         Ok(())
     }
 }

@@ -69,7 +69,7 @@ fn figures() -> anyhow::Result<Vec<Value>> {
     read.collect()
 }
 
-/// The value below which so many of a hundred lie; sorts them. 0 if there are none.
+/// The percentile `percent` of values, which are sorted; 0 if there are none.
 pub(crate) fn percentile<T: Copy + Ord + Default>(values: &mut [T], percent: usize) -> T {
     values.sort_unstable();
     let at = (values.len() * percent).div_ceil(100).saturating_sub(1);

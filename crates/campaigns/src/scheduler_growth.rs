@@ -18,7 +18,7 @@ pub(crate) struct SchedulerGrowth {
     write: bool,
 }
 
-/// What the example prints of so many nodes.
+/// The output of the example for a number of nodes.
 #[derive(Debug, Deserialize)]
 struct Row {
     nodes: u32,

@@ -1,6 +1,6 @@
 //! `cargo xtask schedulers`: the same pods, sent by several schedulers to nodes of ours that decide as a kubelet does.
 //!
-//! Each scheduler has a cluster of its own with the same nodes, and the pods of a scenario come to the API server one
+//! Each scheduler has a separate cluster with the same nodes, and the pods of a scenario come to the API server one
 //! after the other. A pod that its node refuses is deleted and comes again, as a controller's would.
 
 mod kinds;
@@ -136,7 +136,7 @@ impl Schedulers {
         control_plane::prepare(&cluster)?;
         let mut parts = self.parts(&cluster, scheduler, round, workload)?;
         let extended = parts.extender.as_ref().map(Extender::configuration);
-        // While it is away pods wait: what it would have said is what is looked at.
+        // While it is away pods wait: the test is about its answers.
         let extended = extended
             .map(|text| if self.chaos { text.replace("ignorable: true", "ignorable: false") } else { text });
         let configuration = extended.unwrap_or_else(|| scheduler.configuration().to_owned());

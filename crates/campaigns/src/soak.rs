@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: a daemon that works for a long time, and whether what it uses stays the same.
 //!
-//! Clients apply, resize, move, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers connect and say
-//! nothing, ask byte by byte, scrape metrics and explain large Deployments. Where this runs as root, the same readers run
+//! Clients apply, resize, move, delete and explain at a steady rate, by a schedule that does not wait for answers; a device plugin dies and comes back; readers open idle
+//! connections, send byte by byte, scrape metrics and explain large Deployments. Where this runs as root, the same readers run
 //! as two other users as well. In the first half the daemon is restarted
 //! every few minutes; in the second half it runs through, and its memory and descriptors are judged: the median of the
 //! last third against that of the first third after a warm-up. The node lies in a temporary folder: `--root` or `TMPDIR`
@@ -53,15 +53,15 @@ pub(crate) struct Soak {
     write: bool,
 }
 
-/// How often what the daemon uses is looked at.
+/// Time between two samples of the daemon's memory and descriptors.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// Fewer looks are warm-up alone: those of 5 minutes.
+/// The fewest samples by which growth is judged: those of 5 minutes.
 const JUDGED: usize = 590;
 /// How long a device plugin lives.
 const PLUGIN: Duration = Duration::from_secs(20);
-/// More of what a daemon used after its warm-up, in percent, is growth.
+/// The most that memory may grow after the warm-up, in percent.
 const LARGEST_GROWTH: f64 = 5.0;
-/// Descriptors that come and go with connections.
+/// The most that descriptors may grow: some come and go with connections.
 const DESCRIPTORS: u64 = 2;
 
 /// Minutes that a clock can count.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// Ticks of a second, on every Linux that this runs on.
+/// Clock ticks per second (`USER_HZ`), the same on every Linux that this runs on.
 const TICKS: f64 = 100.0;
 
 /// What a process uses.

@@ -1,4 +1,4 @@
-//! A node that is killed again and again, and what came of it.
+//! A node that is killed again and again, and the outcome.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct Node<'a> {
     command: &'a str,
 }
 
-/// What came of it.
+/// The outcome of all kills.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) counts: BTreeMap<&'static str, u64>,
@@ -83,7 +83,7 @@ impl<'a> Node<'a> {
             let kills = outcome.counts.get("kills").copied().unwrap_or_default();
             self.violated(&format!("after kill {kills}{about}"), &found.violations, outcome);
         }
-        // Somebody has seen to them: nothing of them runs any more.
+        // As an operator does: the quarantined pods are deleted, and nothing of them runs any more.
         let client = Client::of(&self.root);
         for name in &found.quarantined {
             outcome.count("pods in quarantine");

@@ -35,7 +35,7 @@ pub(crate) struct Curve<'a> {
     pub(crate) ours: Vec<(f64, f64)>,
     /// The last one may be a point that it did not reach in time.
     pub(crate) kubelet: Vec<(f64, f64)>,
-    /// Where it was given up: so many, after so long.
+    /// Where it was given up: the size, and the time until then.
     pub(crate) given_up: Option<(f64, f64)>,
 }
 

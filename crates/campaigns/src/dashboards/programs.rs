@@ -35,7 +35,7 @@ impl Drop for Process {
     }
 }
 
-/// An address on loopback where nobody listens.
+/// A free port on loopback.
 pub(super) fn address() -> anyhow::Result<String> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

@@ -20,7 +20,7 @@ const STEPS: u64 = 180;
 const AGO: u64 = 6 * 3600;
 const SEED: u64 = 20;
 
-/// A pod with so many exclusive CPUs, GiB of memory and devices.
+/// A pod with exclusive CPUs, GiB of memory and devices, in these numbers.
 pub(super) fn pod(name: &str, cpus: u64, gib: u64, devices: u64) -> String {
     let devices = if devices > 0 { format!(", {RESOURCE}: {devices}") } else { String::new() };
     let amounts = format!("{{cpu: {cpus}, memory: {gib}Gi{devices}}}");

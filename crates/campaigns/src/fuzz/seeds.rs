@@ -306,7 +306,7 @@ fn clients() -> Vec<Vec<u8>> {
             &[7, 120],
             &[8, 1],
         ],
-        // Whole requests whose answers nobody reads, on small connections.
+        // Whole requests whose answers are not read, on small connections.
         &[&[0, 90, 1], &[0, 5, 20, 8, 255], &[0, 7, 30, 3, 255], &[7, 10], &[8, 2], &[7, 200], &[8, 6], &[1]],
         // Heads that come late or in parts, bodies that break off, closed halves.
         &[

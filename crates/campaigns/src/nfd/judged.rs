@@ -1,4 +1,4 @@
-//! The figures as a document, with a sentence on each kind of difference: what it comes from, and who is right.
+//! The figures as a document, with a verdict on each kind of difference: its cause, and which side is right.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,21 +9,21 @@ use super::compare::{Comparison, Difference};
 use super::latency::Latency;
 use super::updater::RELEASE;
 
-/// A machine with a configuration, and what came of it.
+/// The comparison of a machine with a configuration.
 pub(super) struct Outcome {
     pub(super) machine: &'static str,
     pub(super) configuration: &'static str,
     pub(super) comparison: Comparison,
 }
 
-/// A kind of difference: which fields it is about, and what is to be said of it.
+/// A kind of difference: which fields it covers, and the verdict.
 struct Kind {
     name: &'static str,
     is_it: fn(&Outcome, &Difference) -> bool,
     verdict: &'static str,
 }
 
-/// The first that fits counts.
+/// The first kind that matches counts.
 const KINDS: &[Kind] = &[
     Kind {
         name: "attributes of ours",
@@ -91,7 +91,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// All of it.
+/// The document.
 pub(super) fn text(outcomes: &[Outcome], latency: &Latency) -> anyhow::Result<String> {
     let mut text = format!(
         "nfd-topology-updater v{RELEASE}, built from its Go module and unmodified, read the pod resources of the same \
@@ -119,7 +119,7 @@ pub(super) fn text(outcomes: &[Outcome], latency: &Latency) -> anyhow::Result<St
             comparison.differences.len()
         );
     }
-    ensure!(unknown.is_empty(), "nobody has said who is right:\n{}", unknown.join("\n"));
+    ensure!(unknown.is_empty(), "differences without a verdict in judged.rs:\n{}", unknown.join("\n"));
     text.push_str("\n| difference | fields | for instance | who is right |\n|---|---|---|---|\n");
     for (kind, found) in kinds {
         let (outcome, example) = found.first().context("a kind without a difference")?;

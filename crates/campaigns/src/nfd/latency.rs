@@ -23,7 +23,7 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    /// Admits so many pods, one after the other, and then as many at once.
+    /// Admits a number of pods one after the other, and then as many at once.
     pub(super) fn measure(cluster: &Cluster, admissions: u32) -> anyhow::Result<Self> {
         let node = Node::start(cluster, MACHINES[0], CONFIGURATIONS[1].1)?;
         thread::sleep(APART);

@@ -16,11 +16,11 @@ use workspace_tools::workspace::{root, target};
 
 /// What it is called at the API server.
 const NAME: &str = "worker-1";
-/// What has not changed for so long is all that is to come.
+/// An object that has not changed for this time is complete.
 const SETTLED: Duration = Duration::from_millis(1500);
-/// A resource with so many devices, on NUMA nodes 0 and 1 in turns.
+/// The resource of the device plugin and its number of devices, on NUMA nodes 0 and 1 in turns.
 const DEVICES: [&str; 2] = ["example.com/vf", "8"];
-/// Nothing takes so long that works.
+/// How long a step may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A daemon and a device plugin; killed when this is dropped.

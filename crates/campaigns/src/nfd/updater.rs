@@ -16,7 +16,7 @@ use super::node::{Node, object};
 /// The release.
 pub(super) const RELEASE: &str = "0.18.3";
 const MODULE: &str = "sigs.k8s.io/node-feature-discovery";
-/// As whom it publishes, beside the daemon.
+/// The name of the node under which it publishes, beside the daemon's.
 const NODE: &str = "worker-nfd";
 
 pub(super) struct Updater {

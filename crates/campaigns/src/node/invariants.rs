@@ -1,5 +1,5 @@
-//! What must hold of a node at every moment at which nobody asks it for anything: of its files alone, of its files and
-//! its answers, and of its answers and what it acknowledged before.
+//! What must hold of a node while no request is in progress: of its files alone, of its files and its answers, and of its
+//! answers and what it acknowledged before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -62,7 +62,7 @@ pub(crate) struct Found {
 pub(crate) enum Disk {
     /// Nothing: a pod in quarantine is a violation.
     Whole,
-    /// Somebody changed one, which named the pods with these UIDs: they may be in quarantine, and no others.
+    /// A file was damaged that named the pods with these UIDs: only they may be in quarantine.
     Damaged(BTreeSet<String>),
 }
 
@@ -181,7 +181,7 @@ fn settled(root: &Path) -> anyhow::Result<(Files, Value)> {
     }
     // What cannot be read says why.
     let files = Files::read(root)?;
-    anyhow::bail!("the files of {} pods change though nobody asks for anything", files.pods.len())
+    anyhow::bail!("the files of {} pods change while no request is in progress", files.pods.len())
 }
 
 impl Files {

@@ -19,7 +19,7 @@ pub(crate) const RESOURCE: &str = "example.com/vf";
 const POD_LIMIT: usize = 8;
 
 /// Exclusive CPUs of all clients' pods together. The manifests' pods, which are critical, always fit beside them: else
-/// they would preempt pods, which nobody acknowledges.
+/// they would preempt pods, which no answer acknowledges.
 const CPUS: usize = 32;
 
 /// CPUs of the largest pod that fits without moves.
@@ -188,7 +188,7 @@ impl Figures {
 }
 
 impl Load {
-    /// One of so many clients.
+    /// Client `number` of `clients`.
     pub(crate) fn new(number: usize, clients: usize, seed: u64) -> Self {
         Self {
             name: format!("client-{number}"),
@@ -207,7 +207,7 @@ impl Load {
         }
     }
 
-    /// Asks until it is told to stop; goes on while nobody answers.
+    /// Sends requests until `stop`; continues while the daemon does not answer.
     pub(crate) fn run(&mut self, root: &Path, pace: Pace, stop: &AtomicBool) {
         let client = Client::of(root);
         let began = Instant::now();
@@ -280,7 +280,7 @@ impl Load {
         let body = self.pod(&name).to_string();
         let reply = client.ask("POST", "/v1/explain", &body)?;
         self.figures.explained += 1;
-        // Whoever may change nothing waits for others, or is sent away when too many ask.
+        // A client that may only read waits for others, or gets 503 when too many ask.
         if ![200, 429, 503].contains(&reply.status) {
             self.odd("explain", &name, reply.status, &reply.body);
         }
@@ -310,7 +310,7 @@ impl Load {
             }
             507 => {
                 self.figures.no_space += 1;
-                // It may be on disk in part, and then waits; it is nobody's.
+                // It may be on disk in part, and then waits; no client owns it.
                 self.unknown.insert(name);
             }
             503 => {
@@ -467,7 +467,7 @@ impl Load {
         name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('-'))
     }
 
-    /// Takes over what the daemon says of the pods whose fate is not known. Those that wait may be admitted later.
+    /// Takes over which pods the daemon has admitted, of those with an unknown outcome. Those that wait may be admitted later.
     pub(crate) fn settle(&mut self, admitted: &BTreeMap<String, String>) {
         for uncertain in [&mut self.unknown, &mut self.deferred] {
             for name in uncertain.extract_if(.., |name| admitted.contains_key(name)) {
@@ -515,7 +515,7 @@ impl Folder {
         Self { path: manifests(root), random: fastrand::Rng::with_seed(!seed) }
     }
 
-    /// Writes and removes until it is told to stop.
+    /// Writes and removes manifests until `stop`.
     pub(crate) fn churn(&mut self, pause: Duration, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
             // A full disk takes no manifest; the next time it may.
@@ -532,7 +532,7 @@ impl Folder {
         }
         let cpus = self.random.u8(1..3).to_string();
         let text = pod(&name, &json!({ "limits": { "cpu": cpus, "memory": "512Mi" } })).to_string();
-        // As editors do: a name that begins with a dot is nobody's manifest.
+        // As editors do: a name that begins with a dot is no manifest.
         let beside = self.path.join(format!(".{name}"));
         fs::write(&beside, text)?;
         fs::rename(beside, path)

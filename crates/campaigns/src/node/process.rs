@@ -31,7 +31,7 @@ devices: {deferSeconds: 30}
 pub(crate) struct Programs {
     pub(crate) topolet: PathBuf,
     plugin: PathBuf,
-    /// Who may connect to the daemons that are started.
+    /// The users that may connect to the daemons.
     pub(crate) access: Access,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Profile {
     Debug,
 }
 
-/// Who may connect to a daemon's socket.
+/// The users that may connect to a daemon's socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Its user and group.
@@ -58,7 +58,7 @@ pub(crate) enum Access {
 pub(crate) enum Clock {
     /// That of this machine.
     Own,
-    /// The monotonic clock, and that since boot, are so many seconds ahead, or behind where negative.
+    /// The monotonic clock and the boot clock are this many seconds ahead; negative: behind.
     Shifted(i64),
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Usage {
 }
 
 impl Programs {
-    /// Builds the daemon, and a device plugin, of which nobody asks speed.
+    /// Builds the daemon with the profile, and a device plugin without optimisation.
     pub(crate) fn build(profile: Profile) -> anyhow::Result<Self> {
         let plugin = target().join("debug/examples/plugin");
         match profile {
@@ -116,11 +116,11 @@ impl Daemon {
                 return Ok(());
             }
             if let Some(status) = self.child.try_wait()? {
-                bail!("the daemon ended at its start, with {status}; it said: {}", end(log));
+                bail!("the daemon ended at its start, with {status}; its log ends: {}", end(log));
             }
             ensure!(
                 began.elapsed() < START,
-                "the daemon is not ready after {START:?}; it said: {}",
+                "the daemon is not ready after {START:?}; its log ends: {}",
                 end(log)
             );
             std::thread::sleep(Duration::from_millis(2));

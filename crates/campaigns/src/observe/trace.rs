@@ -1,4 +1,4 @@
-//! The system calls of a process and its threads, as strace tells them, and which change something below a folder.
+//! The system calls of a process and its threads, by strace, and those that change something below a folder.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use anyhow::{Context as _, anyhow};
 use serde_json::{Value, json};
 
-/// So many calls that change something are listed.
+/// At most this many calls that change something are listed.
 const LISTED: usize = 20;
 
 /// Calls that change a file system, whatever their arguments.
@@ -80,11 +80,11 @@ impl Trace {
         command.arg(format!("--trace={calls}")).args(["sh", "-c", "exec \"$@\" 2>\"$0\""]).arg(log);
         command.arg(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("failed to start strace")?;
-        let told = child.stderr.take().context("strace tells nothing")?;
+        let lines = child.stderr.take().context("strace has no standard error")?;
         let below = below.display().to_string();
         let reading = thread::spawn(move || {
             let mut seen = Seen::default();
-            for line in BufReader::new(told).lines().map_while(Result::ok) {
+            for line in BufReader::new(lines).lines().map_while(Result::ok) {
                 seen.call(&line, &below);
             }
             seen

@@ -7,7 +7,7 @@ use anyhow::ensure;
 use local_cluster::{Process, User};
 
 use super::apart::{NODE, apart};
-use super::trial::{Came, Trial, last_error, object};
+use super::trial::{Outcome, Trial, last_error, object};
 
 const USER: User<'static> = User { name: "dra-driver-cpu", groups: &[] };
 
@@ -28,7 +28,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: dra-driv
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: dra-driver-cpu}]
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
+pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Outcome> {
     let (cluster, _fleet) = trial.cluster_with_nodes()?;
     cluster.apply(RIGHTS)?;
     let folder = tempfile::Builder::new().prefix("dracpu").tempdir()?;
@@ -48,7 +48,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
     ensure!(log.contains("detected online CPUs"), "it read no CPUs:\n{log}");
     let slices = object(&cluster, &["resourceslices"])?;
     let count = slices["items"].as_array().map_or(0, Vec::len);
-    Ok(Came::ends(
+    Ok(Outcome::ends(
         format!(
             "reads the machine's CPUs and waits 30 s for a kubelet that registers it; {count} slices are published"
         ),

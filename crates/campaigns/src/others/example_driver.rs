@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use local_cluster::{Process, User};
 
-use super::trial::{Came, Trial, object, until};
+use super::trial::{Outcome, Trial, object, until};
 
 const DRIVER: &str = "gpu.example.com";
 const NODE: &str = "node-2";
@@ -56,7 +56,7 @@ spec:
   containers: [{name: app, image: none, resources: {claims: [{name: gpu}]}}]
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
+pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Outcome> {
     let (cluster, _fleet) = trial.cluster_with_nodes()?;
     cluster.apply(RIGHTS)?;
     let folder = tempfile::Builder::new().prefix("dra").tempdir()?;
@@ -97,7 +97,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Came> {
             Ok(allocated["device"].as_str().unwrap_or_default().to_owned())
         },
     )?;
-    Ok(Came::works(format!(
+    Ok(Outcome::works(format!(
         "publishes {devices} devices of a node, of which kube-scheduler allocates `{device}` to a pod's claim"
     )))
 }

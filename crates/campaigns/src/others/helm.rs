@@ -8,7 +8,7 @@ use fs_err as fs;
 use local_cluster::{Cluster, Parts};
 use serde_json::Value;
 
-use super::trial::{Came, Trial, object};
+use super::trial::{Outcome, Trial, object};
 
 const CHART: &str = "apiVersion: v2\nname: tiny\nversion: 0.1.0\n";
 const VALUES: &str = "word: none\n";
@@ -18,7 +18,7 @@ metadata: {name: '{{ .Release.Name }}-words'}
 data: {word: '{{ .Values.word }}'}
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Result<Came> {
+pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Result<Outcome> {
     let folder = tempfile::Builder::new().prefix("helm").tempdir()?;
     let chart = folder.path().join("tiny");
     fs::create_dir_all(chart.join("templates"))?;
@@ -26,7 +26,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Resu
         fs::write(chart.join(name), text)?;
     }
     let cluster = trial.cluster(Parts::Scheduler)?;
-    let helm = |arguments: &[&str]| said(file, &cluster, folder.path(), arguments);
+    let helm = |arguments: &[&str]| output_of(file, &cluster, folder.path(), arguments);
 
     let says = helm(&["version", "--short"])?;
     ensure!(says.starts_with(&format!("v{version}")), "`helm version` says {says}, not v{version}");
@@ -39,10 +39,10 @@ pub(super) fn attempt(trial: &Trial, file: &Path, version: &str) -> anyhow::Resu
     ensure!(listed[0]["name"] == "first" && listed[0]["status"] == "deployed", "`helm list` lists {listed}");
     let made = object(&cluster, &["configmap", "first-words"])?;
     ensure!(made["data"]["word"] == "ours", "the release made {made}");
-    Ok(Came::works("renders a chart, installs it and lists the release as deployed"))
+    Ok(Outcome::works("renders a chart, installs it and lists the release as deployed"))
 }
 
-fn said(file: &Path, cluster: &Cluster, home: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+fn output_of(file: &Path, cluster: &Cluster, home: &Path, arguments: &[&str]) -> anyhow::Result<String> {
     let mut helm = Command::new(file);
     helm.args(arguments).env("KUBECONFIG", cluster.kubeconfig()).env("HOME", home);
     for (name, _) in std::env::vars_os() {

@@ -11,20 +11,22 @@ use fs_err as fs;
 use local_cluster::{Process, free_port};
 
 use super::apart::{NODE, apart};
-use super::trial::{Came, last_error};
+use super::trial::{Outcome, last_error};
 
-pub(super) fn attempt(file: &Path, version: &str) -> anyhow::Result<Came> {
+pub(super) fn attempt(file: &Path, version: &str) -> anyhow::Result<Outcome> {
     let output = Command::new(file).arg("--version").output().context("failed to start the kubelet")?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    ensure!(said == format!("Kubernetes v{version}"), "`kubelet --version` says {said}");
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    ensure!(printed == format!("Kubernetes v{version}"), "`kubelet --version` says {printed}");
     let refused = start(file, "true")?;
     let ended = start(file, "false")?;
     let did = if refused == ended {
-        format!("says `{said}` and starts")
+        format!("says `{printed}` and starts")
     } else {
-        format!("says `{said}` and starts; ends `{refused}`, and with `failCgroupV1: false` starts further")
+        format!(
+            "says `{printed}` and starts; ends `{refused}`, and with `failCgroupV1: false` starts further"
+        )
     };
-    Ok(Came::ends(did, ended))
+    Ok(Outcome::ends(did, ended))
 }
 
 /// Starts it, and gives the error that it ends with. `fails` says whether it refuses cgroups of version 1.

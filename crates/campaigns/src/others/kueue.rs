@@ -11,7 +11,7 @@ use fs_err as fs;
 use local_cluster::{Cluster, Process, User, free_port};
 
 use super::apart::{Folders, apart};
-use super::trial::{Came, Trial, object, until};
+use super::trial::{Outcome, Trial, object, until};
 
 const USER: User<'static> = User { name: "kueue", groups: &[] };
 const NAMESPACE: &str = "kueue-system";
@@ -68,7 +68,7 @@ spec:
       containers: [{name: app, image: none, resources: {requests: {cpu: 2, memory: 1Gi}}}]
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path, source: &Path) -> anyhow::Result<Came> {
+pub(super) fn attempt(trial: &Trial, file: &Path, source: &Path) -> anyhow::Result<Outcome> {
     let (cluster, _fleet) = trial.cluster_with_nodes()?;
     prepare(&cluster, source)?;
     let folder = tempfile::Builder::new().prefix("kueue").tempdir()?;
@@ -120,7 +120,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path, source: &Path) -> anyhow::Resu
         },
     )?;
     let queue = workload["status"]["admission"]["clusterQueue"].as_str().unwrap_or("no queue");
-    Ok(Came::works(format!(
+    Ok(Outcome::works(format!(
         "admits a suspended job to cluster queue `{queue}` and starts it; the job succeeds"
     )))
 }

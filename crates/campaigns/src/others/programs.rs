@@ -120,13 +120,13 @@ impl Program {
         );
         let output =
             Command::new("go").args(["version", "-m"]).arg(file).output().context("failed to start Go")?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        self.is_of(&said).with_context(|| format!("{} is not {self}", file.display()))
+        let buildinfo = String::from_utf8_lossy(&output.stdout);
+        self.is_of(&buildinfo).with_context(|| format!("{} is not {self}", file.display()))
     }
 
     /// Whether `go version -m` says that a program is this one.
-    fn is_of(self, said: &str) -> anyhow::Result<()> {
-        let lines = || said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    fn is_of(self, buildinfo: &str) -> anyhow::Result<()> {
+        let lines = || buildinfo.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let package = lines().find_map(|words| match words[..] {
             ["path", package] => Some(package.to_owned()),
             _ => None,
@@ -160,22 +160,22 @@ mod tests {
 
     #[test]
     fn what_is_not_the_program_is_named() {
-        let said = |package: &str, version: &str| {
+        let buildinfo = |package: &str, version: &str| {
             format!("bin/helm: go1.26.8\n\tpath\t{package}\n\tdep\thelm.sh/helm/v3\t{version}\th1:x=\n")
         };
-        let check = |said: &str| Program::Helm.is_of(said).map_err(|error| error.to_string());
-        assert_eq!(check(&said("helm.sh/helm/v3/cmd/helm", "v3.19.5")), Ok(()));
+        let check = |buildinfo: &str| Program::Helm.is_of(buildinfo).map_err(|error| error.to_string());
+        assert_eq!(check(&buildinfo("helm.sh/helm/v3/cmd/helm", "v3.19.5")), Ok(()));
         let rows = [
-            (said("helm.sh/helm/v3/cmd/helm", "v3.19.0"), "it is of v3.19.0"),
-            (said("k8s.io/kubernetes/cmd/kubelet", "v3.19.5"), "it is k8s.io/kubernetes/cmd/kubelet"),
+            (buildinfo("helm.sh/helm/v3/cmd/helm", "v3.19.0"), "it is of v3.19.0"),
+            (buildinfo("k8s.io/kubernetes/cmd/kubelet", "v3.19.5"), "it is k8s.io/kubernetes/cmd/kubelet"),
             (
                 "bin/helm: go1.26.8\n\tpath\thelm.sh/helm/v3/cmd/helm\n".to_owned(),
                 "it names no version of helm.sh/helm/v3",
             ),
             (String::new(), "it is no program of Go's"),
         ];
-        for (said, why) in rows {
-            assert_eq!(check(&said), Err(why.to_owned()));
+        for (buildinfo, why) in rows {
+            assert_eq!(check(&buildinfo), Err(why.to_owned()));
         }
         let absent = Program::Kueue.check(Path::new("/nowhere/kueue")).map_err(|error| error.to_string());
         let why = "kueue 0.17.0 is not at /nowhere/kueue: `cargo xtask others --build` builds it";

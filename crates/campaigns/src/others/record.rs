@@ -1,4 +1,4 @@
-//! What is known of a program: what its build cost, and what came of its trial. It is kept below `target`, so that programs
+//! The record of a program: the cost of its build and the outcome of its trial. It is kept below `target`, so that programs
 //! can be built and tried one after the other.
 
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use workspace_tools::workspace::target;
 
 use super::programs::{Builds, Program};
-use super::trial::Came;
+use super::trial::Outcome;
 
 /// All that is known.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Record {
     cost: Option<Cost>,
-    came: Option<Came>,
+    outcome: Option<Outcome>,
 }
 
 /// What a build took.
@@ -41,14 +41,14 @@ impl Cost {
 }
 
 impl Record {
-    /// Keeps what a build cost; what came of a trial is that of another file.
+    /// Keeps the cost of a build; an earlier outcome was that of another file, and is dropped.
     pub(super) fn built(program: Program, cost: Cost) -> anyhow::Result<()> {
-        Self { cost: Some(cost), came: None }.write(program)
+        Self { cost: Some(cost), outcome: None }.write(program)
     }
 
-    /// Keeps what came of a trial.
-    pub(super) fn came(program: Program, came: Came) -> anyhow::Result<()> {
-        Self { came: Some(came), ..Self::read(program)? }.write(program)
+    /// Keeps the outcome of a trial.
+    pub(super) fn tried(program: Program, outcome: Outcome) -> anyhow::Result<()> {
+        Self { outcome: Some(outcome), ..Self::read(program)? }.write(program)
     }
 
     /// What is known by now.
@@ -82,9 +82,9 @@ impl Record {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error).with_context(|| format!("failed to read {}", file.display())),
         };
-        let came = self.came.as_ref().map_or_else(|| "not tried".to_owned(), ToString::to_string);
-        let came = came.replace('|', "\\|");
-        Ok(format!("| {} | {} | {cost} | {size} | {came} |\n", program.name(), program.version()))
+        let outcome = self.outcome.as_ref().map_or_else(|| "not tried".to_owned(), ToString::to_string);
+        let outcome = outcome.replace('|', "\\|");
+        Ok(format!("| {} | {} | {cost} | {size} | {outcome} |\n", program.name(), program.version()))
     }
 }
 

@@ -5,7 +5,7 @@ use workspace_tools::kubernetes::{Cache, GoModule, Release};
 
 use super::programs::{Builds, Program};
 use super::record::{Cost, Record};
-use super::trial::{Came, Trial};
+use super::trial::{Outcome, Trial};
 use super::{cpu_driver, example_driver, helm, kubelet, kueue};
 
 impl Program {
@@ -38,7 +38,7 @@ impl Program {
     }
 
     /// Has it do its first useful thing.
-    pub(super) fn attempt(self, trial: &Trial) -> anyhow::Result<Came> {
+    pub(super) fn attempt(self, trial: &Trial) -> anyhow::Result<Outcome> {
         let file = self.file();
         self.check(&file)?;
         match self {

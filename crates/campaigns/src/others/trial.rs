@@ -1,4 +1,4 @@
-//! What trials share: a cluster, nodes, waiting, and what came of it.
+//! What trials share: a cluster, nodes, waiting, and outcomes.
 
 use std::fmt;
 use std::path::Path;
@@ -21,16 +21,16 @@ pub(super) struct Trial {
     programs: Programs,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Came {
+pub(super) struct Outcome {
     /// What the program did.
     did: String,
     /// The error with which it ended, where this machine lacks what it needs.
     error: Option<String>,
 }
 
-impl Came {
+impl Outcome {
     /// It did this, its first useful thing.
     pub(super) fn works(did: impl Into<String>) -> Self {
         Self { did: did.into(), error: None }
@@ -42,7 +42,7 @@ impl Came {
     }
 }
 
-impl fmt::Display for Came {
+impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             None => f.write_str(&self.did),
@@ -79,7 +79,7 @@ pub(super) fn object(cluster: &Cluster, names: &[&str]) -> anyhow::Result<Value>
     serde_json::from_str(&text).context("kubectl prints no JSON")
 }
 
-/// Waits until it is so, and gives what was found.
+/// Calls `is_so` until it returns a value, and returns that.
 ///
 /// # Errors
 /// `why_ended` says that a process has ended, or two minutes have gone by.

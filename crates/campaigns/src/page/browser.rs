@@ -49,8 +49,8 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .context("failed to start chromedriver: apt-get install --no-install-recommends chromium chromium-driver")?;
-        let port = driver.stdout.take().and_then(|said| {
-            let mut lines = BufReader::new(said).lines().map_while(Result::ok);
+        let port = driver.stdout.take().and_then(|printed| {
+            let mut lines = BufReader::new(printed).lines().map_while(Result::ok);
             let line = lines.find(|line| line.contains("started successfully on port"))?;
             line.trim_end_matches('.').rsplit(' ').next()?.parse().ok()
         });

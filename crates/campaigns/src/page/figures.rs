@@ -21,7 +21,7 @@ const MANY_CPUS: &str = "lx2-608cpu-hbm-32node";
 const PODS: usize = 500;
 /// Events that are made in a second.
 const EVENTS: u32 = 200;
-/// Who makes them.
+/// Threads that make them.
 const MAKERS: usize = 12;
 /// How long frames are counted.
 const SECONDS: u64 = 10;

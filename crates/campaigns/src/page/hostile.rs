@@ -36,13 +36,13 @@ pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Resu
     );
     let (_, after) = browser::request(port, "GET", "/v1/pods", "", "")?;
     ensure!(before == after, "a page of another origin has changed the node:\n{before}\n{after}");
-    // Who reaches the port without a browser needs the token to change something.
+    // A client that reaches the port without a browser needs the token to change something.
     for (method, path) in [("POST", "/v1/pods"), ("DELETE", "/v1/pods/shop/web-1")] {
-        let (status, said) = browser::request(port, method, path, "", &pod("planted", 2))?;
-        ensure!(status == 403, "{method} {path} without a token: {status} {said}");
+        let (status, body) = browser::request(port, method, path, "", &pod("planted", 2))?;
+        ensure!(status == 403, "{method} {path} without a token: {status} {body}");
         let origin = "Origin: http://elsewhere.example\r\n";
-        let (status, said) = browser::request(port, method, path, origin, &pod("planted", 2))?;
-        ensure!(status == 403 && said.contains("Origin"), "{method} {path} from elsewhere: {status} {said}");
+        let (status, body) = browser::request(port, method, path, origin, &pod("planted", 2))?;
+        ensure!(status == 403 && body.contains("Origin"), "{method} {path} from elsewhere: {status} {body}");
     }
     Ok(())
 }
@@ -131,6 +131,6 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
     )?;
     ensure!(planted == json!([null, 0, 4, 0, 1]), "markup has become elements or has run: {planted}");
     browser.not_before_pages(&script)?;
-    // The browser tells of what its policy forbids in a picture, even where nothing comes of it.
+    // The browser reports what its policy forbids in a picture, even where it has no effect.
     browser.leave()
 }

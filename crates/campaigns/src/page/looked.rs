@@ -45,7 +45,7 @@ pub(super) fn live(browser: &Browser) -> anyhow::Result<()> {
         .map(drop)
 }
 
-/// A pod with so many exclusive CPUs.
+/// A pod with `cpus` exclusive CPUs.
 pub(super) fn pod(name: &str, cpus: u32) -> String {
     let amounts = format!("{{cpu: '{cpus}', memory: 2Gi}}");
     format!(

@@ -42,8 +42,8 @@ impl Running {
         let mut command = topolet();
         command.arg("ui").args(arguments).stderr(Stdio::null()).stdout(Stdio::piped());
         let mut process = command.spawn().context("failed to start topolet ui")?;
-        let said = process.stdout.take().context("there is no output")?;
-        let address = format!("http://{}", first(said, "http://", None)?);
+        let printed = process.stdout.take().context("there is no output")?;
+        let address = format!("http://{}", first(printed, "http://", None)?);
         Self::at(process, address)
     }
 
@@ -61,7 +61,7 @@ impl Drop for Running {
     }
 }
 
-/// Which build of the program is run; the one for tests, if nobody says.
+/// Which build of the program is run; the one for tests by default.
 static PROFILE: OnceLock<&str> = OnceLock::new();
 
 /// From now on a release build is run.
@@ -74,8 +74,8 @@ fn topolet() -> Command {
 }
 
 /// What stands behind `mark` in a line, once there is a line with `ready` too. The rest is read and left.
-fn first(said: impl Read + Send + 'static, mark: &str, ready: Option<&str>) -> anyhow::Result<String> {
-    let mut lines = BufReader::new(said).lines();
+fn first(printed: impl Read + Send + 'static, mark: &str, ready: Option<&str>) -> anyhow::Result<String> {
+    let mut lines = BufReader::new(printed).lines();
     let mut found = None;
     let mut all = String::new();
     for line in lines.by_ref().map_while(Result::ok) {
@@ -88,7 +88,7 @@ fn first(said: impl Read + Send + 'static, mark: &str, ready: Option<&str>) -> a
             break;
         }
     }
-    // A pipe that nobody reads would stop the process.
+    // A full pipe would stop the process.
     std::thread::spawn(move || lines.for_each(drop));
     found.with_context(|| format!("no line has {mark:?}:\n{all}"))
 }
@@ -122,7 +122,7 @@ pub(super) fn apply(node: &Path, pods: &[String]) -> anyhow::Result<()> {
     input.write_all(pods.join("---\n").as_bytes())?;
     drop(input);
     let output = process.wait_with_output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!([Some(0), Some(2)].contains(&output.status.code()), "apply: {}\n{said}", output.status);
+    let printed = String::from_utf8_lossy(&output.stderr);
+    ensure!([Some(0), Some(2)].contains(&output.status.code()), "apply: {}\n{printed}", output.status);
     Ok(())
 }

@@ -56,7 +56,7 @@ fn pointing(looked: &Looked<'_>) -> anyhow::Result<()> {
     browser.run("document.querySelector('#pods tr:nth-child(3) button').focus()", &json!([]))?;
     let pointed = browser.until("a pod stands out", lit)?;
     let pointed = pointed.as_str().unwrap_or_default();
-    ensure!(pointed.starts_with("C shop/web-3: CPUs "), "what a pod holds is said as {pointed:?}");
+    ensure!(pointed.starts_with("C shop/web-3: CPUs "), "the label of a pod's CPU reads {pointed:?}");
     fits_sideways(browser, "the node")?;
     looked.look("served-node")?;
     browser.run(
@@ -79,7 +79,7 @@ fn decisions(looked: &Looked<'_>, node: &Path, port: u16) -> anyhow::Result<()> 
          return first.includes('shop/large') && first.includes('TopologyAffinityError')",
     )?;
     browser.run("document.querySelector('#list summary').click()", &json!([]))?;
-    let said =
+    let text =
         browser.until("the refusal opens", "return document.querySelector('#list pre')?.textContent")?;
     let width = browser.run(
         "const width = document.querySelector('#list details').clientWidth;
@@ -88,7 +88,7 @@ fn decisions(looked: &Looked<'_>, node: &Path, port: u16) -> anyhow::Result<()> 
     )?;
     let path = format!("/v1/decisions?uid=large-uid&output=table&glyphs=unicode&width={width}");
     let (_, same) = browser::request(port, "GET", &path, "", "")?;
-    ensure!(said == same.as_str(), "the refusal reads otherwise than on the command line:\n{said}\n{same}");
+    ensure!(text == same.as_str(), "the refusal reads otherwise than on the command line:\n{text}\n{same}");
     browser.until(
         "the picture of the refusal shows",
         "const inside = document.querySelector('#list [role=img]').shadowRoot;

@@ -31,10 +31,10 @@ fn verdict(browser: &Browser, side: usize, what: &str, word: &str) -> anyhow::Re
     browser.until(what, &script)
 }
 
-fn said(browser: &Browser, side: usize) -> anyhow::Result<String> {
-    let said = browser
+fn shown_text(browser: &Browser, side: usize) -> anyhow::Result<String> {
+    let text = browser
         .run("return document.querySelectorAll('.side pre')[arguments[0]].textContent", &json!([side]))?;
-    Ok(said.as_str().unwrap_or_default().to_owned())
+    Ok(text.as_str().unwrap_or_default().to_owned())
 }
 
 /// The rules are there to choose from.
@@ -68,11 +68,8 @@ fn refusal_to_admission(looked: &Looked<'_>) -> anyhow::Result<()> {
     choose(browser, 0, "policy", "single-numa-node")?;
     type_in(browser, &pod("mine", 60))?;
     verdict(browser, 0, "the pod is refused", "refused")?;
-    let told = said(browser, 0)?;
-    ensure!(
-        told.contains("TopologyAffinityError") && told.contains("would fit"),
-        "a refusal is said as {told}"
-    );
+    let text = shown_text(browser, 0)?;
+    ensure!(text.contains("TopologyAffinityError") && text.contains("would fit"), "a refusal reads {text}");
     looked.look("try-refused")?;
     let pressed = browser.run(
         "const button = [...document.querySelectorAll('.side .fits button')].find((one) => \
@@ -109,7 +106,7 @@ fn by_other_rules(looked: &Looked<'_>) -> anyhow::Result<()> {
                   one.textContent.includes('full-pcpus-only')).querySelector('input').click()";
     browser.run(switch, &json!([]))?;
     verdict(browser, 0, "not as whole cores", "refused")?;
-    ensure!(said(browser, 0)?.contains("SMTAlignmentError"), "{}", said(browser, 0)?);
+    ensure!(shown_text(browser, 0)?.contains("SMTAlignmentError"), "{}", shown_text(browser, 0)?);
     looked.look("try-options")?;
     browser.run(switch, &json!([]))?;
     verdict(browser, 0, "and again without the option", "admitted")?;
@@ -138,7 +135,7 @@ fn side_by_side(looked: &Looked<'_>, ui: &Running) -> anyhow::Result<()> {
     verdict(browser, 1, "and refused there", "refused")?;
     looked.look("try-side-by-side")?;
 
-    let before = [said(browser, 0)?, said(browser, 1)?];
+    let before = [shown_text(browser, 0)?, shown_text(browser, 1)?];
     let link = browser.run("return document.getElementById('link').href", &json!([]))?;
     let link = link.as_str().context("there is no link")?;
     ensure!(link.starts_with(&format!("http://127.0.0.1:{}/#try=", ui.port)), "{link}");
@@ -146,11 +143,11 @@ fn side_by_side(looked: &Looked<'_>, ui: &Running) -> anyhow::Result<()> {
     live(browser)?;
     verdict(browser, 1, "the link has the refusal", "refused")?;
     verdict(browser, 0, "the link has the admission", "admitted")?;
-    let after = [said(browser, 0)?, said(browser, 1)?];
+    let after = [shown_text(browser, 0)?, shown_text(browser, 1)?];
     ensure!(before == after, "the link comes to something else:\n{before:?}\n{after:?}");
     browser.open(&format!("http://127.0.0.1:{}/#try=abc", ui.port))?;
     browser.until(
-        "a damaged link is said to be",
+        "a damaged link is reported",
         "return document.querySelector('.side pre').textContent.includes('damaged')",
     )?;
     browser.open(link)?;
@@ -210,7 +207,7 @@ fn bad_input(browser: &Browser) -> anyhow::Result<()> {
         "return document.getElementById('link-note').textContent.includes('too long')",
     )?;
     browser.until(
-        "10 MiB are said to be too long",
+        "10 MiB are reported as too long",
         "return document.querySelector('.side pre').textContent.includes('longer than 1048576 bytes')",
     )?;
     type_in(browser, &pod("mine", 4))?;

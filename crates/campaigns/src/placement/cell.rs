@@ -1,4 +1,4 @@
-//! What came of a workload on a machine, under each strategy.
+//! The results of a workload on a machine, under each strategy.
 
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ pub(super) struct Simulated {
     pub(super) configurations: Vec<Strategy>,
 }
 
-/// What came of one strategy.
+/// The results of one strategy.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Strategy {

@@ -40,8 +40,8 @@ pub(super) fn nodes(machine: &str) -> anyhow::Result<Vec<NumaNode>> {
         cargo(&["run", "--release", "--quiet", "-p", "topolet", "--", "topology", "-o", "json", "--machine"]);
     let output = command.arg(machine).output().context("cargo cannot be started")?;
     ensure!(output.status.success(), "{machine}: {}", String::from_utf8_lossy(&output.stderr));
-    let topology: Topology =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("what is said of {machine}"))?;
+    let topology: Topology = serde_json::from_slice(&output.stdout)
+        .with_context(|| format!("`topolet topology` of {machine} is no JSON"))?;
     let mut nodes = Vec::new();
     for Described { id, cpus, memory } in topology.nodes {
         let cpus: CpuSet = cpus.parse().with_context(|| format!("CPUs of NUMA node {id} of {machine}"))?;

@@ -28,7 +28,7 @@ pub(super) enum Options {
     WithMix,
 }
 
-/// The share of what most is asked of that would be held on the average if nobody were refused. The fewer nodes there are, the
+/// The share of what most is asked of that would be held on the average if no pod were refused. The fewer nodes there are, the
 /// more must be free for chance: 51 % on two, 75 % on eight, 88 % on 32.
 #[expect(clippy::cast_precision_loss, reason = "numbers of nodes are small")]
 fn load(nodes: usize) -> f64 {

@@ -1,4 +1,4 @@
-//! What came of it: tables and a picture.
+//! The results as tables and a picture.
 
 use std::fmt::Write as _;
 

@@ -14,7 +14,7 @@ pub(super) struct Workload {
 #[derive(Debug)]
 pub(super) struct Devices {
     pub(super) resource: &'static str,
-    /// So many on each NUMA node that has any.
+    /// The number on each NUMA node that has any.
     pub(super) on_node: u32,
     pub(super) place: DevicePlace,
 }

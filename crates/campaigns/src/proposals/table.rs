@@ -43,7 +43,7 @@ pub(super) fn text(cases: &[Case], answers: &[Answer], unusable: &[String]) -> S
         }
     }
     for what in unusable {
-        text.push_str(&format!("- nothing is proposed, and this is said: {what}\n"));
+        text.push_str(&format!("- nothing is proposed, with the reason: {what}\n"));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What is kept of a violation so that somebody can see it again: the command with its seed, the step, the node's folder
+//! What is kept of a violation so that it can be reproduced: the command with its seed, the step, the node's folder
 //! and the ends of its daemon's logs.
 
 use std::io::ErrorKind;

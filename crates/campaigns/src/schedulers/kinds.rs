@@ -1,4 +1,4 @@
-//! Schedulers: how they are built, and what they are told.
+//! Schedulers: how they are built, and their configurations.
 
 use std::fmt;
 use std::path::PathBuf;

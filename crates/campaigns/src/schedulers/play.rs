@@ -35,7 +35,7 @@ pub(super) struct Play<'a> {
     pub(super) settle: Duration,
 }
 
-/// What came of it.
+/// The figures of a round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Figures {
     pub(super) pods: usize,
@@ -71,7 +71,7 @@ impl Figures {
         self.refusals.values().sum()
     }
 
-    /// The time within which so many of a hundred pods ran that ran at all.
+    /// The time within which `percent` of the pods that ran were running.
     pub(super) fn within(&self, percent: usize) -> Option<Duration> {
         let at = (self.times.len() * percent).div_ceil(100).checked_sub(1)?;
         self.times.get(at).copied()
@@ -99,7 +99,7 @@ impl fmt::Display for Figures {
 struct Progress {
     /// How often it has come.
     tries: usize,
-    /// Nothing more is to be heard of the one that came last: it has run, or was refused.
+    /// The last of its objects has run or was refused; further events of it are ignored.
     is_settled: bool,
 }
 
@@ -156,8 +156,8 @@ impl Play<'_> {
                 change = timeout_at(end, changes.next()) => match change {
                     Err(_) => break,
                     Ok(change) => {
-                        let pod = change.context("the API server tells of no more pods")?;
-                        playing.heard(&pod.context("pods are not told of")?);
+                        let pod = change.context("the watch of pods has ended")?;
+                        playing.changed(&pod.context("the watch of pods failed")?);
                     }
                 },
             }
@@ -217,7 +217,7 @@ impl Playing<'_> {
     }
 
     /// What becomes of a pod after its object has changed.
-    fn heard(&mut self, object: &Pod) {
+    fn changed(&mut self, object: &Pod) {
         let label = object.metadata.labels.iter().flatten().find(|(name, _)| *name == LABEL);
         let Some((at, tries)) = label.and_then(|(_, value)| value.split_once('-')) else { return };
         let (Ok(at), Ok(tries)) = (at.parse::<usize>(), tries.parse::<usize>()) else { return };

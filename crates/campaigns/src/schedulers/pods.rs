@@ -16,7 +16,7 @@ pub(super) struct Workload {
     pub(super) name: String,
     /// As of `--machine`.
     pub(super) machine: String,
-    /// What else a node is told of its machine.
+    /// Further arguments of a node about its machine.
     pub(super) machine_arguments: Vec<String>,
     /// In the order in which they come.
     pub(super) pods: Vec<Coming>,
@@ -35,7 +35,7 @@ pub(super) struct Coming {
 }
 
 impl Workload {
-    /// The first `count` pods of a scenario for so many nodes; an hour takes so many seconds.
+    /// The first `count` pods of a scenario for a number of nodes, with the seconds that an hour of the scenario takes.
     pub(super) fn read(path: &Path, nodes: usize, count: usize, hour: f64) -> anyhow::Result<Self> {
         let shown = path.display().to_string();
         let bytes = fs::read(path)?;

@@ -49,8 +49,8 @@ pub(super) struct Chaos {
 impl Chaos {
     pub(super) fn start(running: Running) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let told = is_over.clone();
-        Self { is_over, thread: thread::spawn(move || kill(running, &told)) }
+        let stop = is_over.clone();
+        Self { is_over, thread: thread::spawn(move || kill(running, &stop)) }
     }
 
     /// What still runs, and how many were killed.
@@ -68,7 +68,7 @@ fn kill(mut running: Running, is_over: &AtomicBool) -> anyhow::Result<(Running, 
     while !is_over.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
         let Agents::Processes(nodes) = &mut running.agents else {
-            bail!("only processes of their own can be killed");
+            bail!("only agents that run as separate processes can be killed");
         };
         // Every third time the extender, where there is one.
         let drawn = random.below(3 * nodes.len().max(1) as u64);

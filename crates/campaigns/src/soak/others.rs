@@ -1,4 +1,5 @@
-//! Readers that are other users, which have places of their own: processes, since the kernel says who connects.
+//! Readers that are other users, whose share of connections is separate: processes, since the kernel reports the user of a
+//! connection.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -81,7 +82,7 @@ impl Drop for OtherUsers {
 pub(super) fn read(reader: Reader, root: &Path) -> anyhow::Result<()> {
     let client = Client::of(root);
     let status = |method: &str, path: &str| -> anyhow::Result<u16> {
-        // With all its places taken a user is told to try again.
+        // With all its places taken a user gets 503 and tries again.
         loop {
             let reply = client.ask(method, path, "").with_context(|| format!("failed to {method} {path}"))?;
             if reply.status != 503 {

@@ -46,7 +46,7 @@ fn until(stop: &AtomicBool, mut what: impl FnMut()) {
     }
 }
 
-/// Connections on which nothing is said, made again as they are closed.
+/// Idle connections, opened again when the daemon closes them.
 fn idle(root: &Path, stop: &AtomicBool) {
     let client = Client::of(root);
     let mut held = Vec::new();
