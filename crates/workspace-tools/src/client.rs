@@ -22,7 +22,7 @@ pub struct Client {
 pub struct Reply {
     /// The status of HTTP.
     pub status: u16,
-    /// What follows the headers.
+    /// The body.
     pub body: String,
 }
 
@@ -59,23 +59,23 @@ impl Client {
     }
 }
 
-/// What a server is asked.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// `GET` and so on.
     pub method: &'a str,
     /// With its query.
     pub path: &'a str,
-    /// The server, as it is named to itself.
+    /// The value of the header `Host`.
     pub host: &'a str,
-    /// More lines of the head, each with its end.
+    /// Further header lines, each with `\r\n`.
     pub fields: &'a str,
     /// Empty: none.
     pub body: &'a str,
 }
 
 impl Request<'_> {
-    /// Asks a server on TCP, and waits for the answer: for as long as it takes without a limit.
+    /// Sends the request to a server on TCP, and waits for the answer: at most `limit` for each read, if there is one.
     ///
     /// # Errors
     /// No server answers, the connection ends before the whole answer, or it is no HTTP.
@@ -134,7 +134,7 @@ impl Reply {
         Ok(Self { status, body: String::from_utf8(body).map_err(|_| no_http())? })
     }
 
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
@@ -150,7 +150,7 @@ fn line(from: &mut impl BufRead) -> io::Result<String> {
     }
 }
 
-/// Adds so many bytes.
+/// Appends `length` bytes.
 fn take(from: &mut impl BufRead, length: usize, to: &mut Vec<u8>) -> io::Result<()> {
     let start = to.len();
     to.resize(start + length, 0);

@@ -17,7 +17,7 @@ impl Program {
     /// All of them.
     pub const ALL: [Self; 2] = [Self::Campaigns, Self::Guest];
 
-    /// What people type after `cargo xtask`, by name, and the line that `cargo xtask --help` has of it.
+    /// The names of its commands, each with its line in `cargo xtask --help`.
     pub const fn commands(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Campaigns => CAMPAIGNS,
@@ -25,8 +25,8 @@ impl Program {
         }
     }
 
-    /// Cargo, as it builds the program and runs it: what the program is given follows. The first build takes minutes, in
-    /// which cargo shows what it does.
+    /// `cargo run` of the program; the caller appends the program's arguments. The first build takes minutes, so cargo shows
+    /// its progress then.
     pub fn start(self) -> Command {
         let (package, program) = match self {
             Self::Campaigns => ("campaigns", "campaigns"),
@@ -42,7 +42,7 @@ impl Program {
     }
 }
 
-/// What a program with commands ends with.
+/// The exit code of a result; an error is printed with its causes.
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,

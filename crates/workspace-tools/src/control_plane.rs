@@ -1,4 +1,4 @@
-//! A control plane of our own: its programs, and what nodes and schedulers need of it.
+//! A local control plane: its programs, and the definitions and rights that nodes and schedulers need.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub fn topolet() -> anyhow::Result<PathBuf> {
     Ok(target().join("debug/topolet"))
 }
 
-/// What nodes need that publish, and schedulers that read it.
+/// Installs the resource definitions and the rights of nodes that publish and of schedulers that read.
 pub fn prepare(cluster: &Cluster) -> anyhow::Result<()> {
     cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState])?;
     for rights in [NODE_RIGHTS, PUBLISHER_RIGHTS, READER_RIGHTS, EXTENDER_RIGHTS] {

@@ -14,7 +14,7 @@ pub fn install(packages: &[&str]) -> anyhow::Result<()> {
     run(install.args(packages))
 }
 
-/// Reads which packages there are: a new machine knows none.
+/// Updates the lists of packages: a new machine has none.
 ///
 /// # Errors
 /// There is no apt-get, or no right to use it.
@@ -22,7 +22,7 @@ pub fn update() -> anyhow::Result<()> {
     run(&mut as_root(&["apt-get", "update"]))
 }
 
-/// Whoever is not root asks for it by `sudo`, which does not wait for a password.
+/// The command as root: by `sudo` unless this process is root. `sudo` fails where it would ask for a password.
 fn as_root(command: &[&str]) -> Command {
     let id = Command::new("id").arg("-u").output();
     let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");

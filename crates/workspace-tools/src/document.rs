@@ -1,4 +1,4 @@
-//! Files of the repository that commands make, and figures in documents: what a command writes there, between two lines.
+//! Files of the repository that commands generate, and figures that commands write into documents between two marker lines.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use fs_err as fs;
 
 use crate::workspace::root;
 
-/// The last of both lines.
+/// The line behind the figures.
 const END: &str = "<!-- end -->\n";
 
-/// A run by which figures were found: what was typed, the day in UTC, and on how many cores.
+/// A run that produced figures: the command, the day in UTC, and the number of cores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Run {
-    /// As people type it.
+    /// The command line.
     pub command: String,
-    /// As of [`today`].
+    /// `2026-01-31`, in UTC.
     pub date: String,
-    /// Of this machine.
+    /// The cores of the machine.
     pub cores: usize,
 }
 

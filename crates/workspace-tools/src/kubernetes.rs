@@ -31,7 +31,7 @@ impl Release<'_> {
         module.build(package, &self.program(name), &self.variables(), |line| self.published(line))
     }
 
-    /// The module of which programs are built.
+    /// The Go module that its programs are built from.
     pub fn go_module(&self) -> GoModule<'_> {
         let folder = self.module();
         GoModule { folder, path: "k8s.io/kubernetes", version: self.0, cache: Cache::OfUser }
@@ -44,7 +44,7 @@ impl Release<'_> {
         replaced.map_or_else(|| line.to_owned(), |(of, path)| format!("{of}=> {path} v0.{minor}"))
     }
 
-    /// The linker's `-X` by which a program says that it is of this release.
+    /// The linker's `-X` flags that set the version which a program reports.
     pub fn variables(&self) -> String {
         let names = "k8s.io/component-base/version";
         let number = self.0.split('.').nth(1).unwrap_or_default();
@@ -52,9 +52,9 @@ impl Release<'_> {
     }
 }
 
-/// A Go module of which programs are built, in a module of our own that has its dependencies.
+/// A Go module that programs are built from, in a generated module that requires it and has its replacements.
 pub struct GoModule<'a> {
-    /// Where that is.
+    /// The folder of the generated module.
     pub folder: PathBuf,
     /// The module.
     pub path: &'a str,
@@ -115,7 +115,7 @@ impl GoModule<'_> {
         go
     }
 
-    /// Writes the module. What was resolved for another program stays.
+    /// Writes the generated module, unless it is there for another program.
     fn prepare(&self, line: impl Fn(&str) -> String) -> anyhow::Result<()> {
         let Self { folder, path, version, .. } = self;
         if folder.join("go.sum").is_file() {

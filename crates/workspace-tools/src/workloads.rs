@@ -7,10 +7,10 @@ use anyhow::{Context as _, ensure};
 
 use crate::workspace::{cargo, run, target};
 
-/// How often a work is repeated in the longer run; of work that takes long by itself two more are enough.
+/// How often work is repeated in the longer of two runs, and how often if it is long.
 const TIMES: u64 = 101;
 const TIMES_OF_LONG: u64 = 3;
-/// So many instructions are long, what is set up included.
+/// From this many instructions on, setup included, work is long.
 const LONG: u64 = 500_000_000;
 
 /// Builds the program.
@@ -44,7 +44,10 @@ impl Counter {
         found.is_ok_and(|status| status.success())
     }
 
-    /// An error says what is missing.
+    /// A counter for this program.
+    ///
+    /// # Errors
+    /// valgrind is not installed.
     pub fn find(program: &Path) -> anyhow::Result<Self> {
         ensure!(Self::is_possible(), "valgrind is not installed");
         Ok(Self { program: program.to_owned() })
@@ -64,9 +67,9 @@ impl Counter {
             .args(["once", name, "--times", &times.to_string()])
             .output()
             .context("failed to start valgrind")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "valgrind failed: {}\n{said}", output.status);
-        let counted = said.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
+        let report = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "valgrind failed: {}\n{report}", output.status);
+        let counted = report.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
         counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
     }
 }

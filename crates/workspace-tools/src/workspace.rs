@@ -1,4 +1,4 @@
-//! Where the workspace lies, and programs that are started in it.
+//! The folders of the workspace, and programs that are started in them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub fn metadata(arguments: &[&str]) -> anyhow::Result<Value> {
     metadata_of(&root(), arguments)
 }
 
-/// The same of the workspace in a folder.
+/// The same for the workspace in a folder.
 ///
 /// # Errors
 /// As of [`metadata`].
@@ -45,9 +45,9 @@ pub fn metadata_of(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
 }
 
-/// Starts a command in the root of the workspace, without what cargo says of this package to its program. Build scripts look
-/// at it (that of ring does), so that all that is above them would be built anew in each cargo that is started here, and
-/// again in the next that is not.
+/// Sets the root of the workspace as the command's folder, and removes the variables `CARGO_PKG_*` and `CARGO_MANIFEST_*` that
+/// cargo has set for this program. Build scripts depend on them (that of ring does): with them a cargo that is started here
+/// would build their packages and all dependents again, and so would the next cargo without them.
 pub fn outside_package(command: &mut Command) -> &mut Command {
     let of_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
