@@ -1,4 +1,4 @@
-//! What becomes of the claims of a pod on a node.
+//! The decision on the claims of a pod on a node.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,33 +8,33 @@ use claim_allocator::{AllocateError, Cost, Scope};
 use dra_model::{DeviceId, Features};
 use thiserror::Error;
 
-use crate::asked::{ClaimState, Obstacle, PodClaim};
+use crate::claim::{ClaimState, Obstacle, PodClaim};
 
-/// What becomes of the claims of a pod on a node.
+/// The decision on the claims of a pod on a node.
 #[must_use]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClaimsDecision {
-    /// The claims, in kube-scheduler's order. Those of a pod with [`Outcome::Allocated`] have devices. Empty where one of them
-    /// is not there.
+    /// The claims, in kube-scheduler's order. With [`Outcome::Allocated`] each has devices. Empty where one of them does
+    /// not exist.
     pub claims: Vec<PodClaim>,
-    /// What came out.
+    /// Whether they get devices, and why not.
     pub outcome: Outcome,
     /// What the search costs kube-scheduler; `None`: it does not search, or the steps are not known.
     pub cost: Option<Cost>,
     /// The pod's extended resources that classes serve.
     pub served_resources: Vec<String>,
-    /// Pools with devices for the node of which nothing can be allocated, as sentences.
+    /// Pools of the node from which nothing can be allocated, each as a sentence.
     pub unusable_pools: Vec<String>,
-    /// Devices of claims that had devices before, which no slice lists any more.
+    /// Devices of allocated claims that no slice lists, each with the name of the claim.
     pub unlisted_devices: Vec<(String, DeviceId)>,
 }
 
-/// What came out.
+/// Whether the claims get devices, and why not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Every claim has devices.
     Allocated,
-    /// kube-scheduler does not look for devices.
+    /// kube-scheduler does not search, for this reason.
     Stopped(Obstacle),
     /// This node does not have the devices.
     DoesNotFit,
@@ -46,18 +46,18 @@ pub enum Outcome {
     Unknown(Missing),
 }
 
-/// Objects that would have to be known.
+/// Objects without which nothing can be decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Missing {
-    /// No slice is.
+    /// No slice is given.
     #[error("no ResourceSlice is given")]
     Slices,
-    /// No class is.
+    /// No class is given.
     #[error("no DeviceClass is given")]
     Classes,
 }
 
-/// The release and the gates of which a decision is; displays as the end of a sentence that begins with "decided as".
+/// The release and the feature gates of a decision, as the text after "decided as".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DecidedAs(pub Features);
 
@@ -83,7 +83,7 @@ impl DecidedAs {
 }
 
 impl ClaimsDecision {
-    /// That of a pod without any claim that needs a decision before others do.
+    /// With these claims and this outcome; the other fields are empty.
     pub(crate) fn of(claims: Vec<PodClaim>, outcome: Outcome) -> Self {
         Self {
             claims,
@@ -101,7 +101,7 @@ impl ClaimsDecision {
         self.outcome == Outcome::Allocated
     }
 
-    /// Whether the pod can have no devices on this node, and where else it cannot; `None`: it can, or that is not known.
+    /// Where the pod cannot get its devices: on this node or on every node; `None`: it gets them, or that is not decided.
     #[must_use]
     pub fn refused(&self) -> Option<Scope> {
         match &self.outcome {

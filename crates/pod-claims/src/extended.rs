@@ -9,16 +9,16 @@ use dra_model::{
 };
 use pod_spec::{Container, Pod, ResourceName};
 
-use crate::asked::{ClaimState, PodClaim};
+use crate::claim::{ClaimState, PodClaim};
 use crate::objects::ClusterObjects;
 
-/// The special claim of a pod, and the resources that it serves.
+/// The claim that kube-scheduler makes for extended resources of a pod, and the resources that it serves.
 pub(crate) struct Served {
     pub(crate) claim: PodClaim,
     pub(crate) resources: Vec<String>,
 }
 
-/// The special claim; `None`: device plugins serve what the pod asks for, or there is nothing to serve.
+/// The claim for the pod's extended resources; `None`: device plugins serve all that it requests, or it requests none.
 pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String, i64>) -> Option<Served> {
     let wanted = wanted_extended_resources(pod);
     if wanted.is_empty() {
@@ -29,7 +29,7 @@ pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String,
     let mut resources = Vec::new();
     for resource in wanted {
         if classes.class(&resource).is_none() {
-            // Whether such a resource is there is for the managers to say.
+            // No class serves the resource: the device manager decides on it.
             plugins.entry(resource).or_insert(1);
         } else if plugins.get(&resource).is_none_or(|offered| *offered == 0) {
             resources.push(resource);
@@ -50,7 +50,7 @@ pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String,
     Some(Served { claim, resources })
 }
 
-/// The pod without these resources: what its claims serve is not asked of device plugins.
+/// The pod without these resources: device plugins are not asked for those that its claims serve.
 #[must_use]
 pub fn without_resources(pod: &Pod, resources: &[String]) -> Pod {
     let is_served = |name: &ResourceName| resources.iter().any(|served| served == name.as_str());

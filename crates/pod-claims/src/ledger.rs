@@ -1,4 +1,4 @@
-//! What the claims of a cluster hold, and decisions on further pods beside that.
+//! The claims of a cluster with their devices, and decisions on further pods beside them.
 
 mod pools;
 
@@ -10,16 +10,16 @@ use claim_allocator::{Allocator, Decision, Expressions, Question, WorkLimit};
 use dra_model::{Consumer, DeviceId, Feature, Features, Implementation, Node, ResourceClaim, ResourceSlice};
 use pod_spec::Pod;
 
-use crate::asked::{ClaimState, PodClaim};
+use crate::claim::{ClaimState, PodClaim};
 use crate::decision::{ClaimsDecision, Missing, Outcome};
 use crate::extended::{self, Served};
-use crate::found::{elsewhere, is_reserved_for, listed, obstacle};
+use crate::lookup::{elsewhere, is_reserved_for, listed, obstacle};
 use crate::objects::{ClusterObjects, namespace_of};
 
 /// A cluster's objects, and one node on which pods are decided on one after the other.
 pub struct ClaimLedger {
     objects: ClusterObjects,
-    /// With the taints of rules.
+    /// The slices of `objects` with the taints of `DeviceTaintRule`s.
     slices: Vec<ResourceSlice>,
     node: Node,
     features: Features,
@@ -29,7 +29,7 @@ pub struct ClaimLedger {
 }
 
 impl ClaimLedger {
-    /// Of a node whose device plugins offer `plugins` of each extended resource.
+    /// For a node whose device plugins offer the amounts `plugins` of extended resources.
     #[must_use]
     pub fn new(
         objects: ClusterObjects,
@@ -45,19 +45,19 @@ impl ClaimLedger {
         Self { objects, slices, node, features, plugins, expressions, unusable_pools }
     }
 
-    /// The gates by which it decides.
+    /// The feature gates of its decisions.
     #[must_use]
     pub const fn features(&self) -> Features {
         self.features
     }
 
-    /// Whether a pod has claims, and what decides on them is known.
+    /// Whether a pod has claims that can be decided on.
     #[must_use]
     pub fn is_about(&self, pod: &Pod) -> bool {
         self.missing().is_none() && (!pod.constraints.claims.is_empty() || self.served(pod).is_some())
     }
 
-    /// What becomes of the claims of a pod; `None`: it has none.
+    /// Decides on the claims of a pod; `None`: it has none.
     #[must_use]
     pub fn decide(&mut self, pod: &Pod) -> Option<ClaimsDecision> {
         let served = self.served(pod);
@@ -66,7 +66,7 @@ impl ClaimLedger {
         }
         let mut claims = match listed(pod, &self.objects) {
             Ok(claims) => claims,
-            // Of a cluster of which nothing is known nothing is missing.
+            // Without any claims and slices in the input, a claim that was not found is unknown, not missing.
             Err(_) if self.missing().is_some() && self.objects.claims.is_empty() => {
                 return Some(ClaimsDecision::of(Vec::new(), self.unknown()));
             }
@@ -80,7 +80,7 @@ impl ClaimLedger {
         Some(decision)
     }
 
-    /// Keeps what a pod was given, for decisions on others. Without devices nothing is kept.
+    /// Reserves the devices of an allocated decision, for decisions on later pods.
     pub fn hold(&mut self, pod: &Pod, decision: &ClaimsDecision) {
         if !decision.is_allocated() {
             return;
@@ -112,7 +112,7 @@ impl ClaimLedger {
         is_on.then(|| extended::of(pod, &self.objects, &self.plugins)).flatten()
     }
 
-    /// What is needed for devices to be looked for, and not known.
+    /// The objects without which no devices can be searched for.
     fn missing(&self) -> Option<Missing> {
         if self.objects.slices.is_empty() {
             Some(Missing::Slices)
@@ -133,7 +133,7 @@ impl ClaimLedger {
         if let Some(obstacle) = obstacle(&claims, pod, &self.objects) {
             return ClaimsDecision::of(claims, Outcome::Stopped(obstacle));
         }
-        // kube-scheduler searches before it says that other claims have devices elsewhere.
+        // kube-scheduler searches before it checks the nodes of allocated claims.
         let found =
             if needs_devices { self.search(claims) } else { ClaimsDecision::of(claims, Outcome::Allocated) };
         match found.claims.iter().find_map(|claim| elsewhere(claim, &self.node)) {
@@ -178,7 +178,7 @@ impl ClaimLedger {
         ClaimsDecision { cost, unusable_pools, ..ClaimsDecision::of(claims, outcome) }
     }
 
-    /// Devices of claims that had some before, which no slice lists.
+    /// Devices of allocated claims that no slice lists.
     fn unlisted_devices(&self, claims: &[PodClaim]) -> Vec<(String, DeviceId)> {
         if self.objects.slices.is_empty() {
             return Vec::new();

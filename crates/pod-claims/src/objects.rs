@@ -25,7 +25,7 @@ pub struct ClusterObjects {
 }
 
 impl ClusterObjects {
-    /// The same with those of another source behind. An object that is there already (by kind, namespace and name) is replaced.
+    /// Appends the objects of another source. An object with the same kind, namespace and name is replaced.
     pub fn extend(&mut self, others: Self) {
         let Self { slices, classes, claims, templates, taint_rules } = others;
         merge(&mut self.slices, slices, |slice| &slice.metadata);
@@ -35,13 +35,13 @@ impl ClusterObjects {
         merge(&mut self.taint_rules, taint_rules, |rule| &rule.metadata);
     }
 
-    /// Whether there is nothing.
+    /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The slices with the taints of rules added to their devices, as kube-scheduler sees them.
+    /// The slices with the taints of `DeviceTaintRule`s added to their devices, as kube-scheduler uses them.
     #[must_use]
     pub(crate) fn tainted_slices(&self) -> Vec<ResourceSlice> {
         let mut slices = self.slices.clone();
@@ -102,7 +102,7 @@ fn merge<T>(own: &mut Vec<T>, others: Vec<T>, metadata: impl Fn(&T) -> &Metadata
     }
 }
 
-/// Manifests leave the namespace out that `kubectl` fills in.
+/// The namespace of an object; manifests may omit it, and `kubectl` fills in `default`.
 pub(crate) fn namespace_of(metadata: &Metadata) -> &str {
     if metadata.namespace.is_empty() { "default" } else { &metadata.namespace }
 }

@@ -1,4 +1,5 @@
-//! The shapes that published drivers have: each claim alone on a free node, beside what kube-scheduler's own allocator answered.
+//! Slices and claims in the form of published drivers: each claim alone on a free node gets what kube-scheduler's own allocator
+//! answered.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -1,4 +1,5 @@
-//! What there is of a pod's claims, what keeps kube-scheduler from looking for devices, and what a pod leaves to the next.
+//! The states of a pod's claims, the obstacles for which kube-scheduler does not search, and devices that pods take from later
+//! ones.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! Pools with devices for a node of which nothing can be allocated.
+//! Pools of a node from which nothing can be allocated: incomplete or invalid ones.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use dra_model::{Features, Implementation, Node, PoolState, ResourceSlice, node_pools};
 
-/// A sentence for each. A pool that cannot be looked at at all is an error of the decision.
+/// A sentence for each. An error while pools are gathered is empty here: the decision reports it.
 pub(super) fn unusable(
     slices: &[ResourceSlice],
     node: &Node,

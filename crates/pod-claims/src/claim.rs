@@ -1,4 +1,4 @@
-//! The claims of a pod, in kube-scheduler's order, and what keeps it from looking for devices.
+//! A claim of a pod, its state before the search, and the obstacles for which kube-scheduler does not search.
 
 use alloc::string::String;
 
@@ -11,35 +11,35 @@ use thiserror::Error;
 pub struct PodClaim {
     /// What the pod calls it; empty: the claim of its extended resources.
     pub name: String,
-    /// What there is of it.
+    /// Its state before the search.
     pub state: ClaimState,
-    /// The object. One that is still to be made is called `POD-CLAIM`; kube-controller-manager adds a random end. Once it is
-    /// decided, `status.allocation` has its devices.
+    /// The object. One that does not exist yet is called `POD-CLAIM`; kube-controller-manager appends a random suffix. After the
+    /// decision `status.allocation` has its devices.
     pub claim: ResourceClaim,
 }
 
-/// What there is of a claim.
+/// The state of a claim before the search for devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClaimState {
     /// It has devices already.
     Allocated,
-    /// The object is there, without devices.
+    /// The object exists, without devices.
     Pending,
     /// It will be made of the template of this name when the pod is created.
     FromTemplate(String),
-    /// The pod is there, and its claim is not made of the template of this name yet: kube-scheduler waits for that.
+    /// The pod exists, and its claim has not been made of the template of this name yet: kube-scheduler waits for that.
     NotMadeYet(String),
-    /// kube-scheduler itself makes it, of the pod's extended resources.
+    /// kube-scheduler makes it for the pod's extended resources when it binds the pod.
     ExtendedResources,
 }
 
-/// What keeps kube-scheduler from looking for devices.
+/// Why kube-scheduler does not search for devices.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Obstacle {
     /// Containers use a claim that the pod does not have.
     #[error("the pod has no claim {0:?}: an API server refuses a pod whose containers name one")]
     NotListed(String),
-    /// The claim is not there.
+    /// The claim does not exist.
     #[error("claim {claim}: ResourceClaim {object} does not exist; the pod waits until it does")]
     NoClaim {
         /// What the pod calls it.
@@ -47,7 +47,7 @@ pub enum Obstacle {
         /// `namespace/name`.
         object: String,
     },
-    /// The template is not there.
+    /// The template does not exist.
     #[error("claim {claim}: ResourceClaimTemplate {object} does not exist, so that the claim is never made")]
     NoTemplate {
         /// What the pod calls it.
@@ -65,10 +65,10 @@ pub enum Obstacle {
         claim: String,
         /// `namespace/name`.
         object: String,
-        /// Name of the pod that owns it; empty: nothing does.
+        /// Name of the pod that owns it; empty: it has no owner.
         owner: String,
     },
-    /// As many pods use it as can.
+    /// It is reserved for as many pods as a claim can be.
     #[error("claim {claim}: resourceclaim in use: {object} is reserved for 256 pods, and no more can use it")]
     ReservedToLimit {
         /// What the pod calls it.
@@ -76,7 +76,7 @@ pub enum Obstacle {
         /// `namespace/name`.
         object: String,
     },
-    /// A request names a class that is not there.
+    /// A request names a class that does not exist.
     #[error("claim {claim}: request {request}: device class {class} does not exist")]
     NoClass {
         /// `namespace/name`.
@@ -101,13 +101,13 @@ pub enum Obstacle {
     BadNodeSelector {
         /// `namespace/name`.
         claim: String,
-        /// Why not.
+        /// The error of the parser.
         error: String,
     },
 }
 
 impl Obstacle {
-    /// Whether it stops the pod on every node.
+    /// Whether it holds on this node only, or on every node.
     #[must_use]
     pub const fn scope(&self) -> Scope {
         match self {

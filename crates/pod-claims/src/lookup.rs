@@ -10,22 +10,22 @@ use dra_model::{
 };
 use pod_spec::{ClaimObject, Pod};
 
-use crate::asked::{ClaimState, Obstacle, PodClaim};
+use crate::claim::{ClaimState, Obstacle, PodClaim};
 use crate::objects::{ClusterObjects, namespace_of};
 
-/// So many pods can use a claim.
+/// The most pods that a claim can be reserved for.
 const MOST_USERS: usize = 256;
 
 /// The claims that a pod lists, in its order.
 ///
 /// # Errors
-/// One of them is not there, or is another pod's.
+/// One of them does not exist, or belongs to another pod.
 pub(crate) fn listed(pod: &Pod, objects: &ClusterObjects) -> Result<Vec<PodClaim>, Obstacle> {
     let claims = pod.constraints.claims.iter();
     claims.map(|claim| Listed { pod, claim, objects }.find()).collect()
 }
 
-/// What stops claims that are there before any node is looked at.
+/// The first obstacle of these claims that does not depend on a node.
 pub(crate) fn obstacle(claims: &[PodClaim], pod: &Pod, objects: &ClusterObjects) -> Option<Obstacle> {
     claims.iter().find_map(|claim| reserved_to_limit(claim, pod).or_else(|| without_class(claim, objects)))
 }
@@ -124,7 +124,7 @@ fn without_class(claim: &PodClaim, objects: &ClusterObjects) -> Option<Obstacle>
     Some(Obstacle::NoClass { claim: reference(&claim.claim.metadata), request, class: devices.class.clone() })
 }
 
-/// What a claim asks for, each with the name of its request or alternative.
+/// The devices that a claim requests, each entry with the name of its request, or `request/alternative`.
 pub(crate) fn requested(spec: &ResourceClaimSpec) -> impl Iterator<Item = (RequestName, &RequestedDevices)> {
     spec.requests.iter().flat_map(devices_of)
 }
@@ -140,7 +140,7 @@ fn devices_of(request: &DeviceRequest) -> Vec<(RequestName, &RequestedDevices)> 
     }
 }
 
-/// Whether a claim had devices before that cannot be used on the node.
+/// The obstacle of an allocated claim whose devices cannot be used on the node.
 pub(crate) fn elsewhere(claim: &PodClaim, node: &Node) -> Option<Obstacle> {
     if claim.state != ClaimState::Allocated {
         return None;
