@@ -1,4 +1,4 @@
-//! Looks at one object after the other.
+//! Checks one object after the other.
 
 use alloc::vec::Vec;
 
@@ -13,7 +13,7 @@ use crate::devices::Devices;
 use crate::findings::{Findings, Warning};
 use crate::search::Search;
 
-/// Looks at objects beside all others of their cluster.
+/// Checks objects beside all others of their cluster.
 pub struct ClaimAdvice<'a> {
     pub(crate) objects: &'a ClusterObjects,
     pub(crate) features: Features,
@@ -22,18 +22,18 @@ pub struct ClaimAdvice<'a> {
 }
 
 impl<'a> ClaimAdvice<'a> {
-    /// Beside these objects, in a cluster with these gates.
+    /// Checks beside these objects, in a cluster with these feature gates.
     #[must_use]
     pub fn new(objects: &'a ClusterObjects, features: Features) -> Self {
         let devices = Devices::of(objects);
         Self { objects, features, devices, search: Search::on(objects, features) }
     }
 
-    /// A slice.
+    /// Checks a slice.
     pub fn slice(&mut self, slice: &ResourceSlice) -> Findings {
         Self::found(self.server().slice(slice), || {
             let of_server = slice_warnings(slice).into_iter();
-            // They begin with their field.
+            // The API server's warnings begin with their field.
             let of_server = of_server.map(|text| match text.split_once(": ") {
                 Some((field, text)) => Warning::new(field, text),
                 None => Warning::new("spec", text),
@@ -42,7 +42,7 @@ impl<'a> ClaimAdvice<'a> {
         })
     }
 
-    /// A class.
+    /// Checks a class.
     pub fn class(&mut self, class: &DeviceClass) -> Findings {
         Self::found(self.server().class(class), || {
             let mut warnings = Vec::new();
@@ -52,7 +52,7 @@ impl<'a> ClaimAdvice<'a> {
         })
     }
 
-    /// A claim, with its allocation if it has one.
+    /// Checks a claim, with its allocation if it has one.
     pub fn claim(&mut self, claim: &ResourceClaim) -> Findings {
         let errors = self.server().claim(claim, AdminNamespace::Labelled);
         if !errors.is_empty() {
@@ -72,23 +72,23 @@ impl<'a> ClaimAdvice<'a> {
             },
         ));
         if claim.status.allocation.is_none() {
-            warnings.extend(self.search.explosion(&claim.metadata, &claim.spec, "spec.devices"));
+            warnings.extend(self.search.timeout_warning(&claim.metadata, &claim.spec, "spec.devices"));
         }
         Findings { errors, warnings }
     }
 
-    /// A template of claims.
+    /// Checks a template of claims.
     pub fn template(&mut self, template: &ResourceClaimTemplate) -> Findings {
         let errors = self.server().template(template, AdminNamespace::Labelled);
         if !errors.is_empty() {
             return Findings { errors, ..Findings::default() };
         }
         let mut warnings = self.spec(&template.spec, "spec.spec.devices");
-        warnings.extend(self.search.explosion(&template.metadata, &template.spec, "spec.spec.devices"));
+        warnings.extend(self.search.timeout_warning(&template.metadata, &template.spec, "spec.spec.devices"));
         Findings { errors, warnings }
     }
 
-    /// A rule for taints.
+    /// Checks a `DeviceTaintRule`.
     pub fn taint_rule(&mut self, rule: &DeviceTaintRule) -> Findings {
         Self::found(self.server().taint_rule(rule), || {
             let selects = self.devices.is_empty() || self.devices.ids().any(|id| rule.selects(&id));

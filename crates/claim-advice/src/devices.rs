@@ -1,4 +1,4 @@
-//! The devices of a cluster, and what they publish.
+//! The devices of a cluster, and their attributes and capacities.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -12,9 +12,9 @@ use pod_claims::ClusterObjects;
 /// The devices of the newest generation of each pool.
 pub(crate) struct Devices<'a> {
     listed: Vec<Listed<'a>>,
-    /// `domain/id` of all attributes.
+    /// The attributes of all devices, as `domain/id`.
     pub(crate) attributes: BTreeSet<String>,
-    /// The same of capacities.
+    /// The capacities of all devices, as `domain/id`.
     pub(crate) capacity: BTreeSet<String>,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Devices<'a> {
         self.listed.iter().map(Listed::id)
     }
 
-    /// Whether the device is listed. Of a cluster without slices nothing is missing.
+    /// Whether a slice lists the device; true if no slices are given.
     pub(crate) fn has(&self, id: &DeviceId) -> bool {
         self.is_empty() || self.ids().any(|own| own == *id)
     }

@@ -1,20 +1,20 @@
-//! What is found in an object.
+//! The findings in an object.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use dra_validation::FieldError;
 
-/// What is found in one object.
+/// The findings in one object.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Findings {
-    /// Why an API server refuses it, sorted by field.
+    /// The errors for which an API server refuses it, sorted by field.
     pub errors: Vec<FieldError>,
-    /// What else is to be known of it. Of a refused object nothing else is looked at.
+    /// Warnings. An object with errors gets none.
     pub warnings: Vec<Warning>,
 }
 
-/// What an API server accepts, and that does not do what it was meant to do.
+/// A field that an API server accepts and that does not do what its writer meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
     /// Path of the field in version `v1`: `spec.devices.requests[0]`.

@@ -1,10 +1,10 @@
-//! What is wrong with slices of devices, device classes, claims, templates and taint rules, and what does not do what its
-//! writer meant.
+//! Errors in resource slices, device classes, claims, templates and taint rules, and warnings about objects that do not do what
+//! their writer meant.
 //!
-//! [`ClaimAdvice`] looks at one object beside all others of the cluster. Errors are those for which an API server of
+//! [`ClaimAdvice`] checks one object beside all others of the cluster. Errors are those for which an API server of
 //! Kubernetes v1.37.2 refuses the object, in its words. Warnings are about what it accepts: an attribute that no driver
 //! publishes, a selector that selects nothing, more devices than a claim can have, a pool that cannot be allocated from, and
-//! an order of requests on which kube-scheduler's search explodes.
+//! an order of requests with which kube-scheduler's search exceeds its time limit.
 //!
 //! This crate does not know files, lines in them, pods, or how findings are shown.
 #![no_std]

@@ -1,9 +1,9 @@
-//! Which name was probably meant.
+//! The name that a misspelt one probably means.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The name nearest to `written`, by the number of letters to be changed, at most a quarter of them; of equals the first.
+/// The name with the smallest edit distance from `written`, ignoring case, of at most a quarter of its length; of equals the first.
 pub(crate) fn nearest<'n>(written: &str, names: &[&'n str]) -> Option<&'n str> {
     let letters = |text: &str| text.to_ascii_lowercase().chars().collect::<Vec<char>>();
     let written = letters(written);

@@ -1,4 +1,4 @@
-//! Pools of which nothing can be allocated: half there, replaced, or contradicting themselves.
+//! Pools from which nothing can be allocated: incomplete, of an older generation, or inconsistent.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -10,7 +10,7 @@ use pod_claims::ClusterObjects;
 use crate::devices::{is_newest, is_of_pool};
 use crate::findings::Warning;
 
-/// What is wrong with the pool of a slice.
+/// Warnings about the pool of a slice.
 pub(crate) fn warnings(objects: &ClusterObjects, slice: &ResourceSlice, features: Features) -> Vec<Warning> {
     let pool = format!("pool {}/{}", slice.driver, slice.pool.name);
     let generation = slice.pool.generation;

@@ -1,4 +1,4 @@
-//! Requests and constraints: classes that are not there, too many devices, attributes that no device has.
+//! Requests and constraints: unknown classes, too many devices, attributes that no device has.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,7 +10,7 @@ use crate::advice::ClaimAdvice;
 use crate::findings::Warning;
 use crate::selectors::missing;
 
-/// So many devices a claim can have.
+/// The most devices of a claim.
 const MOST_DEVICES: i64 = 32;
 
 impl ClaimAdvice<'_> {
@@ -18,31 +18,31 @@ impl ClaimAdvice<'_> {
         let mut before = 0_i64;
         for (number, request) in spec.requests.iter().enumerate() {
             let at = format!("{at}.requests[{number}]");
-            let least = match request.form() {
+            let minimum = match request.form() {
                 RequestForm::Exactly(devices) => {
                     self.devices_of(devices, &format!("{at}.exactly"), warnings);
-                    least(devices)
+                    minimum(devices)
                 }
                 RequestForm::FirstAvailable(alternatives) => {
                     for (place, devices) in alternatives.iter().enumerate() {
                         self.devices_of(devices, &format!("{at}.firstAvailable[{place}]"), warnings);
                     }
-                    alternatives.iter().map(least).min().unwrap_or_default()
+                    alternatives.iter().map(minimum).min().unwrap_or_default()
                 }
                 RequestForm::Neither => 0,
             };
-            if before.saturating_add(least) > MOST_DEVICES {
+            if before.saturating_add(minimum) > MOST_DEVICES {
                 warnings.push(Warning::new(
                     at,
                     format!(
                         "a claim can have {MOST_DEVICES} devices, and with this request it needs {}: kube-scheduler stops the \
                          pod on every node",
-                        before.saturating_add(least)
+                        before.saturating_add(minimum)
                     ),
                 ));
                 return;
             }
-            before += least;
+            before += minimum;
         }
     }
 
@@ -90,8 +90,8 @@ impl ClaimAdvice<'_> {
     }
 }
 
-/// How many devices it takes at least. Of all devices of a node it is not known on which node.
-fn least(devices: &RequestedDevices) -> i64 {
+/// The fewest devices that it takes. Mode `All` counts as 0, since its number depends on the node.
+fn minimum(devices: &RequestedDevices) -> i64 {
     match &devices.mode {
         AllocationMode::ExactCount(count) => *count,
         AllocationMode::All(_) | AllocationMode::Other { .. } => 0,

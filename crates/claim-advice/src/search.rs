@@ -1,4 +1,4 @@
-//! Orders of requests on which kube-scheduler's search explodes, and orders that avoid it.
+//! Orders of requests with which kube-scheduler's search exceeds its time limit, and orders that avoid it.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -11,12 +11,12 @@ use pod_claims::ClusterObjects;
 
 use crate::findings::Warning;
 
-/// So many nodes are looked at: those of a cluster are alike.
+/// The search is computed on at most this many nodes, since most nodes of a cluster are alike.
 const MOST_NODES: usize = 16;
-/// Of so many requests all orders are tried.
+/// Up to this many requests all orders are tried.
 const ALL_ORDERS: usize = 5;
 
-/// What claims cost on the nodes of a cluster.
+/// The cost of kube-scheduler's search for claims on the nodes of a cluster.
 pub(crate) struct Search<'a> {
     objects: &'a ClusterObjects,
     features: Features,
@@ -36,8 +36,9 @@ impl<'a> Search<'a> {
         Self { objects, features, nodes, expressions: Expressions::new() }
     }
 
-    /// That kube-scheduler runs out of time on some node with a claim alone, and in which order of requests it does not.
-    pub(crate) fn explosion(
+    /// A warning if kube-scheduler exceeds its time limit on some node with the claim alone, with an order of requests that takes
+    /// fewer steps.
+    pub(crate) fn timeout_warning(
         &mut self,
         metadata: &Metadata,
         spec: &ResourceClaimSpec,
@@ -70,7 +71,7 @@ impl<'a> Search<'a> {
         Some(Warning::new(format!("{at}.requests"), text))
     }
 
-    /// `None`: it is not known, or kube-scheduler does not search.
+    /// The cost on a node; `None`: it is not known, or kube-scheduler does not search.
     fn cost(&mut self, node: &Node, metadata: &Metadata, spec: &ResourceClaimSpec) -> Option<Cost> {
         let claim =
             ResourceClaim { metadata: metadata.clone(), spec: spec.clone(), ..ResourceClaim::default() };
@@ -113,7 +114,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// All orders of so many.
+/// All orders of the numbers below `count`.
 fn permutations(count: usize) -> Vec<Vec<usize>> {
     (0..count).fold(Vec::from([Vec::new()]), |shorter, next| {
         let insert = |order: &Vec<usize>| {
@@ -128,7 +129,7 @@ fn permutations(count: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// Each of so many first, the others behind it in their order.
+/// For each number below `count` the order with it first and the others as they were.
 fn rotations(count: usize) -> Vec<Vec<usize>> {
     let first = |at: usize| core::iter::once(at).chain((0..count).filter(move |other| *other != at));
     (0..count).map(|at| first(at).collect()).collect()

@@ -13,7 +13,7 @@ use crate::findings::Warning;
 use crate::nearest::nearest;
 
 impl ClaimAdvice<'_> {
-    /// Attributes and capacities that the selectors read and no device has.
+    /// Warns of attributes and capacities that the selectors read and no device has.
     pub(crate) fn unpublished(&self, selectors: &[Selector], at: &str, warnings: &mut Vec<Warning>) {
         if self.devices.is_empty() {
             return;
@@ -34,12 +34,12 @@ impl ClaimAdvice<'_> {
         }
     }
 
-    /// Where the selectors of a class and of a request together select no device, or fail on one.
+    /// Warns if the selectors of a class and of a request together select no device, or fail on one.
     pub(crate) fn selects_nothing(&self, all: &[&[Selector]], at: &str, warnings: &mut Vec<Warning>) {
         let count = all.iter().map(|selectors| selectors.len()).sum::<usize>();
         let programs: Vec<Program> =
             all.iter().flat_map(|selectors| compiled(selectors)).map(|(_, program)| program).collect();
-        // One that does not compile is an error already.
+        // A selector that does not compile is an error already.
         if self.devices.is_empty() || programs.len() != count {
             return;
         }
@@ -75,7 +75,7 @@ impl ClaimAdvice<'_> {
     }
 }
 
-/// Those that compile as kube-scheduler compiles them.
+/// The selectors that compile, in kube-scheduler's environment.
 fn compiled(selectors: &[Selector]) -> impl Iterator<Item = (usize, Program)> + '_ {
     let expressions = selectors.iter().enumerate();
     expressions.filter_map(|(number, selector)| {
@@ -84,7 +84,7 @@ fn compiled(selectors: &[Selector]) -> impl Iterator<Item = (usize, Program)> + 
     })
 }
 
-/// That nothing publishes the name, with the likely meant one; `None`: something does.
+/// The text that no device publishes the name, with the nearest published one; `None`: a device does.
 pub(crate) fn missing(what: &str, name: &str, published: &BTreeSet<String>) -> Option<String> {
     if published.contains(name) {
         return None;

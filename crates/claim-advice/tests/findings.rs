@@ -33,12 +33,11 @@ fn cluster() -> String {
     slice("cpu.example.com", cpus) + &slice("gpu.example.com", gpus)
 }
 
-/// What is found in the last object of this text beside the cluster, a line each.
+/// The findings in the last object of this text beside the cluster, a line each.
 fn found(text: &str) -> Vec<String> {
     let whole = cluster() + text;
-    let objects = objects(&whole);
-    let last = objects_of(text);
-    let mut advice = ClaimAdvice::new(&objects, Features::DEFAULT);
+    let (cluster, last) = (objects(&whole), objects(text));
+    let mut advice = ClaimAdvice::new(&cluster, Features::DEFAULT);
     let Findings { errors, warnings } = match &last {
         ClusterObjects { claims, .. } if !claims.is_empty() => advice.claim(&claims[claims.len() - 1]),
         ClusterObjects { templates, .. } if !templates.is_empty() => advice.template(&templates[0]),
@@ -48,10 +47,6 @@ fn found(text: &str) -> Vec<String> {
     };
     let errors = errors.into_iter().map(|error| format!("error {}: {}", error.field, error.message));
     errors.chain(warnings.into_iter().map(|found| format!("{}: {}", found.field, found.text))).collect()
-}
-
-fn objects_of(text: &str) -> ClusterObjects {
-    objects(text)
 }
 
 fn claim(devices: &str) -> String {
