@@ -5,6 +5,9 @@
 //! can is worked out by [`outlook`] on counts of interchangeable devices, and remembered. What is entered is entered in
 //! the real order, so that the first solution or error found is the real one.
 //!
+//! Where requests contradict each other (too few devices for both, or no common value of a constraint), the search goes back to
+//! other devices of the earlier request; if none is left, no request gets devices, and the claim does not fit.
+//!
 //! Most questions are answered without classes: [`walk`] tries them in the real order first, and stops after as many
 //! candidates as a search needs that never goes back.
 

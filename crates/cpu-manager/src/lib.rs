@@ -26,7 +26,12 @@
 //! # What it does not know
 //!
 //! Files, cgroups, other managers, which hints were merged how, which pods run, and the texts of the policy
-//! options: [`Options`] is typed, whoever reads the configuration converts.
+//! options: [`Options`] is typed, and the reader of the configuration converts the texts.
+//!
+//! # Where things are
+//!
+//! - How CPUs are chosen: `take.rs`. When `full-pcpus-only` refuses a container, with `SMTAlignmentError`: `allocate.rs`, and for
+//!   a resize `resize.rs`.
 #![no_std]
 
 extern crate alloc;

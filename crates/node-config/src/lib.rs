@@ -2,6 +2,9 @@
 //! kubelet's texts.
 //!
 //! It does not know YAML, files, machines or pods: what a check needs of a machine is handed in as plain facts.
+//!
+//! [`KubeletConfiguration::validate`] in `validate.rs` makes the checks that the kubelet makes of the configuration as a whole;
+//! those that it makes when it creates its managers are in `cpu.rs`, `memory.rs`, `topology.rs` and `reserved_memory.rs`.
 #![no_std]
 
 extern crate alloc;
