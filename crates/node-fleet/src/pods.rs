@@ -53,7 +53,7 @@ impl Listener for Hearing {
             ObjectEvent::Complete { .. } => {
                 self.list = List::Complete;
                 self.look_at_all();
-                tracing::info!(pods = self.homes.len(), "the API server tells of its pods");
+                tracing::info!(pods = self.homes.len(), "the API server has listed the pods of the nodes");
             }
         }
         ControlFlow::Continue(())
