@@ -18,7 +18,6 @@ mod selectors;
 mod requests;
 mod pools;
 mod search;
-mod nearest;
 
 pub use advice::ClaimAdvice;
 pub use findings::{Findings, Warning};

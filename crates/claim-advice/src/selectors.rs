@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use dra_cel::{Environment, Program, Reads};
 use dra_model::Selector;
+use terminal_text::nearest;
 
 use crate::advice::ClaimAdvice;
 use crate::findings::Warning;
-use crate::nearest::nearest;
 
 impl ClaimAdvice<'_> {
     /// Warns of attributes and capacities that the selectors read and no device has.

@@ -14,10 +14,11 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use terminal_text::nearest;
+
 use crate::node::{Field, Value};
 use crate::pci_selector::PciClass;
 use crate::problem::Quoted;
-use crate::suggest::nearest;
 use crate::{ManifestError, Problem};
 
 /// Which PCI functions are in a pool.

@@ -19,7 +19,6 @@ mod yaml;
 mod node;
 mod quantity;
 mod names;
-mod suggest;
 mod pods;
 mod claims;
 mod dra;

@@ -2,8 +2,9 @@
 
 use core::ops::Range;
 
+use terminal_text::nearest;
+
 use crate::node::{Field, MapEntry};
-use crate::suggest::nearest;
 use crate::{ManifestError, Problem, Source, Style};
 
 /// Something that the kubelet lets pass, but that does not do what its writer meant.

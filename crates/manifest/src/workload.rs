@@ -3,10 +3,11 @@
 //! Controllers name pods by chance: `web-6d4cf56db6-x7k2p`. Here they are `web-0`, `web-1` and so on, as those of a
 //! `StatefulSet` are in truth; a number whose name is taken is passed over.
 
+use terminal_text::nearest;
+
 use crate::ManifestError;
 use crate::constraints::integer;
 use crate::node::{Field, Value};
-use crate::suggest::nearest;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

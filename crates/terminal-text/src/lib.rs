@@ -7,7 +7,9 @@ mod breaks;
 mod columns;
 mod glyphs;
 mod page;
+mod nearest;
 
 pub use columns::columns;
 pub use glyphs::Glyphs;
+pub use nearest::nearest;
 pub use page::Page;

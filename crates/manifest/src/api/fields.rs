@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use terminal_text::nearest;
+
 use crate::node::{Field, Value};
-use crate::suggest::nearest;
 use crate::workload::Kind;
 use crate::{ManifestError, Problem};
 
