@@ -13,7 +13,7 @@
 //! [`PodWatch`] gives the pods of a node in the form in which a kubelet's pods API does, so that either can be listened to.
 //! [`EventRecorder`] writes events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of
 //! another node. [`TopologyWriter`] and [`Cluster::write_state`] write what schedulers read of the node,
-//! [`Cluster::overwrite_topology`] what they read of many.
+//! [`Cluster::overwrite_topology`] what they read of many. [`Cluster::claim_lists`] lists what decides on claims of devices.
 //!
 //! Who owns a node has [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for what becomes of its pods,
 //! [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and [`Cluster::renew_lease`], by which
@@ -41,12 +41,14 @@ mod events;
 mod pace;
 mod agent;
 mod look;
+mod claims;
 mod topology;
 mod state;
 mod publisher;
 
 pub use agent::{AgentAnswer, AgentPod};
 pub use backoff::Backoff;
+pub use claims::{ClaimKind, ClaimListError, ClaimLists, MissingRight};
 pub use clock::{Clock, HandClock, Pause, SystemClock};
 pub use connection::{Access, Cluster, KubectlAccess, RequestBody, Woken};
 pub use connector::{Connector, NodeInCluster};
