@@ -15,6 +15,7 @@ use topology_manifest::{
 
 use crate::claims::cluster_objects;
 use crate::files::name as shown_name;
+use crate::object_text::ObjectText;
 use crate::pods::{Wholeness, manifest_files, manifests_in};
 use crate::questions::Questions;
 
@@ -84,6 +85,16 @@ impl Asked {
         listener: &impl Listener,
     ) -> anyhow::Result<Self> {
         from_files(files, reading, rules, listener)
+    }
+
+    /// The same beside what a cluster has, of which objects of the files replace those of the same kind and name.
+    ///
+    /// # Errors
+    /// An object of the cluster cannot be read.
+    pub fn in_cluster(mut self, listed: &[ObjectText]) -> anyhow::Result<Self> {
+        let own = std::mem::replace(&mut self.objects, ObjectText::objects(listed)?);
+        self.objects.extend(own);
+        Ok(self)
     }
 }
 

@@ -1,6 +1,4 @@
-//! Slices, classes and claims of files, checked beside each other.
-
-use std::path::PathBuf;
+//! Slices, classes and claims, checked beside each other.
 
 use admission_report::Notice;
 use anyhow::bail;
@@ -9,41 +7,38 @@ use dra_model::Features;
 use node_output::{CheckedClaims, manifest_error};
 use pod_claims::ClusterObjects;
 use topology_manifest::{
-    CheckedObjects, ObjectFindings, ResourceObject, Source, check_resource_objects, read_resource_objects,
+    CheckedObjects, ObjectFindings, ResourceObject, check_resource_objects, read_resource_objects,
 };
 
 use crate::asked::Listener;
 use crate::claims::cluster_objects;
-use crate::files;
-use crate::pods::manifest_files;
+use crate::object_text::ObjectText;
 
-/// What is wrong with the objects of all files, each beside all others, in a cluster with these gates. `listener` hears of files
+/// What is wrong with the objects of all texts, each beside all others, in a cluster with these gates. `listener` hears of texts
 /// without such objects.
 ///
 /// # Errors
-/// A file cannot be read, or none has any object of `resource.k8s.io`.
+/// A text cannot be read, or none has any object of `resource.k8s.io`.
 pub fn check_claims(
-    paths: &[PathBuf],
+    texts: &[ObjectText],
     features: Features,
     listener: &impl Listener,
 ) -> anyhow::Result<CheckedClaims> {
-    let mut texts = Vec::new();
     let mut objects = ClusterObjects::default();
-    for path in manifest_files(paths)? {
-        let (name, bytes) = (files::name(&path), files::read_list(&path)?);
-        let read = Source::from_list(&name, &bytes).and_then(|source| read_resource_objects(&source));
+    for text in texts {
+        let read = text.source().and_then(|source| read_resource_objects(&source));
         objects.extend(cluster_objects(read.map_err(manifest_error)?));
-        texts.push((name, bytes));
     }
     let mut advice = ClaimAdvice::new(&objects, features);
     let mut checked = CheckedClaims::default();
-    for (name, bytes) in &texts {
+    for text in texts {
         let mut judge = |object: &ResourceObject| findings(&mut advice, object);
-        let read = Source::from_list(name, bytes)
+        let read = text
+            .source()
             .and_then(|source| check_resource_objects(&source, &mut judge))
             .map_err(manifest_error)?;
         if read.objects == 0 {
-            listener.warn(Notice::warning(format!("{name} has no object of resource.k8s.io")));
+            listener.warn(Notice::warning(format!("{} has no object of resource.k8s.io", text.name())));
         }
         let CheckedObjects { objects, refused, warnings } = read;
         checked.add(objects, refused, warnings);

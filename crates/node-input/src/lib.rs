@@ -67,6 +67,7 @@ mod pods;
 mod questions;
 mod asked;
 mod claims;
+mod object_text;
 mod claim_check;
 mod sequence;
 mod kept_hints;
@@ -101,6 +102,7 @@ pub use node::{
     configuration_to_check, inventory_of, options_of,
 };
 pub use node_sources::{LoadedSources, NodeSources};
+pub use object_text::ObjectText;
 pub use other_rules::OtherRules;
 pub use packed::{Contents, Gap, Packed, Packing, Running, Source};
 pub use pod_names::{

@@ -8,7 +8,8 @@ use anyhow::anyhow;
 use dra_model::Features;
 use node_config::KubeletConfiguration;
 use node_input::{
-    ADVICE, ClaimCount, DeviceText, LoadedMachine, LoadedNode, NodeClaims, ResidentsSource, RulesSource,
+    ADVICE, ClaimCount, DeviceText, IdentitySource, LoadedMachine, LoadedNode, NodeClaims, ResidentsSource,
+    RulesSource,
 };
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_claims::ClusterObjects;
@@ -142,6 +143,8 @@ pub struct Question<'a> {
     pub rules: &'a RulesSource,
     /// Its devices.
     pub devices: Option<DeviceText>,
+    /// What it is called, and its labels.
+    pub identity: &'a IdentitySource,
     /// What runs on it already.
     pub residents: &'a ResidentsSource,
     /// The objects that decide on claims; none: claims are not decided.
@@ -153,7 +156,8 @@ pub struct Question<'a> {
 impl Question<'_> {
     /// Loads the node after `change` was made to its configuration.
     fn node(&self, change: impl FnOnce(&mut KubeletConfiguration)) -> anyhow::Result<LoadedNode> {
-        LoadedNode::changed(self.machine, self.rules, self.devices.clone(), change)
+        let node = LoadedNode::changed(self.machine, self.rules, self.devices.clone(), change)?;
+        node.with_identity(self.identity)
     }
 
     /// The node with what runs on it; `Err`: a kubelet does not start with this configuration, or not beside these pods.
@@ -386,6 +390,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
                 machine: &machine,
                 rules: &rules,
                 devices: None,
+                identity: &IdentitySource::default(),
                 residents: &nothing,
                 objects: &ClusterObjects::default(),
                 features: Features::DEFAULT,

@@ -3,15 +3,13 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use dra_model::Features;
 use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{
     BaseChoice, IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources,
-    PodlessObjects, ResidentsSource, RulesSource, StaticPods, scheduler_features,
+    PodlessObjects, ResidentsSource, RulesSource, StaticPods,
 };
 use node_output::Format;
 use topology_manifest::UnknownFields;
@@ -45,22 +43,6 @@ impl PodsArguments {
             identity: self.identity.source(),
             residents: self.residents.source(),
         }
-    }
-}
-
-/// How claims of devices are decided.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct ClaimArguments {
-    /// Feature gates of kube-scheduler by which claims of devices are decided, beside its defaults: NAME=true,NAME=false.
-    #[arg(long, value_name = "GATES", value_delimiter = ',')]
-    pub(crate) feature_gates: Vec<String>,
-}
-
-impl ClaimArguments {
-    /// The gates that are on.
-    pub(crate) fn features(&self) -> anyhow::Result<Features> {
-        let features = scheduler_features(self.feature_gates.iter().map(String::as_str));
-        features.context("--feature-gates")
     }
 }
 

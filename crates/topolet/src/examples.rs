@@ -30,7 +30,9 @@ Examples:
   # Of a folder of manifests the pods that are refused
   topolet admit -f manifests/ -m xeon-2s-96cpu-sriov --only refused
   # Devices of a resource are the PCI functions of this vendor and device
-  topolet admit -f pod.yaml -m node.tar.zst --device intel.com/vf=8086:1889";
+  topolet admit -f pod.yaml -m node.tar.zst --device intel.com/vf=8086:1889
+  # Its claims of devices by what the cluster has
+  topolet admit -f pod.yaml --node-name worker-1 --kubeconfig node.conf";
 
 pub(crate) const EXPLAIN: &str = "\
 Examples:
@@ -109,7 +111,9 @@ Examples:
   # What would an API server refuse of these, and what does not do what it was meant to?
   topolet claim check slices.yaml claims.yaml
   # The same as a document
-  topolet claim check slices.yaml claims.yaml -o json";
+  topolet claim check slices.yaml claims.yaml -o json
+  # What a cluster has
+  topolet claim check --kubeconfig node.conf";
 
 pub(crate) const UPGRADE_CHECK: &str = "\
 Examples:

@@ -4,6 +4,7 @@ use anyhow::bail;
 use node_input::{Asked, LoadedNode, Residents};
 
 use crate::arguments::PodsArguments;
+use crate::claim_arguments::ClaimArguments;
 use crate::screen::Screen;
 
 /// Pods in question, on a node, beside what runs there.
@@ -14,12 +15,17 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Everything that the arguments name.
-    pub(crate) fn read(arguments: &PodsArguments, screen: Screen) -> anyhow::Result<Self> {
+    /// Everything that the arguments name, with the objects by which claims are decided.
+    pub(crate) fn read(
+        arguments: &PodsArguments,
+        claims: &ClaimArguments,
+        screen: Screen,
+    ) -> anyhow::Result<Self> {
         let sources = arguments.sources();
         let node = sources.load()?.node;
         let reading = arguments.reading.of_node(&node);
-        let mut asked = Asked::from_files(&arguments.files, reading, node.node.pod_rules(), &screen)?;
+        let asked = Asked::from_files(&arguments.files, reading, node.node.pod_rules(), &screen)?;
+        let mut asked = asked.in_cluster(&claims.listed(screen)?)?;
         asked.keep_those_of(node.node.identity().map(|identity| identity.name.as_str()), &screen)?;
         check_count(asked.pods.len())?;
         let residents = node.residents(&sources.residents)?;

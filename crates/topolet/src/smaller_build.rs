@@ -15,6 +15,7 @@ const PARTS: [(&[&str], bool); 3] = [
             "scheduler",
             "kubectl",
             "--kubeconfig",
+            "--context",
             "--in-cluster",
             "--simulate-containers",
             "--publish-nrt",

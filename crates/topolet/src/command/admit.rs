@@ -3,7 +3,8 @@
 use clap::Args;
 use topology_admission::Tries;
 
-use crate::arguments::{ClaimArguments, DecisionOutputArguments, PodsArguments};
+use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::claim_arguments::ClaimArguments;
 use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -24,7 +25,7 @@ pub(crate) struct AdmitArguments {
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let question = Question::read(&arguments.pods, screen)?;
+    let question = Question::read(&arguments.pods, &arguments.claims, screen)?;
     let (shown, features) = (&arguments.shown, arguments.claims.features()?);
     match arguments.output.output.text() {
         Some(format) => {

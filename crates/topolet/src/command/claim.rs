@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use node_input::ObjectText;
 use node_output::{Document, Format};
 
-use crate::arguments::{ClaimArguments, OutputArguments};
+use crate::arguments::OutputArguments;
+use crate::claim_arguments::ClaimArguments;
 use crate::examples;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -28,7 +30,9 @@ pub(crate) enum ClaimCommand {
 pub(crate) struct ClaimCheckArguments {
     /// Files with objects of resource.k8s.io as YAML or JSON, such as `kubectl get resourceslices,deviceclasses -o yaml`
     /// prints; or folders with such files; `-` reads standard input. Each object is checked beside all others.
-    #[arg(required = true, value_name = "FILE")]
+    #[cfg_attr(feature = "kubernetes", arg(required_unless_present_any = ["kubeconfig", "context"]))]
+    #[cfg_attr(not(feature = "kubernetes"), arg(required = true))]
+    #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) claims: ClaimArguments,
@@ -43,7 +47,9 @@ pub(super) fn run(arguments: &ClaimCommandArguments, screen: Screen) -> anyhow::
 }
 
 fn check(arguments: &ClaimCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    let checked = node_input::check_claims(&arguments.files, arguments.claims.features()?, &screen)?;
+    let mut texts = arguments.claims.listed(screen)?;
+    texts.extend(ObjectText::of_files(&arguments.files)?);
+    let checked = node_input::check_claims(&texts, arguments.claims.features()?, &screen)?;
     match arguments.output.output {
         Format::Table => screen.print(&checked.text())?,
         format => {

@@ -6,7 +6,8 @@ use anyhow::bail;
 use clap::Args;
 use topology_admission::Tries;
 
-use crate::arguments::{ClaimArguments, DecisionOutputArguments, PodsArguments};
+use crate::arguments::{DecisionOutputArguments, PodsArguments};
+use crate::claim_arguments::ClaimArguments;
 use crate::decisions::{Depth, OutputOptions, decide};
 use crate::drawn;
 use crate::outcome::Outcome;
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Resul
         };
         return resize::run(&arguments.pods, &arguments.resize, format, screen);
     }
-    let question = Question::read(&arguments.pods, screen)?;
+    let question = Question::read(&arguments.pods, &arguments.claims, screen)?;
     let (shown, tries) = (&arguments.shown, Tries(arguments.tries));
     let features = arguments.claims.features()?;
     match arguments.output.output.text() {

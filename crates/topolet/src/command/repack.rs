@@ -10,6 +10,7 @@ use node_output::{Document, RepackPlans};
 
 use crate::answer;
 use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
+use crate::claim_arguments::ClaimArguments;
 use crate::client::{self, Sent};
 use crate::outcome::Outcome;
 use crate::question::Question;
@@ -65,7 +66,8 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     if arguments.apply {
         return applied(arguments, screen);
     }
-    let Question { node, residents, asked } = Question::read(&arguments.pods, screen)?;
+    let Question { node, residents, asked } =
+        Question::read(&arguments.pods, &ClaimArguments::default(), screen)?;
     for warning in &node.warnings {
         screen.warn(warning);
     }

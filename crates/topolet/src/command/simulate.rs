@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use node_input::{Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, Wholeness};
+use node_input::{Asked, DeviceText, LIVE, LoadedMachine, Wholeness};
 use node_output::{Document, Format};
 use pod_spec::{PodLevelResources, PodRules};
 use scenario_runs::{Prepared, Question, Report};
 
 use crate::arguments::{
-    ClaimArguments, DeviceArguments, MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments,
+    DeviceArguments, IdentityArguments, MachineArguments, ReadingArguments, ResidentsArguments,
+    RulesArguments,
 };
 use crate::bar;
+use crate::claim_arguments::ClaimArguments;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -37,6 +39,8 @@ pub(crate) struct SimulateArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
+    #[command(flatten)]
+    pub(crate) identity: IdentityArguments,
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
     #[command(flatten)]
@@ -116,10 +120,12 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--state", arguments.residents.state.is_some()),
         ("--pods", arguments.residents.pods.is_some()),
         ("--empty", arguments.residents.empty),
-        ("--feature-gates", !arguments.claims.feature_gates.is_empty()),
+        ("--node", arguments.identity.node.is_some()),
+        ("--node-name", arguments.identity.node_name.is_some()),
     ];
-    match said.into_iter().find(|(_, is_said)| *is_said) {
-        Some((name, _)) => {
+    let said = said.into_iter().find(|(_, is_said)| *is_said).map(|(name, _)| name);
+    match said.or_else(|| arguments.claims.given()) {
+        Some(name) => {
             bail!("{name} goes with --find-max: a scenario names its own machines, rules and pods")
         }
         None => Ok(()),
@@ -131,11 +137,12 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let reading = arguments.reading.beside(None);
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
-    let (nobody, residents) = (IdentitySource::default(), arguments.residents.source());
-    let rules = arguments.rules.source().of_node(&nobody, &residents, machine.packed.as_deref())?;
+    let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
+    let rules = arguments.rules.source().of_node(&identity, &residents, machine.packed.as_deref())?;
     let pod_rules = PodRules::of(&rules.kubelet_rules(), PodLevelResources::Count);
+    let asked = Asked::from_files(files, reading, pod_rules, &screen)?;
     let Asked { pods: found, objects, wholeness, .. } =
-        Asked::from_files(files, reading, pod_rules, &screen)?;
+        asked.in_cluster(&arguments.claims.listed(screen)?)?;
     // The copies of a workload are one kind of pod.
     let Some((pod, _)) = found.split_first().filter(|(pod, others)| {
         others.iter().all(|other| other.containers == pod.containers && other.resources == pod.resources)
@@ -144,8 +151,9 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     };
     let devices = DeviceText::on(&rules, &source, &residents)?;
     let features = arguments.claims.features()?;
-    let (residents, objects) = (&residents, &objects);
-    let question = Question { machine: &machine, rules: &rules, devices, residents, objects, features };
+    let (identity, residents, objects) = (&identity, &residents, &objects);
+    let question =
+        Question { machine: &machine, rules: &rules, devices, identity, residents, objects, features };
     let found = scenario_runs::find_max(&question, pod)?;
     for warning in found.warnings() {
         screen.warn(warning);
