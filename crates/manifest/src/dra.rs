@@ -14,6 +14,7 @@ mod allocation;
 mod claim;
 mod lists;
 mod checked;
+mod written;
 
 use dra_model::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 

@@ -1,5 +1,7 @@
 //! When a pod was created, by which a kubelet that starts orders the pods that it admits again.
 
+use core::fmt;
+
 /// A moment of `metadata.creationTimestamp`, in seconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CreationTime(i64);
@@ -34,10 +36,34 @@ impl CreationTime {
         (month > 0 && day > 0).then_some(Self(days * 86400 + clock - offset))
     }
 
+    /// So many seconds since 1970.
+    #[must_use]
+    pub const fn at(seconds: i64) -> Self {
+        Self(seconds)
+    }
+
     /// Seconds since 1970.
     #[must_use]
     pub const fn seconds(self) -> i64 {
         self.0
+    }
+}
+
+/// As API servers write it.
+impl fmt::Display for CreationTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (days, clock) = (self.0.div_euclid(86_400), self.0.rem_euclid(86_400));
+        // Years begin in March, so that a leap day is the last one: the reverse of `days`.
+        let days = days + 719_468;
+        let of_era = days.rem_euclid(146_097);
+        let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * month + 2) / 5 + 1;
+        let year = year + 400 * days.div_euclid(146_097) + i64::from(month > 9);
+        let month = (month + 2) % 12 + 1;
+        let (hours, minutes, seconds) = (clock / 3600, clock / 60 % 60, clock % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}Z")
     }
 }
 
@@ -62,6 +88,16 @@ const fn days(year: i64, month: i64, day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for day in (-200_000_i64..2_000_000).step_by(97) {
+            let moment = CreationTime::at(day * 86_400 + day.rem_euclid(86_400));
+            let text = alloc::format!("{moment}");
+            assert_eq!(CreationTime::parse(&text), Some(moment), "{text}");
+        }
+        assert_eq!(alloc::format!("{}", CreationTime::at(951_868_799)), "2000-02-29T23:59:59Z");
+    }
 
     #[test]
     fn moments_are_counted_from_1970() {

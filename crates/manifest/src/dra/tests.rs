@@ -116,3 +116,58 @@ fn lists_are_read_and_what_is_of_another_group_is_passed_over() {
     let unknown: Vec<_> = read.unknown_fields.iter().map(|warning| warning.as_error().to_string()).collect();
     assert_eq!(unknown, ["all.yaml:22:85: spec: there is no field \"sellectors\", did you mean selectors?"]);
 }
+
+/// Objects of recorded cases, each with its kind.
+fn recorded() -> Vec<serde_json::Value> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dra");
+    let mut objects = Vec::new();
+    for file in ["validate/validate", "allocate/allocate", "allocate/named", "extended/extended"] {
+        let text = std::fs::read_to_string(format!("{folder}/{file}.jsonl")).expect("the file is there");
+        for line in text.lines() {
+            let case = serde_json::from_str::<serde_json::Value>(line).expect("a case")["case"].take();
+            let kinds =
+                [("slices", "ResourceSlice"), ("classes", "DeviceClass"), ("claims", "ResourceClaim")];
+            for (key, kind) in kinds.into_iter().chain([("allocated", "ResourceClaim")]) {
+                for object in case[key].as_array().into_iter().flatten() {
+                    let mut object = object.clone();
+                    object["apiVersion"] = "resource.k8s.io/v1".into();
+                    object["kind"] = kind.into();
+                    objects.push(object);
+                }
+            }
+            objects.extend(case.get("object").filter(|object| object.is_object()).cloned());
+        }
+    }
+    objects
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let mut kinds = std::collections::BTreeMap::new();
+    for recorded in recorded() {
+        let Ok(read) = object(&recorded.to_string()) else { continue };
+        let written = read.to_json();
+        let again = object(&written.to_string());
+        let again = again.unwrap_or_else(|error| panic!("{error}: {recorded:#}\n{written:#}"));
+        assert_eq!(again, read, "{recorded:#}\n{written:#}");
+        *kinds.entry(written["kind"].to_string()).or_insert(0) += 1;
+    }
+    assert!(kinds.len() >= 4 && kinds.values().sum::<i32>() > 400, "{kinds:?}");
+}
+
+#[test]
+fn all_that_an_object_can_have_is_written() {
+    let claim = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c, namespace: ns, uid: u, labels: {a: b}, \
+        annotations: {c: d}, creationTimestamp: 2026-11-26T10:00:00Z, ownerReferences: [{apiVersion: v1, kind: Pod, name: p, \
+        uid: v, controller: true}]}\nspec: {devices: {requests: [{name: r, firstAvailable: [{name: s, deviceClassName: k, \
+        count: 2, capacity: {requests: {m: 1.5Gi}}, tolerations: [{key: t, operator: Exists, tolerationSeconds: 3}]}]}], \
+        constraints: [{requests: [r/s], distinctAttribute: a/b}], config: [{opaque: {driver: d, parameters: {x: [1, null]}}}]}}\n\
+        status: {reservedFor: [{resource: pods, name: p, uid: v}], allocation: {devices: {results: [{request: r/s, driver: d, \
+        pool: p, device: e, adminAccess: true, shareID: i, consumedCapacity: {m: 2Gi}}], config: [{source: FromClass}]}, \
+        nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [w]}]}]}}}\n";
+    let read = object(claim).expect("a claim");
+    let ResourceObject::Claim(own) = &read else { panic!("{read:?}") };
+    let allocation = own.status.allocation.as_ref().expect("it has devices");
+    assert!(own.metadata.controller.is_some() && allocation.results[0].share.is_some());
+    assert_eq!(object(&read.to_json().to_string()).expect("it is read"), read);
+}
