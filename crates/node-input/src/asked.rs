@@ -13,9 +13,8 @@ use topology_manifest::{
     ClaimObjects, ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields,
 };
 
-use crate::claims::cluster_objects;
 use crate::files::name as shown_name;
-use crate::object_text::ObjectText;
+use crate::object_text::{ObjectText, cluster_objects};
 use crate::pods::{Wholeness, manifest_files, manifests_in};
 use crate::questions::Questions;
 

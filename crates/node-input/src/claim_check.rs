@@ -11,8 +11,7 @@ use topology_manifest::{
 };
 
 use crate::asked::Listener;
-use crate::claims::cluster_objects;
-use crate::object_text::ObjectText;
+use crate::object_text::{ObjectText, cluster_objects};
 
 /// What is wrong with the objects of all texts, each beside all others, in a cluster with these gates. `listener` hears of texts
 /// without such objects.

@@ -9,17 +9,8 @@ use kubelet_release::Release;
 use pod_claims::{ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome, without_resources};
 use pod_spec::{Pod, PodUid};
 use thiserror::Error;
-use topology_manifest::ResourceObjects;
 
 use crate::node::LoadedNode;
-
-/// The objects of a text that decide on claims.
-#[must_use]
-pub fn cluster_objects(read: ResourceObjects) -> ClusterObjects {
-    let ResourceObjects { slices, classes, claims, templates, taint_rules, refused: _, unknown_fields: _ } =
-        read;
-    ClusterObjects { slices, classes, claims, templates, taint_rules }
-}
 
 /// A value of `--feature-gates` that kube-scheduler does not take, or that changes nothing about claims.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -84,10 +75,13 @@ pub(crate) enum PodClaims {
 }
 
 impl NodeClaims {
-    /// With the objects of the cluster that `node` belongs to. Extended resources that its device plugins offer stay theirs.
+    /// With the objects of the cluster that `node` belongs to, which replace those of the same name in its node file. Extended
+    /// resources that its device plugins offer stay theirs.
     #[must_use]
-    pub fn on(node: &LoadedNode, objects: ClusterObjects, features: Features) -> Self {
+    pub fn on(node: &LoadedNode, given: ClusterObjects, features: Features) -> Self {
         let mut notes = Vec::new();
+        let mut objects = node.packed.as_ref().map(|packed| packed.objects.clone()).unwrap_or_default();
+        objects.extend(given);
         let found = match node.node.identity() {
             Some(identity) => Ok(Node { name: identity.name.clone(), labels: identity.labels.clone() }),
             None => named_by(&objects.slices, &mut notes),

@@ -1,6 +1,7 @@
 //! Names of devices that tell nobody which card it is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use pod_spec::ResourceName;
 
@@ -34,20 +35,36 @@ impl DeviceNames {
 
 /// Whether a name has a UUID or the address of a network card in it.
 fn identifies(id: &str) -> bool {
-    let is_hex = |byte: &u8| byte.is_ascii_hexdigit();
-    let uuid = [8, 4, 4, 4, 12];
-    let mac = [2, 2, 2, 2, 2, 2];
-    // Groups of digits between separators, wherever they begin.
-    let has = |groups: &[usize], separator: u8| {
-        let length = groups.iter().sum::<usize>() + groups.len() - 1;
-        id.as_bytes().windows(length).any(|window| {
-            let mut parts = window.split(|byte| *byte == separator);
-            groups.iter().all(|digits| {
-                parts.next().is_some_and(|part| part.len() == *digits && part.iter().all(is_hex))
-            })
-        })
-    };
-    has(&uuid, b'-') || has(&mac, b':') || has(&mac, b'-')
+    serial_numbers(id).next().is_some()
+}
+
+/// Where a text has UUIDs and addresses of network cards: groups of digits between separators, wherever they begin.
+pub(crate) fn serial_numbers(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const FORMS: [(&[usize], u8); 3] =
+        [(&[8, 4, 4, 4, 12], b'-'), (&[2, 2, 2, 2, 2, 2], b':'), (&[2, 2, 2, 2, 2, 2], b'-')];
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        while from < text.len() {
+            let rest = text.as_bytes().get(from..).unwrap_or_default();
+            let length = FORMS.iter().find_map(|(groups, separator)| has_form(rest, groups, *separator));
+            let start = from;
+            from += length.unwrap_or(1);
+            if length.is_some() {
+                return Some(start..from);
+            }
+        }
+        None
+    })
+}
+
+/// How long the groups of hexadecimal digits are that a text begins with.
+fn has_form(text: &[u8], groups: &[usize], separator: u8) -> Option<usize> {
+    let length = groups.iter().sum::<usize>() + groups.len() - 1;
+    let mut parts = text.get(..length)?.split(|byte| *byte == separator);
+    let are_digits = groups.iter().all(|digits| {
+        parts.next().is_some_and(|part| part.len() == *digits && part.iter().all(u8::is_ascii_hexdigit))
+    });
+    are_digits.then_some(length)
 }
 
 #[cfg(test)]

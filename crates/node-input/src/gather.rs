@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use node_config::{DecidedBy, Release, Rules};
 use node_state::{PodNames, StateFolder};
+use pod_claims::ClusterObjects;
 use pod_spec::PodUid;
 use topology_model::KubeletView;
 
@@ -16,7 +17,9 @@ use crate::files;
 use crate::folder::state_of;
 use crate::machine::LoadedMachine;
 use crate::node::device_text;
+use crate::object_text::ObjectText;
 use crate::packed::{Contents, Devices, Packed};
+use crate::packed_claims;
 use crate::pod_names::from_path as pod_names_of;
 
 /// The parts that are given.
@@ -31,6 +34,10 @@ pub struct Given<'a> {
     pub pods: Option<&'a Path>,
     /// An inventory.
     pub devices: Option<&'a Path>,
+    /// Slices, device classes, claims and templates; none: those of another node file.
+    pub objects: &'a [ObjectText],
+    /// What slices call the node; `None`: the devices of all nodes are packed.
+    pub node_name: Option<&'a str>,
 }
 
 /// The parts, and a line about each.
@@ -65,12 +72,13 @@ impl Gathering<'_> {
         let holders = state.as_ref().and_then(StateFolder::holders);
         let pods = self.pods(given.pods, holders.as_ref())?;
         let devices = self.devices(given.devices)?;
+        let objects = self.objects(given)?;
         let decided_by = match (&own_config, self.packed) {
             (Some(_), _) => DecidedBy::Topolet,
             (None, packed) => packed.map(|packed| packed.decided_by).unwrap_or_default(),
         };
         let running = self.packed.map(|packed| packed.running).unwrap_or_default();
-        let contents = Contents { config, own_config, decided_by, running, state, pods, devices };
+        let contents = Contents { config, own_config, decided_by, running, state, pods, devices, objects };
         Ok(Gathered { contents, told: self.told })
     }
 
@@ -153,6 +161,23 @@ impl Gathering<'_> {
         };
         self.tell("pods", place);
         Ok(names)
+    }
+
+    /// What decides on claims. There is a line about it only if there is some.
+    fn objects(&mut self, given: &Given<'_>) -> anyhow::Result<ClusterObjects> {
+        let (objects, place) = if given.objects.is_empty() {
+            let packed = self.packed.map(|packed| packed.objects.clone()).unwrap_or_default();
+            (packed, format!("as {} has it", self.machine.name))
+        } else {
+            let names: BTreeSet<&str> = given.objects.iter().map(ObjectText::name).collect();
+            let names: Vec<&str> = names.into_iter().collect();
+            (ObjectText::objects(given.objects)?, names.join(", "))
+        };
+        let objects = packed_claims::packed(objects, given.node_name);
+        if let Some(line) = packed_claims::line(&objects) {
+            self.tell("claims", format!("{place}: {line}; without configuration of drivers, with other serial numbers and addresses"));
+        }
+        Ok(objects)
     }
 
     fn devices(&mut self, given: Option<&Path>) -> anyhow::Result<Devices> {

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use node_output::{manifest_error, manifest_style, quoted_error};
 use pod_claims::ClusterObjects;
 use serde_json::Value;
-use topology_manifest::{ManifestError, Source, plain_json, read_resource_objects};
+use topology_manifest::{ManifestError, ResourceObjects, Source, plain_json, read_resource_objects};
 
-use crate::claims::cluster_objects;
 use crate::files;
 use crate::pods::manifest_files;
 
@@ -25,6 +24,10 @@ impl ObjectText {
     /// The list cannot be written.
     pub fn of_list(name: String, list: &Value) -> anyhow::Result<Self> {
         Ok(Self { name, text: plain_json(&serde_json::to_string_pretty(list)?).into_bytes() })
+    }
+
+    pub(crate) const fn named(name: String, text: Vec<u8>) -> Self {
+        Self { name, text }
     }
 
     /// The texts of files, and of the files of folders; `-` is standard input.
@@ -62,4 +65,11 @@ impl ObjectText {
         }
         Ok(objects)
     }
+}
+
+/// The objects of a text that decide on claims.
+pub(crate) fn cluster_objects(read: ResourceObjects) -> ClusterObjects {
+    let ResourceObjects { slices, classes, claims, templates, taint_rules, refused: _, unknown_fields: _ } =
+        read;
+    ClusterObjects { slices, classes, claims, templates, taint_rules }
 }

@@ -3,7 +3,7 @@
 //! A node file is a captured machine (`sys`, `proc`) with a folder `node` beside it: the kubelet's state files, the
 //! fields of its configuration that decide, names and UIDs of the pods, and the devices. What a plugin answered
 //! (environment, mounts) is left out of the state, and devices that are named by a UUID or an address of a network
-//! card get other names in the same order.
+//! card get other names in the same order. Slices, device classes and claims of the node's cluster lie there too.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +16,7 @@ use kubelet_checkpoint::store::StateFile;
 use node_config::DecidedBy;
 use node_output::RELEASE;
 use node_state::{PodNames, StateFolder};
+use pod_claims::ClusterObjects;
 use pod_spec::{PodUid, ResourceName};
 use serde::{Deserialize, Serialize};
 use topology_discovery::SysfsTree;
@@ -24,6 +25,7 @@ use topology_manifest::plain_json;
 use crate::device_names::DeviceNames;
 use crate::found_config::FoundConfig;
 use crate::kubelet_version::KubeletVersion;
+use crate::packed_claims;
 
 /// The devices of each resource.
 pub(crate) type Devices = Vec<(ResourceName, Vec<Device>)>;
@@ -35,6 +37,7 @@ const OWN_CONFIG: &str = "node/topolet.yaml";
 const STATE: &str = "node/state";
 const PODS: &str = "node/pods.json";
 const DEVICES: &str = "node/devices.json";
+const CLAIMS: &str = "node/claims.json";
 
 const API_VERSION: &str = "topolet.dev/v1alpha1";
 const KIND: &str = "Node";
@@ -82,6 +85,8 @@ pub struct Contents {
     /// Which pods there are.
     pub pods: PodNames,
     pub(crate) devices: Devices,
+    /// What decides on claims, as it is packed.
+    pub(crate) objects: ClusterObjects,
 }
 
 /// Whether the kubelet of a node runs. One that runs goes on with what its machine had when it started.
@@ -174,6 +179,8 @@ pub struct Packed {
     pub pods: PodNames,
     /// The text of an inventory file.
     pub devices: Option<Vec<u8>>,
+    /// What decides on claims; nothing: it is not known.
+    pub objects: ClusterObjects,
     /// Where all this is from.
     pub source: Source,
     /// What could not be read, so that decisions may be about another node.
@@ -234,6 +241,9 @@ impl Contents {
         if !self.devices.is_empty() {
             let devices = inventory(&self.devices, |resource, id| names.name(resource, id));
             add(DEVICES, plain_json(&serde_json::to_string_pretty(&devices)?).into_bytes());
+        }
+        if !self.objects.is_empty() {
+            add(CLAIMS, packed_claims::text_of(&self.objects)?);
         }
         let head = Head {
             api_version: API_VERSION.to_owned(),
@@ -337,7 +347,7 @@ impl Packed {
         };
         let Some(head) = content(HEAD)? else { return Ok(None) };
         let known = |path: &String| {
-            [CONFIG, OWN_CONFIG, PODS, DEVICES].contains(&path.as_str())
+            [CONFIG, OWN_CONFIG, PODS, DEVICES, CLAIMS].contains(&path.as_str())
                 || StateFile::ALL.iter().any(|file| *path == format!("{STATE}/{}", file.path()))
         };
         let head = head_of(file, &head)?;
@@ -378,6 +388,7 @@ impl Packed {
                 PodNames::of(pods.into_iter().map(|pod| (PodUid::new(&pod.uid), pod.name)))
             }
         };
+        let objects = content(CLAIMS)?.map(|text| packed_claims::objects_of(file, text)).transpose()?;
         Ok(Some(Self {
             config: content(CONFIG)?.map(|text| FoundConfig::new(format!("of {machine}"), text)),
             own_config,
@@ -387,6 +398,7 @@ impl Packed {
             state: (!state.is_empty()).then_some(state),
             pods,
             devices: content(DEVICES)?,
+            objects: objects.unwrap_or_default(),
             source: Source::File,
             gaps: Vec::new(),
         }))

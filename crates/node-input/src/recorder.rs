@@ -5,6 +5,7 @@ use anyhow::{Context as _, ensure};
 use device_manager::Inventory;
 use node_config::{DecidedBy, KubeletConfiguration};
 use node_state::{PodNames, StateFolder};
+use pod_claims::ClusterObjects;
 use topology_discovery::Capture;
 
 use crate::files;
@@ -76,6 +77,7 @@ impl NodeRecorder {
             state: (!state.is_empty()).then_some(state),
             pods,
             devices,
+            objects: ClusterObjects::default(),
         };
         let packing = contents.pack()?;
         let files = packing.files.iter();

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use kubelet_checkpoint::pods::PodFile;
 use node_config::DecidedBy;
 use node_state::{PodNames, StateFolder};
+use pod_claims::ClusterObjects;
 use pod_spec::PodUid;
 
 use crate::allocated;
@@ -100,6 +101,7 @@ impl Packed {
             state,
             pods,
             devices,
+            objects: ClusterObjects::default(),
             source,
             gaps,
         }))

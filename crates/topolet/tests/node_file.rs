@@ -177,6 +177,131 @@ fn what_is_nobodys_business_stays_on_the_node() {
     assert!(text.contains("default/train") && text.contains("nvidia.com/gpu gpu-1"), "{text}");
 }
 
+/// Two GPUs of worker-1 and one of worker-2, each named by its UUID; a claim holds the second of worker-1, another that of worker-2.
+const CLUSTER: &str = r#"
+apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: a, annotations: {note: secret-note}}
+  spec:
+    driver: gpu.example.com
+    pool: {name: worker-1, generation: 1, resourceSliceCount: 1}
+    nodeName: worker-1
+    devices:
+    - name: gpu-8f6c1c1a-0a1b-4c2d-9e8f-001122334455
+      attributes: {uuid: {string: GPU-8f6c1c1a-0a1b-4c2d-9e8f-001122334455}, address: {string: 10.1.2.3}}
+    - name: gpu-0f6c1c1a-0a1b-4c2d-9e8f-001122334466
+      attributes: {uuid: {string: GPU-0f6c1c1a-0a1b-4c2d-9e8f-001122334466}, address: {string: 10.1.2.4}}
+- apiVersion: resource.k8s.io/v1beta1
+  kind: ResourceSlice
+  metadata: {name: b}
+  spec:
+    driver: gpu.example.com
+    pool: {name: worker-2, generation: 1, resourceSliceCount: 1}
+    nodeName: worker-2
+    devices: [{name: elsewhere, basic: {}}]
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: gpu}
+  spec: {config: [{opaque: {driver: gpu.example.com, parameters: {token: secret-token}}}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: held, namespace: default, uid: 0f0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07}
+  spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+  status:
+    reservedFor: [{resource: pods, name: train, uid: 5e0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07}]
+    allocation:
+      devices:
+        results: [{request: r, driver: gpu.example.com, pool: worker-1, device: gpu-0f6c1c1a-0a1b-4c2d-9e8f-001122334466}]
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {name: away, namespace: default}
+  spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+  status:
+    allocation:
+      devices: {results: [{request: r, driver: gpu.example.com, pool: worker-2, device: elsewhere}]}
+      nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [worker-2]}]}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaimTemplate
+  metadata: {name: first, namespace: default}
+  spec:
+    spec:
+      devices:
+        requests:
+        - name: r
+          exactly:
+            deviceClassName: gpu
+            selectors:
+            - cel: {expression: 'device.attributes["gpu.example.com"].uuid == "GPU-8f6c1c1a-0a1b-4c2d-9e8f-001122334455" && device.attributes["gpu.example.com"].address == "10.1.2.3"'}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaimTemplate
+  metadata: {name: any, namespace: default}
+  spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}
+"#;
+
+/// A pod with a claim of that object.
+fn claiming(name: &str, object: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  resourceClaims: [{{name: c, {object}}}]\n  containers:\n  \
+         - {{name: main, image: i, resources: {{claims: [{{name: c}}]}}}}\n---\n"
+    )
+}
+
+#[test]
+fn a_node_file_decides_on_claims_as_its_cluster_did() {
+    let folder = Folder::new("claims");
+    let (file, cluster, pods) =
+        (folder.file("node.tar.zst"), folder.file("cluster.yaml"), folder.file("pods.yaml"));
+    std::fs::write(&cluster, CLUSTER).unwrap();
+    let all = [
+        ("first", "resourceClaimTemplateName: first"),
+        ("second", "resourceClaimTemplateName: any"),
+        ("shared", "resourceClaimName: held"),
+        ("away", "resourceClaimName: away"),
+        ("none", "resourceClaimName: none"),
+    ];
+    std::fs::write(&pods, all.map(|(name, object)| claiming(name, object)).concat()).unwrap();
+    let said = capture(&[&file, "--claims", &cluster, "--node-name", "worker-1"]);
+    assert!(said.contains("cluster.yaml: 1 slices, 1 device classes, 2 claims, 2 templates"), "{said}");
+    let text = &packed(&file)["node/claims.json"];
+    for secret in ["8f6c1c1a", "0f6c1c1a", "10.1.2", "secret", "elsewhere"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+    // The same UID as that of the pod that holds it.
+    assert!(text.contains("5e0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07"), "{text}");
+
+    let node = ["admit", "-f", &pods, "--kubelet", "1.37", "--node-name", "worker-1"];
+    let (code, mut itself) = decided(&[&node[..], &["--machine", MACHINE, "-f", &cluster]].concat());
+    let (code_elsewhere, mut elsewhere) = decided(&[&node[..], &["--machine", &file]].concat());
+    assert_eq!((code, code_elsewhere), (Some(2), Some(2)));
+    let uuid = "gpu-00000000-0000-0000-0000-00000000000";
+    let renamed = itself.to_string().replace("gpu-8f6c1c1a-0a1b-4c2d-9e8f-001122334455", &format!("{uuid}1"));
+    let renamed = renamed.replace("gpu-0f6c1c1a-0a1b-4c2d-9e8f-001122334466", &format!("{uuid}0"));
+    itself = serde_json::from_str(&renamed).unwrap();
+    for document in [&mut itself, &mut elsewhere] {
+        // What is assumed of configuration and state is said in other words.
+        document.as_object_mut().unwrap().remove("notes");
+    }
+    // Devices of other nodes are left out.
+    let away = itself.pointer_mut("/decisions/3/claims/claims/0/devices").unwrap();
+    assert_eq!(away.take()[0]["device"], "elsewhere");
+    *away = Value::Array(Vec::new());
+    assert_eq!(elsewhere, itself);
+    assert!(renamed.contains(&format!("{uuid}1")), "{renamed}");
+
+    // Objects of files replace those of the node file, and a copy is the same.
+    let freed = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: held}\nspec: {}\n";
+    std::fs::write(&cluster, format!("{}{freed}", claiming("second", "resourceClaimTemplateName: any")))
+        .unwrap();
+    let freed = topolet(&["admit", "--machine", &file, "-f", &cluster, "--kubelet", "1.37"]);
+    assert!(freed.status.success(), "{}", String::from_utf8_lossy(&freed.stdout));
+    let copy = folder.file("copy.tar.zst");
+    assert!(topolet(&["capture", "--node", &copy, "--machine", &file]).status.success());
+    assert_eq!(packed(&copy), packed(&file));
+}
+
 #[test]
 fn a_file_of_a_newer_release_says_so() {
     let folder = Folder::new("newer");

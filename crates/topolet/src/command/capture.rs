@@ -8,11 +8,12 @@ use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use node_input::{
-    Gathered, Given, LoadedMachine, MachineSource, MissingMemory, Packing, changed_problems, changes,
-    files_of,
+    Gathered, Given, LoadedMachine, MachineSource, MissingMemory, ObjectText, Packing, changed_problems,
+    changes, files_of,
 };
 use topology_discovery::{Capture, Discovery, fold, read};
 
+use crate::claim_arguments::ClaimServerArguments;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -57,6 +58,16 @@ pub(crate) struct OfNode {
     /// With --node: the devices, as `topolet admit --devices` takes them.
     #[arg(long, value_name = "FILE", requires = "node")]
     pub(crate) devices: Option<PathBuf>,
+    /// With --node: slices, device classes, claims and templates of claims, as `topolet admit` takes them. Can be given more than
+    /// once.
+    #[arg(long, value_name = "FILE", requires = "node")]
+    pub(crate) claims: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) server: ClaimServerArguments,
+    /// With --node: what slices call the node. Those of other nodes are left out; without it
+    /// those of all nodes are packed.
+    #[arg(long, value_name = "NAME", requires = "node")]
+    pub(crate) node_name: Option<String>,
     /// With --node: the process id of the kubelet that is meant, where several run.
     #[arg(long, value_name = "PID", requires = "node")]
     pub(crate) kubelet_pid: Option<u32>,
@@ -65,6 +76,9 @@ pub(crate) struct OfNode {
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let path = arguments.file.display();
     // What is written under another name cannot be read.
+    if let Some(option) = arguments.of_node.server.given().filter(|_| !arguments.node) {
+        bail!("{option} goes with --node: a machine has no claims");
+    }
     if !arguments.check && !arguments.file.to_string_lossy().ends_with(SUFFIX) {
         bail!("a capture is a {SUFFIX}, by which it is known when it is read: {path}{SUFFIX}");
     }
@@ -84,7 +98,7 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
     let mut told = Vec::new();
     let capture = if arguments.node {
         let packing;
-        (packing, told) = contents(arguments)?;
+        (packing, told) = contents(arguments, screen)?;
         packing.files.iter().fold(capture, |capture, (path, content)| capture.with_file(path, content))
     } else {
         capture
@@ -112,14 +126,19 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
 }
 
 /// What goes into the node file, and a line about each part of it.
-fn contents(arguments: &CaptureArguments) -> anyhow::Result<(Packing, Vec<Vec<String>>)> {
-    let OfNode { state, config, topolet_config, pods, devices, kubelet_pid } = &arguments.of_node;
+fn contents(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<(Packing, Vec<Vec<String>>)> {
+    let OfNode { state, config, topolet_config, pods, devices, claims, server, node_name, kubelet_pid } =
+        &arguments.of_node;
+    let mut objects = server.listed(screen)?;
+    objects.extend(ObjectText::of_files(claims)?);
     let given = Given {
         state: state.as_deref(),
         config: config.as_deref(),
         own_config: topolet_config.as_deref(),
         pods: pods.as_deref(),
         devices: devices.as_deref(),
+        objects: &objects,
+        node_name: node_name.as_deref(),
     };
     let source = MachineSource { kubelet_pid: *kubelet_pid, ..MachineSource::named(&arguments.machine) };
     let Gathered { contents, mut told } = given.gather(&LoadedMachine::load_node(&source)?)?;
