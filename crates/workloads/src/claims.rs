@@ -146,6 +146,38 @@ impl ClaimsWork {
         work
     }
 
+    /// So many devices that are all unlike, since one constraint reads a number that each has alone; four requests, of which the
+    /// last cannot be served on the NUMA nodes that the others may be on.
+    pub(crate) fn unlike(devices: usize) -> Self {
+        let device = |number: usize| {
+            let mut device = on_node(&format!("nic-{number:04}"), number % 4);
+            device["attributes"]["serial"] = json!({ "int": number });
+            device
+        };
+        let requests = [("nic", 2), ("nic", 3), ("nic", 4), ("nic", 2)];
+        let constraints = [
+            json!({ "matchAttribute": NUMA_NODE, "requests": ["r0", "r1", "r3"] }),
+            json!({ "distinctAttribute": "nic.example.com/serial" }),
+        ];
+        let nics = [("nic", (0..devices).map(device).collect())];
+        let mut work = Self::new(nics, &requests, &constraints, false);
+        let on_node = "device.attributes['resource.kubernetes.io'].numaNode";
+        let serial = "device.attributes['nic.example.com'].serial";
+        for (request, expression) in [
+            format!("{serial} < {}", devices / 2),
+            format!("{on_node} != 3"),
+            format!("{serial} % 3 == 0"),
+            format!("{on_node} == 3"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let selectors = json!([{ "cel": { "expression": expression } }]);
+            work.claims[0]["spec"]["devices"]["requests"][request]["exactly"]["selectors"] = selectors;
+        }
+        work
+    }
+
     fn new<const N: usize>(
         drivers: [(&str, Vec<Value>); N],
         requests: &[(&str, usize)],

@@ -59,6 +59,12 @@ pub fn claim_growth() -> Vec<Curve> {
             // More small ones than a GPU has, so that two GPUs are broken up.
             ClaimsWork::partitions(gpus, 8, gpus - 1, false)
         }),
+        curve(
+            "4 requests, 2 constraints, all devices unlike, refused",
+            "devices",
+            &[16, 64, 250, 1000],
+            |devices| ClaimsWork::unlike(devices),
+        ),
     ]
 }
 
