@@ -2,6 +2,7 @@
 
 mod allocator;
 mod chart;
+mod effort;
 mod kubelet;
 mod result;
 mod ours;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use workspace_tools::workloads::{self, Counter};
 use workspace_tools::workspace::root;
 
+use crate::bench::effort::Effort;
 use crate::bench::kubelet::Answer;
 use crate::bench::ours::Ours;
 use crate::bench::result::Result;
@@ -55,25 +57,6 @@ enum Format {
     Table,
     /// For programs.
     Json,
-}
-
-/// How much time measuring takes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Effort {
-    /// As little as shows that it works.
-    Quick,
-    /// As much as figures in documents need.
-    Whole,
-}
-
-impl Effort {
-    /// The argument of the program `workloads` for it.
-    const fn argument(self) -> Option<&'static str> {
-        match self {
-            Self::Quick => Some("--quick"),
-            Self::Whole => None,
-        }
-    }
 }
 
 impl Bench {

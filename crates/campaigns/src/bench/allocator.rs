@@ -12,7 +12,7 @@ use workspace_tools::document::write_figures;
 use workspace_tools::workloads::output;
 use workspace_tools::workspace::{root, target};
 
-use super::Effort;
+use super::effort::Effort;
 use super::kubelet::{Answer, ask};
 use crate::charts::curves::{Curve, Legend, picture, time};
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use workspace_tools::kubelet::go_build;
 use workspace_tools::workspace::target;
 
-use super::Effort;
+use super::effort::Effort;
 
 /// What came of one piece of work.
 #[derive(Debug)]

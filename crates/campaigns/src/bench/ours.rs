@@ -7,7 +7,7 @@ use serde::Deserialize;
 use workspace_tools::workloads::output;
 use workspace_tools::workspace::{cargo, run, target};
 
-use super::Effort;
+use super::effort::Effort;
 
 /// What was measured of one piece of work.
 #[derive(Debug, Deserialize)]
