@@ -72,14 +72,17 @@ impl Distribution {
                 "openshift/machine-config-operator 7ff337a4f, templates/worker/01-worker-kubelet/_base/files/kubelet.yaml",
             ),
             Self::Eks => (30..=36, "awslabs/amazon-eks-ami 81fec2e8, nodeadm/internal/kubelet/config.go"),
-            Self::Bottlerocket => {
-                (31..=36, "bottlerocket-os/bottlerocket-core-kit, packages/kubernetes-1.36/kubelet-config")
-            }
+            Self::Bottlerocket => (
+                31..=36,
+                "bottlerocket-os/bottlerocket-core-kit, packages/kubernetes-1.36/kubelet-config, of this release alone",
+            ),
             Self::Talos | Self::TalosControlPlane => (
                 32..=37,
                 "siderolabs/talos ad8823176, internal/app/machined/pkg/controllers/k8s/kubelet_spec.go",
             ),
-            Self::K3s | Self::Rke2 => (32..=37, "k3s-io/k3s 00014d28, pkg/daemons/agent/agent.go"),
+            Self::K3s | Self::Rke2 => {
+                (32..=37, "k3s-io/k3s, pkg/daemons/agent/agent.go, of an excerpt without a commit")
+            }
         };
         Facts { kubelets, source }
     }
