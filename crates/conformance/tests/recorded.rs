@@ -59,7 +59,9 @@ fn every_kind_that_passes_in_full_is_among_them() {
     let baseline = fs::read_to_string(recorded().join("../kubelet-baseline.json")).unwrap();
     let baseline: Baseline = serde_json::from_str(&baseline).unwrap();
     let mut kinds = BTreeSet::new();
-    for Part { corpus, files } in Corpus::parts(&recorded(), None).unwrap() {
+    let of_claims = recorded().join("../dra");
+    let folders = [recorded(), of_claims].map(|folder| Corpus::parts(&folder, None).unwrap());
+    for Part { corpus, files } in folders.into_iter().flatten() {
         let cases = files.iter().flat_map(|file| corpus.cases(file).unwrap());
         kinds.extend(cases.map(|case| case.counted_as()));
     }

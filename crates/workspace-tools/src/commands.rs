@@ -117,7 +117,7 @@ const CAMPAIGNS: &[(&str, &str)] = &[
     ),
     (
         "kubelet-faults",
-        "Reproduces faults of the kubelet in a release, or in all, and prints which release has which",
+        "Reproduces faults of the kubelet or of resource claims in a release, or in all, and prints which release has which",
     ),
     (
         "kubelet-node",
