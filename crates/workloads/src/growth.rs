@@ -63,7 +63,7 @@ pub fn claim_growth() -> Vec<Curve> {
             "4 requests, 2 constraints, all devices unlike, refused",
             "devices",
             &[16, 64, 250, 1000],
-            |devices| ClaimsWork::unlike(devices),
+            ClaimsWork::unlike,
         ),
     ]
 }
