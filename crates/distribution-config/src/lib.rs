@@ -1,8 +1,8 @@
 //! What Kubernetes distributions set in their kubelets' configuration, whatever their users write.
 //!
 //! A [`Distribution`] is a table: fields, the releases of the kubelet that they were read for, and the public source
-//! ([`Facts`]). [`Base`] is the table on a machine, with a user's fields over it. What the node alone can work out is a
-//! [`Reservation`] that is open, not a guess.
+//! ([`Facts`]). [`Base`] is the table on a machine, with a user's fields over it. What the node alone can work out
+//! is a [`Reservation`] that says what is missing.
 //!
 //! This crate does not know files, YAML, TOML or the kinds of documents, nor what is wrong with a configuration.
 #![no_std]

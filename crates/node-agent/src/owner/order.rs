@@ -115,12 +115,12 @@ impl<'p> Moves<'p> {
         written
     }
 
-    /// Who is not where they belong.
+    /// Containers that are not on their target yet.
     fn open(&self) -> impl Iterator<Item = usize> {
         (0..self.all.len()).filter(|at| self.all[*at].stage != Stage::Done)
     }
 
-    /// Somebody goes where they belong.
+    /// A container goes to all CPUs of its target.
     fn done(&self, at: usize) -> Next {
         Next { at, cpus: self.all[at].target.clone(), stage: Stage::Done }
     }
@@ -147,7 +147,7 @@ impl<'p> Moves<'p> {
         Some(next.unwrap_or_else(|| self.done(first)))
     }
 
-    /// Somebody goes on to those of its CPUs that are free, and leaves all others.
+    /// A container goes to those CPUs of its target that are free, and leaves all others.
     fn to_a_part(&self, open: &[usize]) -> Option<Next> {
         open.iter().find_map(|at| {
             let one = &self.all[*at];
