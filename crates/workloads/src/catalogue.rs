@@ -161,6 +161,7 @@ fn claims() -> Vec<ClaimsRow> {
             ClaimsWork::partitions(8, 8, 7, false)
         }),
         ("claim of 4 requests, 1000 devices in 20 classes", 5_000_000, || ClaimsWork::thousand(20)),
+        ("claim of 4 requests, 250 devices all unlike, refused", 10_000_000, || ClaimsWork::unlike(250)),
     ]
 }
 
