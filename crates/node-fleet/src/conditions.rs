@@ -34,7 +34,7 @@ impl Work {
             Self::NodeStatuses => "statuses of nodes are not sent",
             Self::Publication => "what schedulers read is not written",
             Self::PodStatuses => "statuses of pods are not sent",
-            Self::Pods => "pods are not heard of",
+            Self::Pods => "pods are not watched",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether the node is well.
+//! `/healthz` and `/readyz`.
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -11,7 +11,10 @@ use super::failure::Failure;
 use super::node::{Answered, Node};
 use super::reply::Shape;
 
-/// Whether the node knows all its pods, and what it holds is on disk.
+/// 200 if the node knows all its pods and its state is on disk; else 503 with the first of these problems: the state beside a
+/// kubelet is stale; a manifest or the manifests folder cannot be used; a folder, a socket or the file of quarantined pods cannot
+/// be used; the membership of a cluster fails; the state on disk is behind; the manifests have not been read yet. All but the last
+/// are conditions (`crates/node-view/src/conditions.rs`).
 pub(super) async fn ready(
     State(node): State<Node>,
     RawQuery(query): RawQuery,
@@ -29,7 +32,7 @@ pub(super) async fn ready(
     }
 }
 
-/// That anything is answered.
+/// 200 as long as the daemon answers.
 pub(super) async fn alive(RawQuery(query): RawQuery, headers: HeaderMap) -> Answered {
     health(Shape::alone(query.as_deref(), &headers)?, Vec::new())
 }
@@ -40,7 +43,7 @@ pub(super) struct Health {
     #[schemars(schema_with = "ok")]
     status: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    /// What does not keep the node from deciding, and has to be known.
+    /// Problems with which the node still decides.
     notes: Vec<String>,
 }
 

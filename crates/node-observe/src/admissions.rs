@@ -1,4 +1,4 @@
-//! Logs what a pod holds that a kubelet has just admitted, and why it shares CPUs if it may expect exclusive ones.
+//! Reports what a pod holds that the kubelet has just admitted, and why it shares CPUs if it may expect exclusive ones.
 //!
 //! A container may expect exclusive CPUs if it requests any and its pod is Guaranteed, whatever the amount, or if it
 //! requests a CPU or more. Where the CPU manager's policy is `none`, all share, and nothing is logged.
@@ -15,8 +15,8 @@ use super::pods::Admission;
 /// A CPU, in thousandths.
 const ONE: i64 = 1000;
 
-/// Logs it, and makes it an event.
-pub(super) fn tell(view: &NodeView, Admission { pod }: &Admission) {
+/// Adds an event with the holdings; logs, with an event, why a pod shares CPUs.
+pub(super) fn report(view: &NodeView, Admission { pod }: &Admission) {
     let snapshot = view.snapshot();
     let held: Vec<ContainerReport> = pod
         .containers
@@ -27,7 +27,7 @@ pub(super) fn tell(view: &NodeView, Admission { pod }: &Admission) {
     let shares = |container: &Container| {
         held.iter().any(|held| held.name == container.name && held.exclusive_cpus.is_none())
     };
-    // Without their memory not even the files of the CPU manager say who has which CPUs.
+    // While the files are stale it is not known which containers have exclusive CPUs.
     let is_known = view.conditions.why_stale().is_none();
     let class = pod.qos_class(view.node().node.pod_rules());
     let wants = |container: &Container| wants_cpus(container, class);
@@ -36,7 +36,7 @@ pub(super) fn tell(view: &NodeView, Admission { pod }: &Admission) {
             Before { ledger: &snapshot.ledger.release(&pod.uid), requests: view.requests(), waiting: None };
         for why in not_pinned(view, &before, pod, wants) {
             let name = format!("{}/{}", pod.namespace, pod.name);
-            tracing::info!(pod = name, why, "pod runs without CPUs of its own");
+            tracing::info!(pod = name, why, "pod runs without exclusive CPUs");
             view.events.add(Some((&**pod).into()), Kind::Normal, reason::NOT_PINNED, why);
         }
     }

@@ -1,5 +1,4 @@
-//! Node files of pods that the kubelet refused and that are decided otherwise here: what somebody needs who finds out
-//! which of the two is wrong.
+//! Node files that reproduce a disagreement: a pod that the kubelet refused and that topolet decides on differently.
 //!
 //! Each is a node file (`topolet capture --node`) with two manifests beside it: the pod, with what both decided in its
 //! first lines, and the pods that ran. A file appears as a whole or not at all, the node file last. Of more than [`KEPT`] the
@@ -19,7 +18,7 @@ use serde_json::json;
 
 use super::pods::Refusal;
 
-/// So many node files are kept.
+/// How many node files are kept.
 const KEPT: usize = 20;
 /// How their names begin.
 const PREFIX: &str = "disagreement-";
@@ -27,9 +26,9 @@ const PREFIX: &str = "disagreement-";
 const NODE: &str = ".tar.zst";
 /// How the names of those beside it end: the pod, and the pods that ran.
 const POD: &str = ".tar.zst.pod.yaml";
-/// So many letters of a pod's names are in the names of its files, which have 255 bytes at most.
-const LONGEST: usize = 150;
 const PODS: &str = ".tar.zst.pods.json";
+/// The most characters of a pod's name in the names of its files, which have at most 255 bytes.
+const LONGEST: usize = 150;
 
 /// A folder of node files.
 pub struct Disagreements {
@@ -37,11 +36,11 @@ pub struct Disagreements {
     recorder: NodeRecorder,
 }
 
-/// What becomes one node file.
+/// The content of a node file.
 struct Moment {
     state: StateFolder,
     names: PodNames,
-    /// Their manifests; `None`: not all are known.
+    /// The manifests of all pods; `None`: not all are known.
     residents: Option<serde_json::Value>,
 }
 
@@ -68,7 +67,7 @@ impl Disagreements {
         Ok(Self { folder: there, recorder })
     }
 
-    /// Packs the node as it was decided on, and says where. `here` is what was decided.
+    /// Writes a node file of the node as it is served, and logs its path. `here` is topolet's decision.
     pub(super) fn pack(&self, view: &NodeView, refusal: &Refusal, pod: &Pod, here: &str) {
         let name = &refusal.name;
         match self.packed(view, refusal, pod, here) {
@@ -97,7 +96,7 @@ impl Disagreements {
         here: &str,
     ) -> anyhow::Result<(PathBuf, String)> {
         let moment = Moment::of(view, pod);
-        // Names of pods have no `_`. Two long ones are told apart by the time, and by what is in the files.
+        // Names of pods have no `_`. Two long names that are cut alike differ by the time, and in the files.
         let name: String = refusal.name.replace('/', "_").chars().take(LONGEST).collect();
         let time = view.clock.text().replace(':', "");
         let path = |end: &str| self.folder.join(format!("{PREFIX}{time}-{name}{end}"));
@@ -144,7 +143,8 @@ impl Disagreements {
         written.with_context(|| format!("failed to write {}", path.display()))
     }
 
-    /// Removes all but the last [`KEPT`], and what was begun and never ended; how many node files are gone.
+    /// Removes all but the last [`KEPT`] node files with their manifests, and unfinished files; returns how many node files were
+    /// removed.
     fn remove_oldest(&self) -> anyhow::Result<usize> {
         let failed = || format!("failed to read {}", self.folder.display());
         let mut moments = Vec::new();
@@ -195,13 +195,13 @@ impl Moment {
     }
 }
 
-/// A path without links in it, of which only the first part need be there.
+/// A path with its links resolved; its last parts may not exist yet.
 fn resolved(path: &Path) -> anyhow::Result<PathBuf> {
     let failed = || format!("failed to look at {}", path.display());
     let whole = std::path::absolute(path).with_context(failed)?;
     let there = whole.ancestors().find(|part| part.exists()).unwrap_or(Path::new("/"));
     let rest = whole.strip_prefix(there).unwrap_or(Path::new(""));
-    // Of what is not there `..` cannot be told from a name.
+    // `..` behind a missing folder cannot be resolved.
     let is_plain = rest.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     ensure!(is_plain, "{} leads back by `..` from a folder that is not there", path.display());
     Ok(there.canonicalize().with_context(failed)?.join(rest))

@@ -1,4 +1,4 @@
-//! Where a kubelet's containers run, beside where its files say that they do.
+//! Compares the cgroups of a kubelet's containers with the CPUs and memory nodes in its state files.
 //!
 //! A runtime, systemd or an administrator may change a container's cgroup, and the kernel narrows it when CPUs go. A
 //! kubelet writes cgroups after its files, and looks at them every 10 s. So what differs counts when it has differed in
@@ -15,10 +15,10 @@ use pod_spec::ContainerKey;
 
 use node_enforce::CgroupRoot;
 
-/// What of containers is not as the files have it.
+/// Differences between cgroups and files, by container.
 type Differing = BTreeMap<ContainerKey, Vec<Difference>>;
 
-/// Goes on comparing for the rest of the program; if this host has no cgroups that can be read, that is said.
+/// Compares for the rest of the program. Where this host has no cgroups that can be read, the log says so.
 ///
 /// # Errors
 /// There are none below the folder that was named.
@@ -55,7 +55,7 @@ struct Comparison {
 
 impl Comparison {
     fn round(&mut self) {
-        // What the files say is not known while they change.
+        // The files are not known while they change.
         if self.view.conditions.why_stale().is_some() {
             return;
         }
@@ -70,7 +70,7 @@ impl Comparison {
         };
         let mut differing = Differing::new();
         for place in &snapshot.places {
-            // One that is not there, or gone meanwhile, differs in nothing.
+            // A container without a cgroup has ended.
             let Some(cgroup) = cgroups.get(place.id.as_str()) else { continue };
             let found =
                 self.cgroups.differing(cgroup, &node_enforce::place(&place.pinning)).unwrap_or_default();

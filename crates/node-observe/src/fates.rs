@@ -33,7 +33,7 @@ impl Stage {
     }
 }
 
-/// The pods on which the kubelet does not decide.
+/// The queue of pods on which the kubelet does not decide.
 #[derive(Default)]
 pub(super) struct Undecided {
     queue: AdmissionQueue,
@@ -43,7 +43,7 @@ pub(super) struct Undecided {
 
 impl Undecided {
     /// Reports the fate of each of `undecided`, which is new among `pods`.
-    pub(super) fn tell(
+    pub(super) fn report(
         &mut self,
         view: &NodeView,
         decisions: &DecisionWriter,
@@ -54,7 +54,7 @@ impl Undecided {
             *self = Self::default();
         }
         for pod in undecided {
-            tell(view, decisions, Stage::Undecided, pod, &mut self.queue);
+            report(view, decisions, Stage::Undecided, pod, &mut self.queue);
             if self.queue.is_blocked() {
                 self.first.get_or_insert_with(|| pod.uid.clone());
             }
@@ -63,12 +63,12 @@ impl Undecided {
 }
 
 /// Reports the fate of a pod that the kubelet has admitted.
-pub(super) fn tell_admitted(view: &NodeView, decisions: &DecisionWriter, pod: &Arc<Pod>) {
-    tell(view, decisions, Stage::Admitted, pod, &mut AdmissionQueue::default());
+pub(super) fn report_admitted(view: &NodeView, decisions: &DecisionWriter, pod: &Arc<Pod>) {
+    report(view, decisions, Stage::Admitted, pod, &mut AdmissionQueue::default());
 }
 
 /// Logs, counts and keeps the fate of a pod, and makes it an event; nothing if there is none.
-fn tell(
+fn report(
     view: &NodeView,
     decisions: &DecisionWriter,
     stage: Stage,
@@ -79,7 +79,7 @@ fn tell(
         return;
     }
     let began = view.clock.now();
-    // The kubelet's list of pods has it already.
+    // The ledger has a pod that the kubelet has admitted already.
     let ledger = view.snapshot().ledger.release(&pod.uid);
     let before = Before { ledger: &ledger, requests: view.requests(), waiting: None };
     let (report, _) = explain::one(view.node(), Detail::Merges, &before, pod);

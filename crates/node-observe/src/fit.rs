@@ -17,10 +17,10 @@ use node_input::LoadedNode;
 use node_state::{Contents, PodNames};
 use pod_spec::{ContainerName, PodUid};
 
-/// So many containers are named.
+/// At most this many containers are named.
 const MOST_NAMED: usize = 3;
 
-/// Why the files are not of one moment; `None`: they may well be. Files that cannot be read are for others to judge.
+/// Why the files cannot be of one moment; `None`: they can. Files that cannot be read are reported elsewhere.
 pub(super) fn misfit(contents: &Contents, node: &LoadedNode, names: &PodNames) -> Option<String> {
     node.node.cpus()?;
     node.node.memory()?;
@@ -46,10 +46,10 @@ pub(super) fn misfit(contents: &Contents, node: &LoadedNode, names: &PodNames) -
         .filter(|(pod, container)| !has_memory(pod, container))
         .map(|(pod, container)| format!("container {container} of pod {}", names.name(pod)))
         .collect();
-    told(&missing)
+    message(&missing)
 }
 
-fn told(missing: &BTreeSet<String>) -> Option<String> {
+fn message(missing: &BTreeSet<String>) -> Option<String> {
     let named = missing.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
     let more = match missing.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),

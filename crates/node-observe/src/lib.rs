@@ -11,7 +11,7 @@
 //! that nothing is hidden for good.
 //!
 //! - How a kubelet's refusal is explained: `crates/node-observe/src/refusals.rs`; where pods come from: `pods.rs` and
-//!   `sources.rs` beside it; which events the API server gets: `told.rs`; how containers outside their CPUs are found:
+//!   `sources.rs` beside it; which events the API server gets: `pod_events.rs`; how containers outside their CPUs are found:
 //!   `drift.rs`; what is written when our decision differs from the kubelet's: `disagreements.rs`; when the kubelet's
 //!   rules are read again: `rules.rs`; how it is known that the kubelet would not start again: `next_start.rs`.
 
@@ -30,7 +30,7 @@ mod disagreements;
 mod drift;
 mod next_start;
 #[cfg(feature = "kubernetes")]
-mod told;
+mod pod_events;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -56,8 +56,8 @@ pub use self::disagreements::Disagreements;
 use self::fates::Undecided;
 use self::look::Look;
 use self::pods::{KubeletPods, Version};
-use self::refusals::{Earlier, Past};
-use self::resources::{Told, Wanted};
+use self::refusals::{Earlier, LedgerInputs};
+use self::resources::{PodResources, Wanted};
 use self::rules::Rules;
 #[cfg(feature = "kubernetes")]
 pub use self::source::Membership;
@@ -70,10 +70,10 @@ const PACE: Pace =
 /// Files that do not fit together are served when they have not changed for so long: no kubelet is about to write the
 /// others.
 const LASTING: Duration = Duration::from_secs(5);
-/// That what is served is out of date is told after so long, even if the files change all the time.
+/// A stale state is reported after this time, even if the files change all the time.
 const LATE: Duration = Duration::from_secs(1);
 
-/// What is taken for true of the kubelet without having been told: its configuration, if nothing names one.
+/// Assumptions about the kubelet, each as a sentence: its configuration, if none is known.
 pub fn assumed(sources: &NodeSources, machine: &LoadedMachine) -> Vec<String> {
     let note = sources.no_config(machine).map(|why| {
         format!(
@@ -83,11 +83,11 @@ pub fn assumed(sources: &NodeSources, machine: &LoadedMachine) -> Vec<String> {
     note.into_iter().collect()
 }
 
-/// Whose node it is.
+/// The kubelet that owns the node.
 pub struct Kubelet {
     /// Its root folder.
     root: PathBuf,
-    /// What it calls its node; empty: not known.
+    /// Its name for the node; empty: not known.
     node_name: String,
 }
 
@@ -101,15 +101,15 @@ impl Kubelet {
 /// The state of a kubelet's node at one moment.
 pub struct Seen {
     look: Look,
-    /// What its ledger is made of.
-    past: Past,
+    /// The inputs of its ledger.
+    inputs: LedgerInputs,
     /// What pods hold, and how the node is known.
     pub snapshot: Snapshot,
     quarantine: Quarantine,
     requests: Requests,
-    /// What the kubelet had told of its pods by then.
+    /// The version of the reported pods that it includes.
     version: Version,
-    /// Why the files are not of one moment of the kubelet's.
+    /// Why the files cannot be of one moment; `None`: they can.
     misfit: Option<String>,
 }
 
@@ -119,13 +119,13 @@ pub struct Seen {
 /// There are no files, or for as long they are such that a kubelet would not start from them.
 pub fn first(kubelet: &Kubelet, node: &LoadedNode, clock: &Arc<dyn Clock>) -> anyhow::Result<Seen> {
     let root = &kubelet.root;
-    // What the kubelet tells of its pods is asked for once this is served.
+    // Sources of pods are watched once the first state is served.
     let pods = KubeletPods::new(clock.clone());
     let nothing = BTreeMap::new();
     let mut look = Look::settled(root)?;
     let mut seen = see(kubelet, look.clone(), node, &pods, &nothing);
     let mut since = clock.now();
-    // Between two writes of the kubelet's it may be that not even a kubelet would start from the files.
+    // Between two writes of the kubelet the files may not fit together.
     while !seen.as_ref().is_ok_and(|seen| seen.misfit.is_none()) && clock.since(since) < LASTING {
         clock.sleep(QUIET);
         let now = Look::settled(root)?;
@@ -137,15 +137,15 @@ pub fn first(kubelet: &Kubelet, node: &LoadedNode, clock: &Arc<dyn Clock>) -> an
     seen
 }
 
-/// What is watched of a kubelet.
+/// The settings of an observation.
 pub struct Observation<'a> {
-    /// Whose node it is.
+    /// The kubelet.
     pub kubelet: Kubelet,
     /// The machine as it was at the start.
     pub machine: &'a LoadedMachine,
     /// Where the parts of the node are read from.
     pub sources: NodeSources,
-    /// Who lists its pods.
+    /// The sources of its pods.
     pub pods: &'a PodSources,
     /// Where the cgroups of its containers are.
     pub cgroups: &'a CgroupRoot,
@@ -155,7 +155,7 @@ pub struct Observation<'a> {
     pub reload: Arc<Notify>,
 }
 
-/// Goes on reading for the rest of the program.
+/// Observes for the rest of the program.
 pub fn start(
     observation: Observation<'_>,
     view: NodeView,
@@ -168,7 +168,7 @@ pub fn start(
     drift::start(cgroups, view.clone())?;
     #[cfg(feature = "kubernetes")]
     if let Some(node) = &pod_sources.cluster {
-        told::start(node, view.events.clone())?;
+        pod_events::start(node, view.events.clone())?;
     }
     let folders = [root.clone(), root.join(StateFile::Device.path()).with_file_name("")];
     let there: Vec<PathBuf> = folders.into_iter().filter(|folder| folder.is_dir()).collect();
@@ -189,8 +189,8 @@ pub fn start(
         reload,
         pods,
         served: None,
-        past: None,
-        odd: None,
+        inputs: None,
+        unserved: None,
         earlier: Earlier::default(),
         undecided: Undecided::default(),
         disagreements,
@@ -209,20 +209,20 @@ struct Watching {
     /// Notified when everything has to be read again.
     reload: Arc<Notify>,
     pods: Arc<KubeletPods>,
-    /// What is served, and what the kubelet had told of its pods by then.
+    /// The files that are served, and the version of the reported pods with them.
     served: Option<(Look, Version)>,
-    /// What the ledger is made of that is served.
-    past: Option<Past>,
-    /// What was found last and is not served.
-    odd: Option<Odd>,
+    /// The inputs of the ledger that is served.
+    inputs: Option<LedgerInputs>,
+    /// The files that were read last, if they are not served.
+    unserved: Option<Unserved>,
     earlier: Earlier,
     undecided: Undecided,
     /// Where node files are written of pods that are decided otherwise here.
     disagreements: Option<Disagreements>,
 }
 
-/// Files that cannot be served, or do not fit together.
-struct Odd {
+/// Files that are not served: they cannot be parsed, or do not fit together.
+struct Unserved {
     look: Look,
     /// When these very files were found.
     since: Instant,
@@ -244,10 +244,10 @@ impl Watching {
             }
             self.earlier.forget_ledgers();
             for admission in &admissions {
-                admissions::tell(&self.view, admission);
-                fates::tell_admitted(&self.view, decisions, &admission.pod);
+                admissions::report(&self.view, admission);
+                fates::report_admitted(&self.view, decisions, &admission.pod);
             }
-            self.undecided.tell(&self.view, decisions, &self.pods, &undecided);
+            self.undecided.report(&self.view, decisions, &self.pods, &undecided);
             changes.wait();
         }
     }
@@ -267,33 +267,33 @@ impl Watching {
             return self.stale(&anyhow!(unknown));
         }
         let version = self.pods.version();
-        if let Some((served, told)) = &mut self.served
+        if let Some((served, reported)) = &mut self.served
             && *served == look
-            && told.running == version.running
+            && reported.running == version.running
         {
-            if told.refused != version.refused {
-                told.refused = version.refused;
+            if reported.refused != version.refused {
+                reported.refused = version.refused;
                 let now = Snapshot::clone(&self.view.snapshot());
                 self.writers.snapshots.publish(Snapshot { refused: self.pods.refused(), ..now });
             }
-            self.odd = None;
+            self.unserved = None;
             self.view.conditions.works(Current);
             return;
         }
-        let was_there = self.odd.as_ref().is_some_and(|odd| odd.look == look);
+        let was_there = self.unserved.as_ref().is_some_and(|unserved| unserved.look == look);
         let known = self.view.snapshot().pods.clone();
         let seen = see(&self.kubelet, look.clone(), self.view.node(), &self.pods, &known);
-        self.odd(look);
-        let lasts = self.odd.as_ref().is_some_and(|odd| self.view.clock.since(odd.since) >= LASTING);
+        self.keep_unserved(look);
+        let lasts = self.unserved.as_ref().is_some_and(|unserved| self.view.clock.since(unserved.since) >= LASTING);
         match seen {
             Ok(seen) if seen.misfit.is_none() || lasts => self.serve(seen),
-            // It may be between two writes. What stays like this for longer is told.
+            // The kubelet may be between two writes; files that stay like this are reported.
             _ if !was_there && !self.is_late() => {}
             Ok(seen) => self.stale(&anyhow!(seen.misfit.unwrap_or_default())),
             Err(error) => {
-                if let Some(odd) = self.odd.as_ref().filter(|_| lasts) {
+                if let Some(unserved) = self.unserved.as_ref().filter(|_| lasts) {
                     let fits = |node: &LoadedNode| {
-                        see(&self.kubelet, odd.look.clone(), node, &self.pods, &known).is_ok()
+                        see(&self.kubelet, unserved.look.clone(), node, &self.pods, &known).is_ok()
                     };
                     self.rules.recount(&self.view, fits);
                 }
@@ -302,17 +302,17 @@ impl Watching {
         }
     }
 
-    /// Serves what was seen; of what does not fit together it is told.
+    /// Serves a state, and sets the conditions of its files.
     fn serve(&mut self, seen: Seen) {
-        let Seen { look, past, snapshot, quarantine, requests, version, misfit } = seen;
-        let names = past.names.clone();
-        if let Some(before) = self.past.replace(past) {
+        let Seen { look, inputs, snapshot, quarantine, requests, version, misfit } = seen;
+        let names = inputs.names.clone();
+        if let Some(before) = self.inputs.replace(inputs) {
             self.earlier.add(before, self.view.clock.now());
         }
         self.writers.snapshots.publish(snapshot);
         let folder = look.folder.clone();
         self.writers.observed.publish(Observed { folder, quarantine, names, requests });
-        (self.served, self.odd) = (Some((look, version)), None);
+        (self.served, self.unserved) = (Some((look, version)), None);
         let misfit = misfit.map(|why| {
             format!(
                 "the state is served though its files do not fit together, since they have not changed for {LASTING:?}: {why}"
@@ -322,18 +322,18 @@ impl Watching {
         self.view.conditions.found(FilesAgree, misfit.as_deref());
     }
 
-    /// These files are not served yet.
-    fn odd(&mut self, look: Look) {
+    /// Keeps files that are not served, with the time since when.
+    fn keep_unserved(&mut self, look: Look) {
         let now = self.view.clock.now();
-        let first = self.odd.as_ref().map_or(now, |odd| odd.first);
-        if self.odd.as_ref().is_none_or(|odd| odd.look != look) {
-            self.odd = Some(Odd { look, since: now, first });
+        let first = self.unserved.as_ref().map_or(now, |unserved| unserved.first);
+        if self.unserved.as_ref().is_none_or(|unserved| unserved.look != look) {
+            self.unserved = Some(Unserved { look, since: now, first });
         }
     }
 
     /// Whether what is served has been out of date for longer than a kubelet needs for an admission.
     fn is_late(&self) -> bool {
-        self.odd.as_ref().is_some_and(|odd| self.view.clock.since(odd.first) >= LATE)
+        self.unserved.as_ref().is_some_and(|unserved| self.view.clock.since(unserved.first) >= LATE)
     }
 
     fn stale(&self, error: &anyhow::Error) {
@@ -341,8 +341,8 @@ impl Watching {
     }
 }
 
-/// What the files and the kubelet say. `known` are the records of a look before, which are kept for pods that are as they
-/// were.
+/// The state of the node by these files and the reported pods. `known` are the records of the last state, which are kept for pods
+/// that have not changed.
 fn see(
     kubelet: &Kubelet,
     look: Look,
@@ -363,28 +363,28 @@ fn see(
         Some(names) => names,
         None => node_input::pod_names(None, root, holders.as_ref())?,
     };
-    let told = match names.known() {
-        Some(_) => Told::ask(root, node, Wanted::Devices),
-        None => Told::ask(root, node, Wanted::DevicesAndPods),
+    let resources = match names.known() {
+        Some(_) => PodResources::ask(root, node, Wanted::Devices),
+        None => PodResources::ask(root, node, Wanted::DevicesAndPods),
     };
     if names.known().is_none() {
-        let own = told.as_ref().map(|told| told.names(&contents)).unwrap_or_default();
+        let own = resources.as_ref().map(|resources| resources.names(&contents)).unwrap_or_default();
         names = names.with_names(own);
         let unnamed = holders.iter().flatten().filter(|uid| !names.is_named(uid)).cloned().collect();
         let manifests = static_pods::names(node.static_pods.as_deref(), &kubelet.node_name, &unnamed);
         names = names.with_names(manifests);
     }
     let quarantine = node_input::parse_quarantine(root, look.quarantine.as_deref())?.still(folder, &names);
-    let inventory = match told {
-        Ok(told) => Some(with_registered(told.inventory, &contents)),
+    let inventory = match resources {
+        Ok(resources) => Some(with_registered(resources.inventory, &contents)),
         Err(error) => {
             tracing::warn!("names of pods and free devices are not known: {error}");
             None
         }
     };
     let misfit = fit::misfit(&contents, node, &names);
-    let past = Past { folder: folder.clone(), names, inventory };
-    let (ledger, requests) = past.ledger(node)?;
+    let inputs = LedgerInputs { folder: folder.clone(), names, inventory };
+    let (ledger, requests) = inputs.ledger(node)?;
     let mut arrivals = known.values().map(|record| record.arrival + 1).max().unwrap_or(0)..;
     let records = ledger.shared_pods().map(|pod| {
         let quarantined = quarantine.pods.get(pod.uid.as_str());
@@ -418,11 +418,11 @@ fn see(
         places,
         behind: None,
     };
-    Ok(Seen { look, past, snapshot, quarantine, requests, version, misfit })
+    Ok(Seen { look, inputs, snapshot, quarantine, requests, version, misfit })
 }
 
-/// The devices that the kubelet told of, and the resources of which it has none that is healthy: their plugins have
-/// registered, by its file.
+/// The devices of the pod resources service, with the resources that have no healthy device: their plugins have registered, by
+/// the kubelet's file.
 fn with_registered(mut inventory: Inventory, contents: &Contents) -> Inventory {
     let file = contents.device.as_ref().filter(|read| read.fault.is_none());
     let registered = file.and_then(|read| read.state.registered.as_ref());
@@ -434,7 +434,7 @@ fn with_registered(mut inventory: Inventory, contents: &Contents) -> Inventory {
     inventory
 }
 
-/// Whether the files are of the policies that the configuration has.
+/// An error if the files were written under other policies than the configuration has.
 fn of_same_policies(contents: &Contents, node: &LoadedNode) -> anyhow::Result<()> {
     let cpu = contents.cpu.as_ref().and_then(|read| Some(read.as_ref().ok()?.policy.as_str()));
     let memory = contents.memory.as_ref().and_then(|read| Some(read.as_ref().ok()?.state.policy.as_str()));

@@ -1,7 +1,7 @@
-//! The files of one moment.
+//! Reads the state files of one moment.
 //!
-//! A kubelet replaces each file whole, one after the other. A look counts only if the next one is the same, down to
-//! which file it was and when it last changed: then all three have been there together in between.
+//! A kubelet replaces each file as a whole, one after the other. A look counts only if the next one finds the same files, by
+//! inode and time of change: then all three existed together in between.
 
 use std::fs;
 use std::io;
@@ -12,27 +12,27 @@ use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::{self, StateFile};
 use node_state::{QUARANTINE, StateFolder};
 
-/// Where a kubelet answers who asks what its pods hold, below its root.
+/// The socket of the kubelet's pod resources service, below its root.
 pub(super) const SOCKET: &str = "pod-resources/kubelet.sock";
-/// How often the files are read at once until they stand still.
+/// How often the files are read until two reads are equal.
 const READS: usize = 20;
 
-/// What was found.
+/// The state files of one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Look {
     pub(super) folder: StateFolder,
-    /// The file that says who is quarantined, which no kubelet writes.
+    /// topolet's file of quarantined pods, which no kubelet writes.
     pub(super) quarantine: Option<Vec<u8>>,
-    /// As they were before the contents were read, in the order of [`StateFile::ALL`]. The last is that of the socket on
-    /// which a kubelet answers, which it makes anew when it starts.
+    /// Taken before the contents were read, in the order of [`StateFile::ALL`]. The last one is of the pod resources socket,
+    /// which a kubelet makes anew when it starts.
     stamps: [Option<Stamp>; 4],
 }
 
-/// Which start of the kubelet it was that made its socket.
+/// A start of the kubelet, by the socket that it made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct KubeletStart(Stamp);
 
-/// Which file it is, and its last change. A file that has another's name and contents has not its stamp.
+/// The identity of a file and its last change. A file that was replaced by one with the same content has another stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
     inode: u64,
@@ -44,7 +44,7 @@ impl Look {
     /// The files of one moment.
     ///
     /// # Errors
-    /// They cannot be read, none is there, or they change all the time.
+    /// They cannot be read, none exists, or they change all the time.
     pub(super) fn settled(root: &Path) -> anyhow::Result<Self> {
         let mut before = Self::once(root)?;
         for _ in 0..READS {

@@ -1,8 +1,7 @@
-//! Whether the kubelet starts again from its files on the machine as that is now.
+//! Checks whether the kubelet would start again from its files on the machine as it is now.
 //!
-//! A kubelet that runs goes on with the memory and huge pages that it counted when it started, and so does what is served
-//! here. Its next start compares them with the machine, and fails where they differ. So the machine is read anew now and
-//! then.
+//! A running kubelet keeps the memory and huge pages that it counted at its start, and so does topolet. Its next start compares
+//! them with the machine, and fails where they differ. So the machine is read again from time to time.
 
 use std::thread;
 use std::time::Duration;
@@ -13,14 +12,14 @@ use node_view::NodeCondition::{KubeletStarts, MachineAsCounted};
 use node_view::NodeView;
 use node_view::node_sources::NodeSources;
 
-/// The machine is read once in so many periods in which a kubelet looks at its containers (10 s unless configured).
+/// The machine is read once in this many reconcile periods of the CPU manager (10 s unless configured).
 const PERIODS: u32 = 3;
-/// And as often as this at least.
+/// The longest time between two reads.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Reading takes at most one part in so many of the time.
+/// Reading takes at most 1 % of the time: the pause is this many times as long as the read.
 const SHARE: u32 = 100;
 
-/// Goes on reading for the rest of the program.
+/// Checks for the rest of the program.
 pub(super) fn start(sources: NodeSources, view: NodeView) -> anyhow::Result<()> {
     let period = view.node().keeping.period.saturating_mul(PERIODS).min(LONGEST);
     thread::Builder::new().name("next-start".to_owned()).spawn(move || {
@@ -35,7 +34,7 @@ pub(super) fn start(sources: NodeSources, view: NodeView) -> anyhow::Result<()> 
 }
 
 fn round(sources: &NodeSources, view: &NodeView) {
-    // What the files say is not known while they change.
+    // The files are not known while they change.
     let Some(observed) = view.observed.latest().filter(|_| view.conditions.why_stale().is_none()) else {
         return;
     };
@@ -54,7 +53,7 @@ fn round(sources: &NodeSources, view: &NodeView) {
         }
         return;
     };
-    // The amounts may change all the time.
+    // The amounts may change all the time, so that this is not logged.
     let _ = view.conditions.set(
         MachineAsCounted,
         "",

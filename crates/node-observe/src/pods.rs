@@ -1,9 +1,8 @@
-//! The pods of a kubelet as it tells of them, or an API server does: what they are called, what they request, and which
-//! of them the kubelet refused.
+//! The pods of a kubelet as a source reports them: their names and requests, and which of them the kubelet refused.
 //!
 //! A pod comes up in the kubelet's pods API only once it has a status, a moment after the kubelet has written what it
-//! holds. So a pod that has not been told of may run all the same; it is gone once that has been told. An API server
-//! knows a pod before the kubelet does.
+//! holds. So a pod that has not been reported may run; it is gone once a source has reported that. An API server knows a pod
+//! before the kubelet does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -22,76 +21,76 @@ use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
-use super::source::{Silence, Source};
+use super::source::{SourceError, Source};
 
-/// Between two tries to reach it.
+/// The pause between two tries to reach a source.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long nothing may happen until the connection is looked at.
+/// How long a connection may be idle until it is checked.
 const SILENCE: Duration = Duration::from_mins(1);
-/// How often it is looked whether there is a better source than the one that tells.
+/// How often a better source than the current one is looked for.
 const BETTER: Duration = Duration::from_secs(30);
-/// A kubelet's files list a pod that is gone for some seconds. What they have not listed for so long is forgotten.
+/// A kubelet's files list a deleted pod for some seconds. One that they have not listed for this time is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(5);
 /// A kubelet decides on a pod within a fraction of this time.
 const DECIDED: Duration = Duration::from_secs(2);
-/// So many refusals wait to be explained. If there are more at once, the rest of them is only listed.
+/// At most this many refusals wait to be explained; further ones are only listed.
 const WAITING: usize = 256;
 
-/// All that is known of the kubelet's pods.
+/// The kubelet's pods as they were reported.
 pub(super) struct KubeletPods {
-    state: Mutex<Told>,
+    state: Mutex<Reported>,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Default)]
-struct Told {
-    /// By UID. `None`: the kubelet has not told of all its pods yet.
-    pods: Option<BTreeMap<PodUid, ToldPod>>,
-    /// Pods that the kubelet says are gone, and since when.
+struct Reported {
+    /// By UID. `None`: no source has listed all pods yet.
+    pods: Option<BTreeMap<PodUid, ReportedPod>>,
+    /// Pods that were reported as gone, and when.
     gone: BTreeMap<PodUid, Instant>,
-    /// Pods that hold something by its files, and that it has not told of.
-    untold: BTreeSet<PodUid>,
-    /// One more with each change of the pods that run.
+    /// Pods that hold something by the kubelet's files, and that were not reported.
+    unreported: BTreeSet<PodUid>,
+    /// Increases with each change of running pods.
     version: u64,
-    /// One more with each change of those that were refused.
+    /// Increases with each change of refused pods.
     refused_version: u64,
     refusals: Vec<Refusal>,
     admissions: Vec<Admission>,
-    /// Pods on which the kubelet has not decided, and since when; `None`: they have been taken.
+    /// Pods on which the kubelet has not decided, and since when; `None`: the pod was taken by `take_undecided`.
     undecided: BTreeMap<PodUid, Option<Instant>>,
 }
 
-/// A pod as the kubelet has told of it.
+/// A pod as a source reported it.
 #[derive(Clone)]
-struct ToldPod {
+struct ReportedPod {
     name: String,
     /// `Err`: why it is not known what it requests.
     pod: Result<Arc<Pod>, String>,
     has_ended: bool,
-    /// The kubelet has written how its containers are: it has admitted the pod.
+    /// The kubelet has admitted the pod: its status has container statuses.
     is_admitted: bool,
     /// It has neither admitted nor refused the pod.
     is_undecided: bool,
     /// Its containers by their ids in the runtime.
     containers: Vec<(ContainerId, ContainerName)>,
     /// The pod with the kubelet's reason and message, if it did not admit it.
-    refused: Option<ToldRefusal>,
+    refused: Option<ReportedRefusal>,
 }
 
-/// What a kubelet says of a pod that it did not admit.
+/// A kubelet's refusal of a pod, by the pod's status.
 #[derive(Clone)]
-struct ToldRefusal {
+struct ReportedRefusal {
     reason: String,
-    /// Without what it puts before each.
+    /// Without the kubelet's prefix.
     message: String,
     /// As it is listed; `None`: it is not known what the pod requests.
     listed: Option<Arc<RefusedPod>>,
 }
 
-impl ToldRefusal {
+impl ReportedRefusal {
     /// `None`: it did admit the pod.
-    fn of(told: &KubeletPod, pod: Option<&Arc<Pod>>) -> Option<Self> {
-        let (reason, message) = (told.reason().to_owned(), told.rejection()?.to_owned());
+    fn of(reported: &KubeletPod, pod: Option<&Arc<Pod>>) -> Option<Self> {
+        let (reason, message) = (reported.reason().to_owned(), reported.rejection()?.to_owned());
         let listed = pod.map(|pod| {
             Arc::new(RefusedPod {
                 pod: Arc::new(Pod { phase: Phase::Ended, ..Pod::clone(pod) }),
@@ -104,7 +103,7 @@ impl ToldRefusal {
     }
 }
 
-/// Which pods have changed: they are read again where they have.
+/// Versions of the reported pods: the node is read again when one has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Version {
     /// Of those that run.
@@ -121,9 +120,9 @@ pub(super) struct Refusal {
     pub(super) pod: Result<Arc<Pod>, String>,
     /// The kubelet's.
     pub(super) reason: String,
-    /// The kubelet's, without what it puts before each.
+    /// The kubelet's, without its prefix.
     pub(super) message: String,
-    pub(super) heard: Heard,
+    pub(super) timing: Timing,
 }
 
 /// A pod that the kubelet has just admitted.
@@ -131,42 +130,42 @@ pub(super) struct Admission {
     pub(super) pod: Arc<Pod>,
 }
 
-/// When a refusal was heard of.
+/// When a refusal was reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Heard {
+pub(super) enum Timing {
     /// As it happened.
     AtOnce,
-    /// When the kubelet was listened to again: the node may have been another one when the pod was refused.
+    /// In the first list after a break: the node may have changed since the pod was refused.
     Later,
 }
 
 impl Refusal {
     /// `None`: the pod is not refused, or was before.
-    fn new(before: Option<&ToldPod>, now: &ToldPod, heard: Heard) -> Option<Self> {
+    fn new(before: Option<&ReportedPod>, now: &ReportedPod, timing: Timing) -> Option<Self> {
         let was_refused = before.is_some_and(|before| before.refused.is_some());
-        let ToldPod { name, pod, refused, .. } = now.clone();
-        let ToldRefusal { reason, message, .. } = refused.filter(|_| !was_refused)?;
-        Some(Self { name, pod, reason, message, heard })
+        let ReportedPod { name, pod, refused, .. } = now.clone();
+        let ReportedRefusal { reason, message, .. } = refused.filter(|_| !was_refused)?;
+        Some(Self { name, pod, reason, message, timing })
     }
 }
 
 impl Admission {
     /// `None`: the kubelet has not decided on the pod, has refused it, or had admitted it before.
-    fn new(before: Option<&ToldPod>, now: &ToldPod) -> Option<Self> {
+    fn new(before: Option<&ReportedPod>, now: &ReportedPod) -> Option<Self> {
         let was_admitted = before.is_some_and(|before| before.is_admitted);
         let pod = now.pod.as_ref().ok().filter(|_| now.is_admitted && !was_admitted && !now.has_ended)?;
         Some(Self { pod: pod.clone() })
     }
 }
 
-impl Told {
-    fn refuse(&mut self, refusal: Option<Refusal>) {
+impl Reported {
+    fn add_refusal(&mut self, refusal: Option<Refusal>) {
         let room = WAITING.saturating_sub(self.refusals.len());
         self.refusals.extend(refusal.into_iter().take(room));
     }
 
-    /// Whether the kubelet has still to decide on the pod, from now on.
-    fn waits(&mut self, uid: &PodUid, pod: &ToldPod, now: Instant) {
+    /// Keeps since when the kubelet has not decided on the pod.
+    fn track_undecided(&mut self, uid: &PodUid, pod: &ReportedPod, now: Instant) {
         if pod.is_undecided {
             self.undecided.entry(uid.clone()).or_insert(Some(now));
         } else {
@@ -174,16 +173,16 @@ impl Told {
         }
     }
 
-    fn admit(&mut self, admission: Option<Admission>) {
+    fn add_admission(&mut self, admission: Option<Admission>) {
         let room = WAITING.saturating_sub(self.admissions.len());
         self.admissions.extend(admission.into_iter().take(room));
     }
 }
 
-impl ToldPod {
+impl ReportedPod {
     fn new(pod: &KubeletPod, rules: PodRules) -> Self {
         let known = told_pod(pod, rules).map(Arc::new);
-        let refused = ToldRefusal::of(pod, known.as_ref().ok());
+        let refused = ReportedRefusal::of(pod, known.as_ref().ok());
         Self {
             name: format!("{}/{}", pod.namespace(), pod.name()),
             has_ended: matches!(pod.phase(), "Failed" | "Succeeded"),
@@ -202,54 +201,54 @@ impl ToldPod {
 }
 
 impl KubeletPods {
-    /// Nothing is known.
+    /// Without pods.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         Self { state: Mutex::default(), clock }
     }
 
-    /// Changes whenever the kubelet tells something.
+    /// The versions of what was reported.
     pub(super) fn version(&self) -> Version {
-        let told = self.state.lock();
-        Version { running: told.version, refused: told.refused_version }
+        let reported = self.state.lock();
+        Version { running: reported.version, refused: reported.refused_version }
     }
 
-    /// Which of these pods, and of others, run; `None`: the kubelet has not told of its pods.
+    /// The names of pods, and which of them run; `None`: no source has listed the pods.
     pub(super) fn names(&self, holders: Option<&BTreeSet<PodUid>>) -> Option<PodNames> {
-        let told = &mut *self.state.lock();
-        let pods = told.pods.as_ref()?;
+        let reported = &mut *self.state.lock();
+        let pods = reported.pods.as_ref()?;
         if let Some(holders) = holders {
-            told.gone.retain(|uid, since| holders.contains(uid) || self.clock.since(*since) < FORGOTTEN);
-            let is_told = |uid: &&PodUid| pods.contains_key(*uid) || told.gone.contains_key(*uid);
-            told.untold = holders.iter().filter(|uid| !is_told(uid)).cloned().collect();
+            reported.gone.retain(|uid, since| holders.contains(uid) || self.clock.since(*since) < FORGOTTEN);
+            let is_reported = |uid: &&PodUid| pods.contains_key(*uid) || reported.gone.contains_key(*uid);
+            reported.unreported = holders.iter().filter(|uid| !is_reported(uid)).cloned().collect();
         }
         let (ended, running): (Vec<_>, Vec<_>) = pods.iter().partition(|(_, pod)| pod.has_ended);
-        let known = |pods: &[(&PodUid, &ToldPod)]| -> Vec<Arc<Pod>> {
-            pods.iter().filter_map(|(_, told)| told.pod.as_ref().ok().cloned()).collect()
+        let known = |pods: &[(&PodUid, &ReportedPod)]| -> Vec<Arc<Pod>> {
+            pods.iter().filter_map(|(_, reported)| reported.pod.as_ref().ok().cloned()).collect()
         };
         let (running_pods, ended_pods) = (known(&running), known(&ended));
         let all_are_known = running_pods.len() == running.len();
-        let gone = ended.iter().map(|(uid, _)| *uid).chain(told.gone.keys()).cloned();
+        let gone = ended.iter().map(|(uid, _)| *uid).chain(reported.gone.keys()).cloned();
         let names =
             PodNames::running(running_pods).with_ended(ended_pods.iter().map(AsRef::as_ref)).with_gone(gone);
-        let all_are_told = holders.is_some() && told.untold.is_empty();
-        Some(if all_are_told && all_are_known { names } else { names.with_unknown() })
+        let all_are_reported = holders.is_some() && reported.unreported.is_empty();
+        Some(if all_are_reported && all_are_known { names } else { names.with_unknown() })
     }
 
-    /// Those that the kubelet refused and that are still there, as far as their specs are known.
+    /// The refused pods whose objects exist, as far as their specs are known.
     pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
-        let told = self.state.lock();
-        let each = told
+        let reported = self.state.lock();
+        let each = reported
             .pods
             .iter()
             .flatten()
-            .filter_map(|(uid, told)| Some((uid.clone(), told.refused.as_ref()?.listed.clone()?)));
+            .filter_map(|(uid, reported)| Some((uid.clone(), reported.refused.as_ref()?.listed.clone()?)));
         each.collect()
     }
 
     /// The containers of pods that run, by their ids in the runtime.
     pub(super) fn containers(&self) -> Vec<(ContainerId, ContainerKey)> {
-        let told = self.state.lock();
-        let running = told.pods.iter().flatten().filter(|(_, pod)| !pod.has_ended);
+        let reported = self.state.lock();
+        let running = reported.pods.iter().flatten().filter(|(_, pod)| !pod.has_ended);
         let each = running.flat_map(|(uid, pod)| {
             pod.containers.iter().map(|(id, container)| {
                 (id.clone(), ContainerKey { pod: uid.clone(), container: container.clone() })
@@ -258,24 +257,24 @@ impl KubeletPods {
         each.collect()
     }
 
-    /// The refusals that nobody has taken.
+    /// Takes the refusals since the last call.
     pub(super) fn take_refusals(&self) -> Vec<Refusal> {
         std::mem::take(&mut self.state.lock().refusals)
     }
 
-    /// The pods that were admitted and that nobody has taken.
+    /// Takes the admissions since the last call.
     pub(super) fn take_admissions(&self) -> Vec<Admission> {
         std::mem::take(&mut self.state.lock().admissions)
     }
 
     /// The pods on which the kubelet has not decided for [`DECIDED`], each returned once.
     pub(super) fn take_undecided(&self) -> Vec<Arc<Pod>> {
-        let told = &mut *self.state.lock();
+        let reported = &mut *self.state.lock();
         let mut taken = Vec::new();
-        for (uid, since) in &mut told.undecided {
+        for (uid, since) in &mut reported.undecided {
             if since.is_some_and(|since| self.clock.since(since) >= DECIDED) {
                 *since = None;
-                let pod = told.pods.as_ref().and_then(|pods| pods.get(uid)?.pod.as_ref().ok());
+                let pod = reported.pods.as_ref().and_then(|pods| pods.get(uid)?.pod.as_ref().ok());
                 taken.extend(pod.cloned());
             }
         }
@@ -287,63 +286,63 @@ impl KubeletPods {
         self.state.lock().undecided.contains_key(uid)
     }
 
-    /// Something has been told of a pod.
-    fn is(&self, pod: &KubeletPod, rules: PodRules) {
-        let (uid, new) = (PodUid::new(pod.uid()), ToldPod::new(pod, rules));
-        let mut told = self.state.lock();
-        let held_nothing = told.gone.remove(&uid).is_some() || !told.untold.contains(&uid);
-        if told.pods.is_none() {
+    /// Takes a new version of a pod.
+    fn update(&self, pod: &KubeletPod, rules: PodRules) {
+        let (uid, new) = (PodUid::new(pod.uid()), ReportedPod::new(pod, rules));
+        let mut reported = self.state.lock();
+        let held_nothing = reported.gone.remove(&uid).is_some() || !reported.unreported.contains(&uid);
+        if reported.pods.is_none() {
             return;
         }
-        told.waits(&uid, &new, self.clock.now());
-        let Some(pods) = &mut told.pods else { return };
+        reported.track_undecided(&uid, &new, self.clock.now());
+        let Some(pods) = &mut reported.pods else { return };
         let before = pods.insert(uid, new.clone());
-        // Then it has not been among those that run, and is not now.
+        // A refused pod never ran: only the version of refused pods changes.
         let was_refused = before.as_ref().map_or(held_nothing, |before| before.refused.is_some());
         if new.refused.is_some() && was_refused {
-            told.refused_version += 1;
+            reported.refused_version += 1;
         } else {
-            told.version += 1;
+            reported.version += 1;
         }
-        told.refuse(Refusal::new(before.as_ref(), &new, Heard::AtOnce));
-        told.admit(Admission::new(before.as_ref(), &new));
+        reported.add_refusal(Refusal::new(before.as_ref(), &new, Timing::AtOnce));
+        reported.add_admission(Admission::new(before.as_ref(), &new));
     }
 
-    /// These are all.
-    fn are(&self, pods: BTreeMap<PodUid, ToldPod>) {
-        let mut told = self.state.lock();
-        told.version += 1;
-        let is_first = told.pods.is_none();
+    /// Replaces all pods by a complete list.
+    fn replace_all(&self, pods: BTreeMap<PodUid, ReportedPod>) {
+        let mut reported = self.state.lock();
+        reported.version += 1;
+        let is_first = reported.pods.is_none();
         for (uid, new) in &pods {
-            let before = told.pods.as_ref().and_then(|before| before.get(uid));
-            let refusal = Refusal::new(before, new, Heard::Later);
-            // Those that ran before this program did are no news.
+            let before = reported.pods.as_ref().and_then(|before| before.get(uid));
+            let refusal = Refusal::new(before, new, Timing::Later);
+            // Pods that were admitted before this program started are not reported again.
             let admission = Admission::new(before, new).filter(|_| !is_first);
-            told.refuse(refusal);
-            told.admit(admission);
+            reported.add_refusal(refusal);
+            reported.add_admission(admission);
         }
-        let gone = told.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
+        let gone = reported.pods.iter().flatten().map(|(uid, _)| uid).filter(|uid| !pods.contains_key(*uid));
         let now = self.clock.now();
         let gone: Vec<(PodUid, Instant)> = gone.map(|uid| (uid.clone(), now)).collect();
-        told.gone.retain(|uid, _| !pods.contains_key(uid));
-        told.gone.extend(gone);
-        told.undecided.retain(|uid, _| pods.contains_key(uid));
+        reported.gone.retain(|uid, _| !pods.contains_key(uid));
+        reported.gone.extend(gone);
+        reported.undecided.retain(|uid, _| pods.contains_key(uid));
         for (uid, new) in &pods {
-            told.waits(uid, new, now);
+            reported.track_undecided(uid, new, now);
         }
-        told.pods = Some(pods);
+        reported.pods = Some(pods);
     }
 
-    fn gone(&self, uid: PodUid) {
-        let mut told = self.state.lock();
-        told.undecided.remove(&uid);
-        let was = told.pods.as_mut().and_then(|pods| pods.remove(&uid));
+    fn remove(&self, uid: PodUid) {
+        let mut reported = self.state.lock();
+        reported.undecided.remove(&uid);
+        let was = reported.pods.as_mut().and_then(|pods| pods.remove(&uid));
         if was.is_some_and(|was| was.refused.is_some()) {
-            told.refused_version += 1;
+            reported.refused_version += 1;
         } else {
-            told.version += 1;
+            reported.version += 1;
         }
-        told.gone.insert(uid, self.clock.now());
+        reported.gone.insert(uid, self.clock.now());
     }
 }
 
@@ -352,10 +351,10 @@ struct Events<'a> {
     pods: &'a KubeletPods,
     rules: PodRules,
     /// The first list as far as it has come; `None`: it is complete.
-    first: Option<BTreeMap<PodUid, ToldPod>>,
+    first: Option<BTreeMap<PodUid, ReportedPod>>,
 }
 
-/// What became of an event.
+/// The effect of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Applied {
     /// It is a part of the first list, or ends it a second time.
@@ -374,17 +373,17 @@ impl<'a> Events<'a> {
     fn apply(&mut self, event: Event) -> Applied {
         match (event, &mut self.first) {
             (Event::Is(pod), Some(first)) => {
-                first.insert(PodUid::new(pod.uid()), ToldPod::new(&pod, self.rules));
+                first.insert(PodUid::new(pod.uid()), ReportedPod::new(&pod, self.rules));
                 Applied::Collected
             }
             (Event::Is(pod), None) => {
-                self.pods.is(&pod, self.rules);
+                self.pods.update(&pod, self.rules);
                 Applied::Changed
             }
             // A kubelet may send it again: only the first one ends a list.
             (Event::Complete, first) => first.take().map_or(Applied::Collected, |pods| {
                 let count = pods.len();
-                self.pods.are(pods);
+                self.pods.replace_all(pods);
                 Applied::Listed(count)
             }),
             (Event::Gone(pod), first) => {
@@ -392,14 +391,14 @@ impl<'a> Events<'a> {
                 if let Some(first) = first {
                     first.remove(&uid);
                 }
-                self.pods.gone(uid);
+                self.pods.remove(uid);
                 Applied::Changed
             }
         }
     }
 }
 
-/// Listens for the rest of the program to the best of `sources` that tells anything, and calls `changed` whenever it has.
+/// Watches the best of `sources` that can be watched, for the rest of the program, and calls `changed` after each change.
 pub(super) fn listen(
     sources: Vec<Box<dyn Source>>,
     view: NodeView,
@@ -421,13 +420,13 @@ struct Listener {
 
 impl Listener {
     fn run(&self) {
-        let mut said = vec![None; self.sources.len()];
+        let mut logged = vec![None; self.sources.len()];
         loop {
-            for (at, said) in said.iter_mut().enumerate() {
-                let silence = self.watch(at, said);
-                Self::tell(&silence, said);
-                // Who told until now is asked again first, and then the others in turn.
-                if matches!(silence, Silence::Ended(_)) {
+            for (at, logged) in logged.iter_mut().enumerate() {
+                let error = self.watch(at, logged);
+                Self::log(&error, logged);
+                // After a watch that worked the best source is tried first again.
+                if matches!(error, SourceError::Ended(_)) {
                     break;
                 }
             }
@@ -435,28 +434,28 @@ impl Listener {
         }
     }
 
-    /// Says once why nothing is told.
-    fn tell(silence: &Silence, said: &mut Option<String>) {
-        let text = silence.to_string();
-        match silence {
-            _ if said.as_ref() == Some(&text) => {}
-            // A kubelet before 1.37 does not serve it, and there is no harm in that.
-            Silence::NotServed(_) if said.is_none() => {}
-            Silence::Starting(_) | Silence::NotServed(_) => {
-                tracing::debug!("pods are not told of: {text}");
+    /// Logs, once for each text, why a source gives no events.
+    fn log(error: &SourceError, logged: &mut Option<String>) {
+        let text = error.to_string();
+        match error {
+            _ if logged.as_ref() == Some(&text) => {}
+            // A kubelet before 1.37 does not serve the pods API.
+            SourceError::NotServed(_) if logged.is_none() => {}
+            SourceError::Starting(_) | SourceError::NotServed(_) => {
+                tracing::debug!("a source does not list pods: {text}");
             }
-            Silence::Ended(_) => tracing::info!("what is known of pods stays as it was: {text}"),
-            Silence::Failed(_) => {
-                tracing::warn!("pods are not told of, what is known of them stays as it was: {text}");
+            SourceError::Ended(_) => tracing::info!("the watch of pods has ended, and the last known pods stay: {text}"),
+            SourceError::Failed(_) => {
+                tracing::warn!("a source does not list pods, and the last known pods stay: {text}");
             }
         }
-        *said = Some(text);
+        *logged = Some(text);
     }
 
-    /// Why the watch of a source is over.
-    fn watch(&self, at: usize, said: &mut Option<String>) -> Silence {
+    /// Watches a source; returns why the watch has ended.
+    fn watch(&self, at: usize, logged: &mut Option<String>) -> SourceError {
         let (better, rest) = self.sources.split_at(at);
-        let Some(source) = rest.first() else { return Silence::NotServed("nobody is there".to_owned()) };
+        let Some(source) = rest.first() else { return SourceError::NotServed("there is no source".to_owned()) };
         let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
             let mut events = Events::new(&self.pods, self.view.node().node.pod_rules());
             let clock = &*self.view.clock;
@@ -465,16 +464,16 @@ impl Listener {
                 if clock.since(looked) >= BETTER {
                     looked = clock.now();
                     if let Some(better) = better.iter().find(|better| better.may_be_there()) {
-                        let text = format!("{} is listened to instead of {}", better.name(), source.name());
-                        return Err(Silence::Ended(text));
+                        let text = format!("{} is watched instead of {}", better.name(), source.name());
+                        return Err(SourceError::Ended(text));
                     }
                 }
                 let Some(event) = watch.next(SILENCE.min(BETTER))? else { continue };
                 match events.apply(event) {
                     Applied::Collected => continue,
                     Applied::Listed(pods) => {
-                        tracing::info!(pods, "{} tells of its pods", source.name());
-                        *said = None;
+                        tracing::info!(pods, "{} lists the node's pods", source.name());
+                        *logged = None;
                     }
                     Applied::Changed => {}
                 }
@@ -483,7 +482,7 @@ impl Listener {
         });
         match watched {
             Ok(never) => match never {},
-            Err(silence) => silence,
+            Err(error) => error,
         }
     }
 }

@@ -32,8 +32,8 @@ fn pod(uid: &str, phase: &str) -> KubeletPod {
 }
 
 fn running(pods: &KubeletPods) -> Option<Vec<String>> {
-    let told = pods.state.lock();
-    told.pods.as_ref().map(|pods| pods.keys().map(ToString::to_string).collect())
+    let reported = pods.state.lock();
+    reported.pods.as_ref().map(|pods| pods.keys().map(ToString::to_string).collect())
 }
 
 #[test]

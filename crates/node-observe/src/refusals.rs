@@ -1,8 +1,8 @@
-//! What is to be said of a pod that a kubelet has just refused.
+//! Explains a refusal of the kubelet.
 //!
-//! It is decided again on what the kubelet had written until then. The look came after the refusal, so another pod may
-//! have come in between. If the decision is not the kubelet's, the latest state of the last [`RECENT`] counts on which it
-//! is. Of a pod that was refused before the kubelet was listened to nothing is said unless there is such a state.
+//! The pod is decided on again, on the ledger of the kubelet's state files. These are read after the refusal, so another pod may
+//! have been admitted in between. If the decision differs from the kubelet's, the latest state of the last [`RECENT`] with which
+//! it agrees is used. A refusal from before the watch began is explained only if there is such a state.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
@@ -21,18 +21,18 @@ use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
 use super::disagreements::Disagreements;
-use super::pods::{Heard, Refusal};
+use super::pods::{Timing, Refusal};
 
-/// Reasons that are the managers', or the node's for want of a resource. Others are told as they are.
+/// Reasons of the resource managers, which are explained, as are those that begin with `OutOf`. Others are only logged.
 const EXPLAINED: [&str; 4] =
     ["TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError"];
 
-/// How long a kubelet's word of a refusal may take: an API server hears of it some time later.
+/// How long after a refusal it may be reported: an API server gets the status some time later.
 const RECENT: Duration = Duration::from_secs(30);
-/// So many states are kept at most.
+/// How many states are kept at most.
 const STATES: usize = 64;
 
-/// Logs, counts and keeps why.
+/// Explains a refusal: logs it, counts it and keeps the decision.
 pub(super) fn explain(
     view: &NodeView,
     decisions: &DecisionWriter,
@@ -58,10 +58,10 @@ pub(super) fn explain(
         }
     };
     let began = view.clock.now();
-    let Again { report, agreement, free } = decided_again(view, earlier, refusal, asked);
+    let OwnDecision { report, agreement, free } = own_decision(view, earlier, refusal, asked);
     let agrees = agreement == Agreement::Same;
-    if !agrees && refusal.heard == Heard::Later {
-        let unknown = "the node has changed since: it was refused while nobody listened to the kubelet";
+    if !agrees && refusal.timing == Timing::Later {
+        let unknown = "the node has changed since: it was refused while the kubelet was not watched";
         tracing::warn!(pod, reason, text, unknown, "pod refused by the kubelet");
         return;
     }
@@ -96,7 +96,7 @@ pub(super) fn explain(
             reason: reason.clone(),
             message: text.clone(),
             agrees,
-            is_late: refusal.heard == Heard::Later,
+            is_late: refusal.timing == Timing::Later,
         }),
         free,
         asked: Some(Arc::clone(asked)),
@@ -112,24 +112,24 @@ pub(super) struct Earlier(VecDeque<State>);
 /// A state that was served until then.
 struct State {
     until: Instant,
-    past: Past,
+    inputs: LedgerInputs,
     /// Its ledger, while refusals are explained; `None`: there is none.
     ledger: OnceCell<Option<(Ledger, Requests)>>,
 }
 
-/// What a ledger is made of: a tenth of its size, and few are ever asked for.
-pub(super) struct Past {
+/// The inputs of a ledger. They take a tenth of its memory, and few ledgers of earlier states are needed.
+pub(super) struct LedgerInputs {
     pub(super) folder: StateFolder,
     pub(super) names: PodNames,
-    /// `None`: the kubelet did not tell of its devices.
+    /// `None`: the pod resources service did not answer.
     pub(super) inventory: Option<Inventory>,
 }
 
-impl Past {
+impl LedgerInputs {
     /// The ledger, and which requests of the pods in it are known.
     ///
     /// # Errors
-    /// The files hold none that the node could go on with.
+    /// The kubelet could not start from the files.
     pub(super) fn ledger(&self, node: &LoadedNode) -> anyhow::Result<(Ledger, Requests)> {
         let Self { folder, names, inventory } = self;
         let (ledger, requests) = node_input::ledger(folder, node, names)?;
@@ -141,23 +141,23 @@ impl Past {
 }
 
 impl Earlier {
-    /// One that is not served any more from now on.
-    pub(super) fn add(&mut self, past: Past, now: Instant) {
+    /// Adds a state that is replaced now.
+    pub(super) fn add(&mut self, inputs: LedgerInputs, now: Instant) {
         self.0.retain(|state| now.duration_since(state.until) < RECENT);
         if self.0.len() == STATES {
             self.0.pop_front();
         }
-        self.0.push_back(State { until: now, past, ledger: OnceCell::new() });
+        self.0.push_back(State { until: now, inputs, ledger: OnceCell::new() });
     }
 
-    /// Latest first.
+    /// The ledgers of recent states, latest first.
     fn recent(&self, node: &LoadedNode, now: Instant) -> impl Iterator<Item = (Ledger, Requests)> {
         let recent = self.0.iter().rev().take_while(move |state| now.duration_since(state.until) < RECENT);
-        // It has been made once before.
-        recent.filter_map(|state| state.ledger.get_or_init(|| state.past.ledger(node).ok()).clone())
+        // A ledger that was made for an earlier refusal is used again.
+        recent.filter_map(|state| state.ledger.get_or_init(|| state.inputs.ledger(node).ok()).clone())
     }
 
-    /// The refusals of a look are explained: their ledgers are not needed any more.
+    /// Drops the ledgers, once the refusals that were taken together are explained.
     pub(super) fn forget_ledgers(&mut self) {
         for state in &mut self.0 {
             state.ledger.take();
@@ -165,15 +165,15 @@ impl Earlier {
     }
 }
 
-/// The decision here on a pod that the kubelet refused.
-struct Again {
+/// topolet's decision on a pod that the kubelet refused.
+struct OwnDecision {
     report: Report,
     agreement: Agreement,
     /// The CPUs that containers could get for themselves before it.
     free: Option<CpuSet>,
 }
 
-fn decided_again(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> Again {
+fn own_decision(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Pod) -> OwnDecision {
     let now = (view.snapshot().ledger.clone(), view.requests());
     let is_same = |(ledger, _): &(Ledger, Requests)| {
         let reason = explain::reason(view.node(), ledger, pod);
@@ -184,5 +184,5 @@ fn decided_again(view: &NodeView, earlier: &Earlier, refusal: &Refusal, pod: &Po
     let (ledger, requests) = same.unwrap_or(now);
     let before = Before { ledger: &ledger, requests, waiting: None };
     let (report, _) = explain::one(view.node(), Detail::Merges, &before, pod);
-    Again { report, agreement, free: node_output::free_cpus(&view.node().node, &ledger) }
+    OwnDecision { report, agreement, free: node_output::free_cpus(&view.node().node, &ledger) }
 }

@@ -1,5 +1,5 @@
-//! What a kubelet's pod resources service answers: the devices that there are, and where nobody else tells of pods, which
-//! pod holds what.
+//! The answer of a kubelet's pod resources service: the devices of the node and, without another source of pods, what each pod
+//! holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,21 +17,21 @@ use super::look;
 /// How long the kubelet may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// What the kubelet answers about itself.
-pub(super) struct Told {
+/// The answer of the pod resources service.
+pub(super) struct PodResources {
     pods: Vec<PodEntry>,
     pub(super) inventory: Inventory,
 }
 
-/// What the kubelet is asked for.
+/// What the service is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wanted {
     Devices,
-    /// Its pods too, since nobody else has told of them.
+    /// Pods too, since no other source lists them.
     DevicesAndPods,
 }
 
-impl Told {
+impl PodResources {
     pub(super) fn ask(root: &Path, node: &LoadedNode, wanted: Wanted) -> Result<Self, ClientError> {
         let socket = root.join(look::SOCKET);
         let mut client = PodResourcesClient::connect(&socket, ANSWER)?;
@@ -49,8 +49,8 @@ impl Told {
         Ok(Self { pods, inventory })
     }
 
-    /// Names of the pods in the files, which are known by UID there and by name here: what a container of that name
-    /// holds is the same, and there is only one such pod.
+    /// Names of the pods in the state files. The files have UIDs and the service has names: a pod matches if its containers hold
+    /// the same CPUs and devices, and no other pod does.
     pub(super) fn names(&self, contents: &Contents) -> BTreeMap<PodUid, String> {
         let held = held(contents);
         let names = held.iter().filter_map(|(uid, containers)| {
@@ -65,7 +65,7 @@ impl Told {
 /// Exclusive CPUs and devices by container.
 type Held = BTreeMap<ContainerName, (CpuSet, BTreeSet<DeviceId>)>;
 
-/// What the files have of each pod.
+/// The holdings of each pod in the files.
 fn held(contents: &Contents) -> BTreeMap<PodUid, Held> {
     let mut held: BTreeMap<PodUid, Held> = BTreeMap::new();
     if let Some(state) = contents.cpu.as_ref().and_then(|read| read.as_ref().ok()?.state().ok()) {
@@ -84,7 +84,7 @@ fn held(contents: &Contents) -> BTreeMap<PodUid, Held> {
     held
 }
 
-/// Whether a pod's containers hold that.
+/// Whether the containers of a pod hold exactly this.
 fn is_same(pod: &PodEntry, containers: &Held) -> bool {
     let holds_it = |(name, (cpus, devices)): (&ContainerName, &(CpuSet, BTreeSet<DeviceId>))| {
         pod.containers.iter().any(|container| {

@@ -1,4 +1,4 @@
-//! A source of a kubelet's pods: what it can be asked, and which there may be.
+//! The interface to sources of a kubelet's pods, and the settings that choose them.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,13 +11,12 @@ use cluster_node::NodeInCluster;
 /// The sources of a kubelet's pods beside its pods API. Without feature `kubernetes` there are none.
 #[derive(Clone, Debug, Default)]
 pub struct PodSources {
-    /// What the kubelet calls its node, as the names of its static pods end; empty: not known.
+    /// The kubelet's name for its node, which ends the names of its static pods; empty: not known.
     pub node_name: String,
     /// An API server, which also gets an event for each refusal.
     #[cfg(feature = "kubernetes")]
     pub cluster: Option<NodeInCluster>,
-    /// What the node brings with it where it is a member of that server's cluster, without a kubelet; `None`: it is not
-    /// to be one.
+    /// Settings of a node that is a member of that server's cluster in the place of a kubelet; `None`: it is not a member.
     #[cfg(feature = "kubernetes")]
     pub membership: Option<Membership>,
     /// The kubelet's HTTPS endpoint.
@@ -25,37 +24,37 @@ pub struct PodSources {
     pub kubelet: Option<cluster_node::KubeletAccess>,
 }
 
-/// What a node brings with it that is a member of a cluster by itself, without a kubelet.
+/// Settings of a node that is a member of a cluster in the place of a kubelet.
 #[cfg(feature = "kubernetes")]
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Membership {
     /// Labels of the node beside a kubelet's.
     pub labels: std::collections::BTreeMap<String, String>,
-    /// Who starts containers.
+    /// Which program starts containers and reports them.
     pub containers: kubelet_status::ContainerReports,
 }
 
-/// Why a source has no events.
+/// Why a source gives no events.
 #[derive(Debug)]
-pub(super) enum Silence {
-    /// No process listens there, as before kubelet 1.37.
+pub(super) enum SourceError {
+    /// No process serves it, as before kubelet 1.37.
     NotServed(String),
     /// The kubelet is starting.
     Starting(String),
     /// The source has stopped.
     Ended(String),
-    /// Something is wrong.
+    /// A call failed.
     Failed(String),
 }
 
-impl fmt::Display for Silence {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::NotServed(text) | Self::Starting(text) | Self::Ended(text) | Self::Failed(text)) = self;
         f.write_str(text)
     }
 }
 
-impl From<PodsError> for Silence {
+impl From<PodsError> for SourceError {
     fn from(error: PodsError) -> Self {
         let text = error.to_string();
         match error {
@@ -67,21 +66,21 @@ impl From<PodsError> for Silence {
     }
 }
 
-/// A source that can be asked.
+/// A source of a kubelet's pods.
 pub(super) trait Source: Send {
-    /// As a log names it.
+    /// Its name in the log.
     fn name(&self) -> &'static str;
 
-    /// Whether it may be worth asking.
+    /// Whether a process listens there, so that a watch may succeed.
     fn may_be_there(&self) -> bool;
 
     /// All pods, and then each change.
-    fn watch(&self) -> Result<Box<dyn Telling>, Silence>;
+    fn watch(&self) -> Result<Box<dyn PodEvents>, SourceError>;
 }
 
 /// A stream of a source's events.
-pub(super) trait Telling {
+pub(super) trait PodEvents {
     /// The next event; `None`: nothing has happened within that time. The pods that there are come first, then
     /// [`Event::Complete`].
-    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence>;
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, SourceError>;
 }

@@ -1,7 +1,6 @@
-//! Who tells of a kubelet's pods: the kubelet's pods API, else an API server, else the kubelet's HTTPS endpoint.
+//! The sources of a kubelet's pods: the kubelet's pods API, else an API server, else the kubelet's HTTPS endpoint.
 //!
-//! Where none of them does, the manifests of static pods name some of them (`static_pods` beside this), and tell nothing
-//! else.
+//! Without any of them the manifests of static pods give names to some pods (`static_pods` beside this), and nothing else.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +9,7 @@ use std::time::Duration;
 use node_view::clock::Clock;
 use pods_api::{Event, PodsClient, SOCKET, Watch};
 
-use super::source::{PodSources, Silence, Source, Telling};
+use super::source::{PodSources, SourceError, Source, PodEvents};
 
 #[cfg(feature = "kubernetes")]
 mod cluster;
@@ -18,7 +17,7 @@ mod cluster;
 /// How long a kubelet may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// All that there are for a kubelet's folder, best first.
+/// The sources for a kubelet's root folder, the best first.
 pub(super) fn all(root: &Path, given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Source>> {
     let mut all: Vec<Box<dyn Source>> = vec![Box::new(PodsApi(root.join(SOCKET)))];
     #[cfg(feature = "kubernetes")]
@@ -41,13 +40,13 @@ impl Source for PodsApi {
         PodsClient::connect(&self.0, ANSWER).is_ok()
     }
 
-    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+    fn watch(&self) -> Result<Box<dyn PodEvents>, SourceError> {
         Ok(Box::new(PodsClient::connect(&self.0, ANSWER).and_then(PodsClient::watch)?))
     }
 }
 
-impl Telling for Watch {
-    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+impl PodEvents for Watch {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, SourceError> {
         Ok(Self::next(self, within)?)
     }
 }

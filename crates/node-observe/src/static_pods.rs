@@ -1,8 +1,8 @@
-//! Names of static pods, where nobody tells of a kubelet's pods: the manifests that the kubelet reads itself.
+//! Names of static pods from the manifests that the kubelet reads, where no source lists the kubelet's pods.
 //!
 //! A manifest says what a pod is called and never that it runs, has ended or was refused. So it only gives a name to a pod
-//! that holds something by the kubelet's files. A manifest without `metadata.uid` names nobody: the kubelet makes the UID
-//! of a hash of its own representation of the pod, which is not known here.
+//! that holds something by the kubelet's files. A manifest without `metadata.uid` is ignored: the kubelet makes the UID of
+//! a hash of its internal representation of the pod, which is not known here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use topology_manifest::UnknownFields;
 
 /// Where kubelets read static pods whose configuration does not say where.
 const USUAL: &str = "/etc/kubernetes/manifests";
-/// So many files are looked at.
+/// At most this many files are read.
 const FILES: usize = 256;
 
 /// What the static pods among `unnamed` are called, as `NAMESPACE/NAME`. The folder is that of the configuration, if it has
@@ -24,7 +24,7 @@ pub(super) fn names(
     node: &str,
     unnamed: &BTreeSet<PodUid>,
 ) -> BTreeMap<PodUid, String> {
-    // Without a node's name nobody knows what its static pods are called.
+    // The names of static pods end with the name of the node.
     if node.is_empty() || unnamed.is_empty() {
         return BTreeMap::new();
     }

@@ -1,5 +1,5 @@
-//! The node's conditions: one table, which the threads that find something set, and which `/readyz`, the status, events and
-//! metrics read. The log has one line per transition.
+//! The node's conditions: one table, which every thread sets, and which `/readyz`, the status, events and metrics read. The log
+//! has one line per transition.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,22 +8,22 @@ use parking_lot::Mutex;
 
 use super::clock;
 
-/// What is true of a node that is well, in the order in which problems are listed.
+/// A condition of the node; `True` is the good case. In the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NodeCondition {
     /// The state on disk is what pods hold.
     StateWritten,
-    /// What is served is what the kubelet's files say.
+    /// The served state is that of the kubelet's files.
     Current,
-    /// Those files fit together.
+    /// The kubelet's files fit together.
     FilesAgree,
     /// The watched folder can be read, and its files used; by file, empty: the folder.
     ManifestsUsable,
-    /// The folders of the root folder are there.
+    /// The folders below the root folder exist.
     FoldersPresent,
     /// This process serves a socket; by path.
     SocketServed,
-    /// It is known which pods are quarantined.
+    /// The file of quarantined pods can be read.
     QuarantineKnown,
     /// The node is registered at its API server.
     Registered,
@@ -41,21 +41,21 @@ pub enum NodeCondition {
     EventsWritten,
     /// The object `NodeResourceTopology` is written.
     TopologyPublished,
-    /// What others do to it is watched.
+    /// Changes of that object by other clients are watched.
     TopologyWatched,
     /// The object `NodeState` is written.
     StatePublished,
-    /// A container runs where the kubelet's files say; by container.
+    /// A container has the CPUs and memory nodes of the kubelet's files; by container.
     InPlace,
-    /// The kubelet starts again on the machine as it is.
+    /// The next start of the kubelet will succeed on the machine as it is.
     KubeletStarts,
-    /// The machine is as the kubelet counted it.
+    /// The machine has the memory and huge pages that the kubelet counted at its start.
     MachineAsCounted,
-    /// The partition of a container is made, valid or released, as it should be; by cgroup.
+    /// The partition of a container is valid, or released if it is not wanted; by cgroup.
     PartitionValid,
     /// Nothing else runs on CPUs of partitions.
     PartitionsQuiet,
-    /// What runs there can be seen and moved; by what cannot.
+    /// What else runs on CPUs of partitions can be read and moved; by error.
     PartitionsSeen,
 }
 
@@ -66,12 +66,12 @@ use NodeCondition::{
     StateWritten, TopologyPublished, TopologyWatched,
 };
 
-/// What makes the node a member of its cluster.
+/// The conditions of a node that is a member of a cluster.
 const OF_MEMBER: [NodeCondition; 7] =
     [Registered, NodeStatusSent, LeaseRenewed, PodsWatched, PodStatusesSent, PodsRemoved, EventsWritten];
 
 impl NodeCondition {
-    /// The reason of its failure, for programs.
+    /// The reason when it fails, for programs.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             StateWritten => "StateBehind",
@@ -97,13 +97,13 @@ impl NodeCondition {
         }
     }
 
-    /// What does not work between the node and its API server.
+    /// The text of its failure, for conditions of a member.
     const fn failed(self) -> &'static str {
         match self {
             Registered => "the node is not registered",
             NodeStatusSent => "the node's status is not sent",
             LeaseRenewed => "the node's Lease is not renewed",
-            PodsWatched => "pods are not heard of",
+            PodsWatched => "pods are not watched",
             PodStatusesSent => "statuses of pods are not sent",
             PodsRemoved => "objects of deleted pods are not removed",
             EventsWritten => "events are not written",
@@ -117,12 +117,12 @@ impl NodeCondition {
 pub struct NodeConditions(Mutex<Conditions<NodeCondition, String>>);
 
 impl NodeConditions {
-    /// It is so, of a subject; empty: of the node.
+    /// Sets a condition of a subject; empty: of the node.
     pub fn set(&self, of: NodeCondition, on: &str, state: State) -> Change {
         self.0.lock().set(of, on.to_owned(), state, now())
     }
 
-    /// It is not so, for a reason. The log has a line, unless that is known.
+    /// Sets a condition of the node to failed. The log has a line if it has not failed before with this message.
     pub fn fails(&self, of: NodeCondition, message: &str) {
         let change = self.set(of, "", State::failed(of.reason(), message));
         if is_news(&change, message) {
@@ -130,12 +130,12 @@ impl NodeConditions {
         }
     }
 
-    /// It is so; whether it was not before.
+    /// Sets a condition of the node to `True`; returns whether it was not.
     pub fn works(&self, of: NodeCondition) -> bool {
         self.set(of, "", State::Works).is_some()
     }
 
-    /// It is so, or not, for this reason.
+    /// Sets a condition of the node to failed with the message `wrong`, or to `True` without one.
     pub fn found(&self, of: NodeCondition, wrong: Option<&str>) {
         match wrong {
             None => _ = self.works(of),
@@ -143,7 +143,8 @@ impl NodeConditions {
         }
     }
 
-    /// It is not so of these subjects, each with why, and of no others. Which messages are new.
+    /// Sets a condition to failed for these subjects, each with a message, and removes it from others. Returns the messages that
+    /// are new.
     pub fn fails_of(
         &self,
         of: NodeCondition,
@@ -162,7 +163,7 @@ impl NodeConditions {
         new
     }
 
-    /// The socket at a path is served, or not, for this reason.
+    /// Sets whether the socket at a path is served; `not_served`: why not.
     pub fn socket(&self, path: &std::path::Path, not_served: Option<&str>) {
         let path = path.display();
         let state = not_served.map_or(State::Works, |why| {
@@ -178,7 +179,7 @@ impl NodeConditions {
         let _ = self.set(SocketServed, &path.to_string(), state);
     }
 
-    /// All that has been found, as the status lists it.
+    /// All conditions, as the status lists them.
     pub fn all(&self) -> Vec<node_output::NodeCondition> {
         let conditions = self.0.lock();
         let each = conditions.iter().map(|(of, on, condition)| node_output::NodeCondition {
@@ -210,19 +211,19 @@ impl NodeConditions {
         self.wrong(&[StateWritten]).pop()
     }
 
-    /// Messages of what is not so.
+    /// The messages of those of these conditions that fail.
     fn wrong(&self, of: &[NodeCondition]) -> Vec<String> {
         let conditions = self.0.lock();
         let failing = conditions.failing().filter(|(found, ..)| of.contains(found));
         failing.map(|(.., condition)| condition.message().to_owned()).collect()
     }
 
-    /// Why what is served may not be what is there.
+    /// Why the served state may not be that of the kubelet's files; `None`: it is.
     pub fn why_stale(&self) -> Option<String> {
         self.wrong(&[Current, FilesAgree]).into_iter().next()
     }
 
-    /// What of the root folder and its sockets is not there.
+    /// Why a folder, a socket or the file of quarantined pods cannot be used; `None`: all can.
     pub fn why_not_served(&self) -> Option<String> {
         joined(&self.wrong(&[FoldersPresent, SocketServed, QuarantineKnown]))
     }
@@ -232,42 +233,42 @@ impl NodeConditions {
         self.wrong(&[QuarantineKnown]).is_empty()
     }
 
-    /// Why the objects that schedulers read of the node are not what it is.
+    /// Why objects that schedulers read of the node are out of date.
     pub fn unpublished(&self) -> Vec<String> {
         self.wrong(&[TopologyPublished, TopologyWatched, StatePublished])
     }
 
-    /// Which containers run elsewhere than the kubelet's files say.
+    /// The containers that have other CPUs or memory nodes than the kubelet's files say.
     pub fn drifted(&self) -> Vec<String> {
         self.wrong(&[InPlace])
     }
 
-    /// Why the kubelet does not start again.
+    /// Why the next start of the kubelet fails; `None`: it does not.
     pub fn next_start_fails(&self) -> Option<String> {
         self.wrong(&[KubeletStarts]).pop()
     }
 
-    /// What has changed about the machine since the kubelet counted it.
+    /// How the machine differs from what the kubelet counted; `None`: it does not.
     pub fn machine_changed(&self) -> Option<String> {
         self.wrong(&[MachineAsCounted]).pop()
     }
 
-    /// Which partitions are not as they should be.
+    /// The partitions that are not valid, or not released.
     pub fn invalid_partitions(&self) -> Vec<String> {
         self.wrong(&[PartitionValid])
     }
 
-    /// What runs on CPUs of partitions all the same.
+    /// What else runs on CPUs of partitions; `None`: nothing.
     pub fn noise(&self) -> Option<String> {
         self.wrong(&[PartitionsQuiet]).pop()
     }
 
-    /// The same, and what of it cannot be seen or moved.
+    /// What else runs on CPUs of partitions, and errors in reading or moving that.
     pub fn of_partitions(&self) -> Vec<String> {
         self.wrong(&[PartitionsQuiet, PartitionsSeen])
     }
 
-    /// Why the node is not a member of its cluster as it should be; `None`: it is, or is of none.
+    /// Why the node's membership of its cluster fails; `None`: it works, or the node is a member of none.
     pub fn why_no_member(&self) -> Option<String> {
         let conditions = self.0.lock();
         // One cause makes several calls fail.
@@ -285,17 +286,17 @@ impl NodeConditions {
 }
 
 impl NodeConditions {
-    /// Something between the node and its API server does not work.
+    /// Sets a condition of a member to failed.
     pub fn member_fails(&self, of: NodeCondition, why: &str) {
         self.fails(of, &format!("{}: {why}", of.failed()));
     }
 
-    /// It has not been done yet, and nothing has failed.
+    /// Sets a condition of a member to pending: nothing has failed yet.
     pub fn member_waits(&self, of: NodeCondition, why: &str) {
         let _ = self.set(of, "", State::pending(format!("{}: {why}", of.failed())));
     }
 
-    /// It works.
+    /// Sets a condition of a member to `True`.
     pub fn member_works(&self, of: NodeCondition) {
         if self.works(of) {
             tracing::info!("no longer: {}", of.failed());
@@ -312,7 +313,7 @@ pub fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Whether the log needs a line. A right that is missing is missing for all objects.
+/// Whether the log needs a line. A missing right is reported once, not for each object.
 fn is_news(change: &Change, message: &str) -> bool {
     match change {
         Change::None => false,
@@ -321,12 +322,12 @@ fn is_news(change: &Change, message: &str) -> bool {
     }
 }
 
-/// What follows what failed.
+/// The message without the text of the failure in front.
 fn cause<'a>(message: &'a str, failed: &str) -> &'a str {
     message.strip_prefix(failed).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(message)
 }
 
-/// A sentence without the object that it is about.
+/// A message without the object that it names.
 fn gist(why: &str) -> &str {
     match why.split_once(" is forbidden: ") {
         Some((_, right)) => right.split(" in the namespace ").next().unwrap_or(right),
@@ -360,7 +361,7 @@ mod tests {
         assert_eq!(
             conditions.why_no_member().as_deref(),
             Some(
-                "pods are not heard of, the node's Lease is not renewed: x cannot be reached; events are not written: a \
+                "pods are not watched, the node's Lease is not renewed: x cannot be reached; events are not written: a \
                  right is missing"
             )
         );

@@ -69,17 +69,17 @@ pub struct NodeView {
     pub decisions: Decisions,
     /// What a kubelet has written, where one owns the node.
     pub observed: ObservedFiles,
-    /// Whether the node is well.
+    /// The node's conditions.
     pub conditions: Arc<NodeConditions>,
     /// The last events on the node and its pods.
     pub events: Arc<Events>,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
     /// The clock of those who watch the node.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What the threads have that change what readers see.
+/// The write handles, one for each writing thread.
 pub struct Writers {
     /// For the owner's thread, or the one that reads a kubelet's files.
     pub snapshots: SnapshotWriter,
@@ -90,7 +90,7 @@ pub struct Writers {
 }
 
 impl NodeView {
-    /// The view of a node that is as `first` says, and what changes it.
+    /// The view of a node with its first snapshot, and the write handles.
     pub fn new(
         served: impl Into<Arc<ServedNode>>,
         first: Snapshot,
@@ -155,7 +155,7 @@ impl NodeView {
         all.into_iter().flatten()
     }
 
-    /// What is wrong with the node, each in one sentence.
+    /// All problems, as the status lists them: one sentence each.
     pub fn problems(&self, snapshot: &Snapshot) -> Vec<String> {
         let conditions = &self.conditions;
         let quarantined = snapshot.pods.values().filter_map(|record| {
@@ -173,7 +173,7 @@ impl NodeView {
             .collect()
     }
 
-    /// What does not keep the node from deciding, and has to be known.
+    /// Problems with which the node still decides: the notes of `/readyz`.
     pub fn remarks(&self) -> Vec<String> {
         let conditions = &self.conditions;
         let partitions = [conditions.invalid_partitions(), conditions.of_partitions()].concat();
@@ -186,7 +186,7 @@ impl NodeView {
             .collect()
     }
 
-    /// What must be known beside any answer.
+    /// Remarks on every answer: assumptions, and that the state is stale.
     pub fn notes(&self) -> Vec<String> {
         self.served.assumed.iter().cloned().chain(self.conditions.why_stale()).collect()
     }
@@ -198,12 +198,12 @@ impl NodeView {
     }
 }
 
-/// The problems of the node that have become events.
+/// The problems of the node that events were added for.
 #[derive(Default)]
 pub struct ProblemEvents(Vec<String>);
 
 impl ProblemEvents {
-    /// Looks for problems; those that are new and those that are solved become events.
+    /// Adds an event for each problem that is new, and for each that is solved.
     pub fn look(&mut self, view: &NodeView) {
         let now = view.problems(&view.snapshot());
         let before = std::mem::replace(&mut self.0, now.clone());

@@ -52,7 +52,7 @@ impl SnapshotWriter {
         self.latest.clone()
     }
 
-    /// The node is so now. Pods that are not on it any more have ended.
+    /// Replaces the snapshot. Pods that the new one lacks have ended.
     pub fn publish(&self, snapshot: Snapshot) {
         self.conditions.state_written(snapshot.behind.as_deref());
         let Latest { snapshot: latest, subscribers } = &*self.latest.0;

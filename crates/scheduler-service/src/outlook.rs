@@ -1,13 +1,16 @@
-//! What is known of the nodes, and what is open about pods: those that were offered nodes and may be bound at any moment, and
-//! those that are bound and of which their node has not told yet.
+//! The nodes as they are known, and the pods that are in flight: those that were offered nodes and may be bound at any moment,
+//! and those that are bound and that their node has not published yet.
 //!
-//! Only a pod that the API server has is offered nodes, as the API server has it: a question takes nothing from others by
-//! what it contains. kube-scheduler may hear of a pod first and ask. Its answer is kept, and becomes the offer when the API
-//! server shows the pod; a filter waits a moment for that, as it does for bindings. Answers are kept for a while and in
-//! bounded number.
+//! Only a pod that the API server has is offered nodes, with the object that the API server has: a request cannot reserve room by
+//! its content. kube-scheduler may get a pod first and ask. Its answer is kept, and becomes the offer when the watch of the API
+//! server reports the pod; a filter waits a moment for that, as it does for bindings. Answers are kept for [`OFFER`], at most
+//! [`ANSWERS`] of them.
 //!
-//! The view knows no time. Here an offer that comes to nothing ends after a while, and so does the assumption that a pod is
-//! on a node which has told new states since without it.
+//! # When an offer ends
+//!
+//! The view knows no time. An offer ends when the pod is bound, when it is deleted or has ended, when kube-scheduler asks about
+//! the pod again, and otherwise [`OFFER`] after the answer ([`Outlook::tidy`]). That a bound pod is on its node is assumed until the
+//! node publishes it, and ends [`STATES`] published states, or [`SETTLED`], after the pod has left the queue of its node.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +25,11 @@ use crate::silence::Silence;
 
 /// How long kube-scheduler may take from an answer to the binding of the pod.
 const OFFER: Duration = Duration::from_secs(15);
-/// Of so many pods that the API server has not shown answers are kept.
+/// Answers are kept about at most this many pods that the API server has not reported.
 const ANSWERS: usize = 128;
-/// A pod that does not wait on a node any more, and of which the node does not tell, has gone after that time at last.
+/// How long a bound pod that has left the queue of its node is assumed on it at most, without being published.
 const SETTLED: Duration = Duration::from_mins(2);
-/// And before, when its node has told so many states without it: the first may be older.
+/// The assumption ends before that after this many published states without the pod: the first may be older.
 const STATES: u32 = 2;
 /// A node that refuses a pod says so within that time.
 const SENT: Duration = Duration::from_mins(5);
@@ -51,7 +54,7 @@ impl Patience {
     };
 }
 
-/// What is known and open.
+/// The view of the nodes and the pods in flight.
 pub(crate) struct Outlook {
     open: Mutex<Open>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -74,7 +77,7 @@ pub(crate) struct Open {
     homes: BTreeMap<PodUid, String>,
     /// Pods that were offered nodes and bound lately.
     sent: BTreeMap<PodUid, Instant>,
-    /// Counts what has been heard.
+    /// Increases with each event.
     heard_so_far: u64,
     /// What of the nodes has been heard since the start.
     pub(crate) heard: Heard,
@@ -103,12 +106,12 @@ struct Answer {
     asker: Asker,
 }
 
-/// Who asks.
+/// The client that asks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Asker {
-    /// Anybody on this host.
+    /// A client on this host without a certificate.
     Anybody,
-    /// Somebody with a client certificate that is accepted.
+    /// A client with an accepted certificate.
     Known,
 }
 
@@ -119,7 +122,7 @@ struct Settling {
     states: u32,
 }
 
-/// Whether everything that there was at the start has been heard.
+/// Which of the initial lists are complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Heard {
     pub(crate) states: bool,

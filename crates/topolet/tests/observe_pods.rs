@@ -1,4 +1,4 @@
-//! A node whose kubelet tells of its pods: another daemon writes the files, and this test is the kubelet's pods API.
+//! A node whose kubelet lists the node's pods: another daemon writes the files, and this test is the kubelet's pods API.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
@@ -62,7 +62,7 @@ impl Node {
     /// The kubelet serves it, and is listened to.
     fn pods_api(&self) -> PodsServer {
         let server = PodsServer::listen(&self.root.path().join(SOCKET)).unwrap();
-        until("a listener", || self.is_logged(&["the kubelet tells of its pods"]).then_some(()));
+        until("a listener", || self.is_logged(&["the kubelet lists the node's pods"]).then_some(()));
         server
     }
 
@@ -176,7 +176,7 @@ fn what_is_admitted_without_cpus_of_its_own_is_explained_once() {
     let explained = |name: &str, amount: &str| {
         let why = format!("app: admitted, CPUs NOT pinned: {amount} CPUs are no whole number of CPUs");
         until("why", || is_told(&["Normal", "NotPinned", &format!("default/{name}"), &why]).then_some(()));
-        let parts = ["pod runs without CPUs of its own", &format!("default/{name}"), &why];
+        let parts = ["pod runs without exclusive CPUs", &format!("default/{name}"), &why];
         until("a line of the log", || node.is_logged(&parts).then_some(()));
     };
     explained("part", "1500m");

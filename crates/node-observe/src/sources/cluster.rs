@@ -8,9 +8,9 @@ use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, NodeInClus
 use node_view::clock::Clock;
 use pods_api::{Event, KubeletPod};
 
-use crate::source::{PodSources, Silence, Source, Telling};
+use crate::source::{PodSources, SourceError, Source, PodEvents};
 
-/// How often a kubelet that tells no changes is asked.
+/// How often the endpoint, which reports no changes, is read.
 const PERIOD: Duration = Duration::from_secs(5);
 
 pub(super) fn all(given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Source>> {
@@ -20,7 +20,7 @@ pub(super) fn all(given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Sou
     cluster.into_iter().chain(kubelet).collect()
 }
 
-impl From<ClusterError> for Silence {
+impl From<ClusterError> for SourceError {
     fn from(error: ClusterError) -> Self {
         let text = error.to_string();
         match error {
@@ -39,13 +39,13 @@ impl Source for NodeInCluster {
         Cluster::new(&self.access).is_ok_and(|cluster| cluster.is_listening())
     }
 
-    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+    fn watch(&self) -> Result<Box<dyn PodEvents>, SourceError> {
         Ok(Box::new(Cluster::new(&self.access)?.pods_of(&self.node)?))
     }
 }
 
-impl Telling for PodWatch {
-    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+impl PodEvents for PodWatch {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, SourceError> {
         Ok(Self::next(self, within)?)
     }
 }
@@ -65,7 +65,7 @@ impl Source for Endpoint {
         true
     }
 
-    fn watch(&self) -> Result<Box<dyn Telling>, Silence> {
+    fn watch(&self) -> Result<Box<dyn PodEvents>, SourceError> {
         let kubelet = KubeletPods::new(&self.access)?;
         let clock = self.clock.clone();
         let (known, next) = (BTreeMap::new(), clock.now());
@@ -76,7 +76,7 @@ impl Source for Endpoint {
     }
 }
 
-/// A kubelet that is asked again and again.
+/// Changes found by reading the endpoint again and again.
 struct Asking {
     kubelet: KubeletPods,
     clock: Arc<dyn Clock>,
@@ -87,8 +87,8 @@ struct Asking {
 }
 
 impl Asking {
-    /// What has changed becomes events.
-    fn ask(&mut self) -> Result<(), Silence> {
+    /// Reads the pods, and queues an event for each change.
+    fn ask(&mut self) -> Result<(), SourceError> {
         let listed = self.kubelet.list()?;
         let now: BTreeMap<String, KubeletPod> =
             listed.into_iter().map(|pod| (pod.uid().to_owned(), pod)).collect();
@@ -102,8 +102,8 @@ impl Asking {
     }
 }
 
-impl Telling for Asking {
-    fn next(&mut self, within: Duration) -> Result<Option<Event>, Silence> {
+impl PodEvents for Asking {
+    fn next(&mut self, within: Duration) -> Result<Option<Event>, SourceError> {
         if let Some(event) = self.events.pop_front() {
             return Ok(Some(event));
         }

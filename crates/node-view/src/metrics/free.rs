@@ -31,7 +31,7 @@ pub(super) struct Free {
     seen: Mutex<BTreeSet<(String, String)>>,
 }
 
-/// So many series of devices are remembered.
+/// At most this many series of devices are kept.
 const MOST_SERIES: usize = 4096;
 
 /// What there is at the moment of asking.

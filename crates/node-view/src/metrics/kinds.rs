@@ -64,7 +64,7 @@ pub(super) struct OfReason {
 }
 
 impl OfReason {
-    /// As the kubelet labels a reason, so that there are only so many labels.
+    /// As the kubelet labels a reason, so that the number of labels is bounded.
     pub(super) fn new(reason: &str, own: &[&str]) -> Self {
         let reason = match reason {
             own_reason if own.contains(&own_reason) => own_reason,

@@ -1,5 +1,5 @@
-//! What an API server is told: an event on each pod that the kubelet refused, with why and what would fit, and on each
-//! that shares CPUs though it requests whole ones.
+//! Writes events to an API server: on each pod that the kubelet refused, with the cause and what would fit, and on each that
+//! shares CPUs though it requests whole ones.
 //!
 //! `kubectl describe pod` shows them. While the API server cannot be reached events wait, as many as are kept.
 
@@ -18,7 +18,7 @@ use cluster_node::NodeInCluster;
 /// Each event is written once, as soon as it is there.
 const PACE: Pace = Pace { least: Duration::ZERO, resync: None, again: Duration::from_secs(5) };
 
-/// Goes on telling for the rest of the program.
+/// Writes events for the rest of the program.
 ///
 /// # Errors
 /// The API server's address or credentials cannot be read.
@@ -26,7 +26,7 @@ pub(super) fn start(node: &NodeInCluster, events: Arc<Events>) -> anyhow::Result
     let connector = Connector::from(node.access.clone());
     let newest = events.newest();
     let seen = *newest.borrow();
-    let telling = Telling {
+    let publication = EventPublication {
         node: node.node.clone(),
         cluster: connector.connect()?,
         recorder: connector.connect()?.recorder(&node.node, Reporter::Topolet),
@@ -36,24 +36,24 @@ pub(super) fn start(node: &NodeInCluster, events: Arc<Events>) -> anyhow::Result
         written: Condition::new(State::Works, connector.clock().since_1970()),
         clock: connector.clock().clone(),
     };
-    Ok(Publisher::new(telling, connector, PACE).start("told")?)
+    Ok(Publisher::new(publication, connector, PACE).start("pod-events")?)
 }
 
-struct Telling {
+struct EventPublication {
     node: String,
-    /// Whose runtime waits.
+    /// A connection whose runtime waits for new events.
     cluster: Cluster,
     recorder: EventRecorder,
     events: Arc<Events>,
     newest: tokio::sync::watch::Receiver<u64>,
-    /// The number of the last event that was looked at.
+    /// The number of the last event that was handled.
     seen: u64,
     /// Whether events are written.
     written: Condition,
     clock: Arc<dyn Clock>,
 }
 
-impl Publication for Telling {
+impl Publication for EventPublication {
     fn publish(&mut self, _: Woken, _: Instant) -> Published {
         self.newest.borrow_and_update();
         let unseen = self.events.after(self.seen);
@@ -62,9 +62,9 @@ impl Publication for Telling {
         }
         let mut published = Published::Same;
         for event in unseen.events {
-            // Those that are lost are reported once.
+            // Lost events are reported once.
             self.seen = event.number - 1;
-            match self.tell(&event) {
+            match self.write(&event) {
                 Ok(()) => published = Published::Written,
                 Err(failed) => return failed,
             }
@@ -84,11 +84,11 @@ impl Publication for Telling {
     }
 }
 
-impl Telling {
-    /// Writes an event, unless no API server gets it. An error: it is tried again.
-    fn tell(&mut self, event: &NodeEvent) -> Result<(), Published> {
-        let is_told = event.kind == Kind::Warning || event.reason == reason::NOT_PINNED;
-        let Some(pod) = event.pod.as_ref().filter(|_| is_told) else { return Ok(()) };
+impl EventPublication {
+    /// Writes an event, if it is one for the API server. An error: the write is tried again.
+    fn write(&mut self, event: &NodeEvent) -> Result<(), Published> {
+        let is_published = event.kind == Kind::Warning || event.reason == reason::NOT_PINNED;
+        let Some(pod) = event.pod.as_ref().filter(|_| is_published) else { return Ok(()) };
         let on =
             PodReference { namespace: pod.namespace.clone(), name: pod.name.clone(), uid: pod.uid.clone() };
         let kind = match event.kind {
@@ -96,7 +96,7 @@ impl Telling {
             Kind::Warning => EventType::Warning,
         };
         let Err(error) = self.recorder.record(&on, kind, &event.reason, &event.message) else {
-            // The event is there to be seen.
+            // Success needs no line.
             let _ = self.written.set(State::Works, self.clock.since_1970());
             return Ok(());
         };
@@ -104,7 +104,7 @@ impl Telling {
         if self.written.set(State::failed("NotWritten", &text), self.clock.since_1970()).is_some() {
             tracing::warn!(pod = pod.full(), "no event is written on the pod: {text}");
         }
-        // Another answer would be the same the next time.
+        // Any other error would be the same at the next try.
         let is_tried_again = error.is_lost() || matches!(error, ClusterError::Ended(_));
         if is_tried_again { Err(Published::failed(&error)) } else { Ok(()) }
     }
