@@ -103,7 +103,9 @@ impl<'a> Allocator<'a> {
     /// How long kube-scheduler searches for the same answer; `None` if that is not found within the limit.
     #[must_use]
     pub fn cost(&self, limit: WorkLimit) -> Option<Cost> {
-        calls(&self.prepared.problem, &self.prepared, &mut Steps::new(limit.0)).map(Cost::of_steps)
+        let problem = &self.prepared.problem;
+        let steps = calls(problem, &self.prepared, &mut Steps::new(limit.0))?;
+        Some(Cost::new(steps, problem.devices.len()))
     }
 }
 

@@ -284,7 +284,8 @@ impl Watching {
         let known = self.view.snapshot().pods.clone();
         let seen = see(&self.kubelet, look.clone(), self.view.node(), &self.pods, &known);
         self.keep_unserved(look);
-        let lasts = self.unserved.as_ref().is_some_and(|unserved| self.view.clock.since(unserved.since) >= LASTING);
+        let lasts =
+            self.unserved.as_ref().is_some_and(|unserved| self.view.clock.since(unserved.since) >= LASTING);
         match seen {
             Ok(seen) if seen.misfit.is_none() || lasts => self.serve(seen),
             // The kubelet may be between two writes; files that stay like this are reported.

@@ -21,7 +21,7 @@ use pod_spec::{ContainerKey, ContainerName, Phase, Pod, PodRules, PodUid};
 use pods_api::{Event, KubeletPod};
 use topology_admission::Reason;
 
-use super::source::{SourceError, Source};
+use super::source::{Source, SourceError};
 
 /// The pause between two tries to reach a source.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -237,11 +237,10 @@ impl KubeletPods {
     /// The refused pods whose objects exist, as far as their specs are known.
     pub(super) fn refused(&self) -> BTreeMap<PodUid, Arc<RefusedPod>> {
         let reported = self.state.lock();
-        let each = reported
-            .pods
-            .iter()
-            .flatten()
-            .filter_map(|(uid, reported)| Some((uid.clone(), reported.refused.as_ref()?.listed.clone()?)));
+        let each =
+            reported.pods.iter().flatten().filter_map(|(uid, reported)| {
+                Some((uid.clone(), reported.refused.as_ref()?.listed.clone()?))
+            });
         each.collect()
     }
 
@@ -444,7 +443,9 @@ impl Listener {
             SourceError::Starting(_) | SourceError::NotServed(_) => {
                 tracing::debug!("a source does not list pods: {text}");
             }
-            SourceError::Ended(_) => tracing::info!("the watch of pods has ended, and the last known pods stay: {text}"),
+            SourceError::Ended(_) => {
+                tracing::info!("the watch of pods has ended, and the last known pods stay: {text}")
+            }
             SourceError::Failed(_) => {
                 tracing::warn!("a source does not list pods, and the last known pods stay: {text}");
             }
@@ -455,7 +456,9 @@ impl Listener {
     /// Watches a source; returns why the watch has ended.
     fn watch(&self, at: usize, logged: &mut Option<String>) -> SourceError {
         let (better, rest) = self.sources.split_at(at);
-        let Some(source) = rest.first() else { return SourceError::NotServed("there is no source".to_owned()) };
+        let Some(source) = rest.first() else {
+            return SourceError::NotServed("there is no source".to_owned());
+        };
         let watched: Result<Infallible, _> = source.watch().and_then(|mut watch| {
             let mut events = Events::new(&self.pods, self.view.node().node.pod_rules());
             let clock = &*self.view.clock;

@@ -21,7 +21,7 @@ use pod_spec::Pod;
 use topology_admission::{Detail, Ledger};
 
 use super::disagreements::Disagreements;
-use super::pods::{Timing, Refusal};
+use super::pods::{Refusal, Timing};
 
 /// Reasons of the resource managers, which are explained, as are those that begin with `OutOf`. Others are only logged.
 const EXPLAINED: [&str; 4] =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use node_view::clock::Clock;
 use pods_api::{Event, PodsClient, SOCKET, Watch};
 
-use super::source::{PodSources, SourceError, Source, PodEvents};
+use super::source::{PodEvents, PodSources, Source, SourceError};
 
 #[cfg(feature = "kubernetes")]
 mod cluster;

@@ -173,7 +173,11 @@ impl Node {
         let watcher = Daemon::observe(root.path(), &more.collect::<Vec<_>>()).at(&socket);
         let tcp = watcher.tcp_address().parse().unwrap();
         until("a listener", || {
-            watcher.log().iter().any(|line| line.contains("the API server lists the node's pods")).then_some(())
+            watcher
+                .log()
+                .iter()
+                .any(|line| line.contains("the API server lists the node's pods"))
+                .then_some(())
         });
         Self { owner, watcher, tcp, _folders: [root, own] }
     }

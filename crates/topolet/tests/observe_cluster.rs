@@ -38,7 +38,11 @@ impl Node {
         let more: Vec<&str> = more.into_iter().chain(["--kubeconfig", agent.to_str().unwrap()]).collect();
         let watcher = Daemon::observe_on(machine, root.path(), &more).at(&socket);
         until("a listener", || {
-            watcher.log().iter().any(|line| line.contains("the API server lists the node's pods")).then_some(())
+            watcher
+                .log()
+                .iter()
+                .any(|line| line.contains("the API server lists the node's pods"))
+                .then_some(())
         });
         Self { cluster, owner, watcher, _folders: [root, own] }
     }
@@ -99,7 +103,9 @@ fn refused_pods_say_why_where_people_look() {
 
     // While the API server is away the last known pods stay, and changes made then are seen afterwards.
     node.cluster.kill_api_server();
-    until("a line", || node.watcher.log().iter().any(|line| line.contains("the last known pods stay")).then_some(()));
+    until("a line", || {
+        node.watcher.log().iter().any(|line| line.contains("the last known pods stay")).then_some(())
+    });
     assert!(node.watcher.pods().contains(" first "));
     node.cluster.start_api_server().unwrap();
     assert_eq!(node.bind("late", "cpu: 47, memory: 1Gi"), 422);

@@ -8,7 +8,7 @@ use cluster_node::{Cluster, ClusterError, KubeletAccess, KubeletPods, NodeInClus
 use node_view::clock::Clock;
 use pods_api::{Event, KubeletPod};
 
-use crate::source::{PodSources, SourceError, Source, PodEvents};
+use crate::source::{PodEvents, PodSources, Source, SourceError};
 
 /// How often the endpoint, which reports no changes, is read.
 const PERIOD: Duration = Duration::from_secs(5);
