@@ -29,7 +29,9 @@ pub use self::exposition::Exposition;
 use self::free::Free;
 pub(crate) use self::free::Now;
 pub use self::kinds::Agreement;
-use self::kinds::{Alignment, Allocation, Assignment, Assignments, OfCause, OfFate, OfNode, OfReason, Plain};
+use self::kinds::{
+    Alignment, Allocation, Assignment, Assignments, OWN_REASONS, OfCause, OfFate, OfNode, OfReason, Plain,
+};
 pub use self::partitions::PartitionCounts;
 use self::partitions::Partitions;
 use crate::served::Mode;
@@ -41,33 +43,6 @@ const ADMISSION_BUCKETS: [f64; 15] =
 /// Upper bounds of latencies in seconds, from a microsecond on.
 const SECONDS: [f64; 15] =
     [1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.1, 1.0];
-
-/// Reasons with which refusals are counted; others count as `Other`: the kubelet's list, and those of topolet's pod policies and
-/// device links.
-const OWN_REASONS: [&str; 22] = [
-    "AppArmor",
-    "PodOSSelectorNodeLabelDoesNotMatch",
-    "PodOSNotSupported",
-    "InvalidNodeInfo",
-    "InitContainerRestartPolicyForbidden",
-    "SupplementalGroupsPolicyNotSupported",
-    "UnexpectedAdmissionError",
-    "UnknownReason",
-    "UnexpectedPredicateFailureType",
-    "OutOfcpu",
-    "OutOfmemory",
-    "OutOfephemeral-storage",
-    "OutOfpods",
-    "PodLevelResourcesNotSupported",
-    "PodFeatureUnsupported",
-    "Evicted",
-    "SysctlForbidden",
-    "TopologyAffinityError",
-    "NodeShutdown",
-    "VolumeAttachmentLimitExceeded",
-    "PodPolicyError",
-    "DeviceLinkError",
-];
 
 /// All metrics of a daemon.
 pub struct Metrics {

@@ -11,6 +11,33 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use topology_model::NodeId;
 
+/// Reasons with which refusals are counted; others count as `Other`: the kubelet's list, and those of topolet's pod policies and
+/// device links.
+pub(super) const OWN_REASONS: [&str; 22] = [
+    "AppArmor",
+    "PodOSSelectorNodeLabelDoesNotMatch",
+    "PodOSNotSupported",
+    "InvalidNodeInfo",
+    "InitContainerRestartPolicyForbidden",
+    "SupplementalGroupsPolicyNotSupported",
+    "UnexpectedAdmissionError",
+    "UnknownReason",
+    "UnexpectedPredicateFailureType",
+    "OutOfcpu",
+    "OutOfmemory",
+    "OutOfephemeral-storage",
+    "OutOfpods",
+    "PodLevelResourcesNotSupported",
+    "PodFeatureUnsupported",
+    "Evicted",
+    "SysctlForbidden",
+    "TopologyAffinityError",
+    "NodeShutdown",
+    "VolumeAttachmentLimitExceeded",
+    "PodPolicyError",
+    "DeviceLinkError",
+];
+
 /// How the decision here on a pod that a kubelet refused compares with the kubelet's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agreement {
