@@ -17,7 +17,7 @@ use node_agent::{Agent, Owner, Request};
 use node_http::{NodeControl, router, runtime};
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_view::clock::SystemClock;
-use node_view::{MESSAGES, Message, Mode, NodeView, ServedNode};
+use node_view::{MESSAGES, Message, Mode, NodeConditions, NodeView, ServedNode};
 use tower::ServiceExt as _;
 
 use super::owner::OwnerThread;
@@ -53,10 +53,11 @@ impl Served {
         let owner = Owner::new(node.node.clone(), &node.empty_ledger(), []);
         let (agent, effects) = Agent::new(owner, Store::open(&root)?, &now);
         let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
-        let (view, writers) = NodeView::new(served, agent.snapshot(), Arc::default(), Arc::new(SystemClock));
+        let (view, writers) =
+            NodeView::new(served, agent.snapshot(), Arc::new(NodeConditions::new(Arc::new(SystemClock))));
         let (sender, events) = channel::bounded(MESSAGES);
         let news = Arc::default();
-        let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());
+        let writing = Writing::new(&view, writers.decisions);
         let thread = OwnerThread {
             agent,
             snapshots: writers.snapshots,

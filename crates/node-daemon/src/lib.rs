@@ -108,23 +108,25 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let candidate = node_member::candidate(&setup.pods, &setup.root)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let conditions = Arc::<NodeConditions>::default();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let conditions = Arc::new(NodeConditions::new(clock.clone()));
     let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
     let store = Store::open(&setup.root)?;
     let shown = setup.root.display();
     let now = move || Moment(began.elapsed());
-    let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, now())?;
+    let dates = start::Dates { now: now(), epoch: clock.epoch(now()) };
+    let (owner, repairs) = start::owner(&setup.root, &store, &node, setup.damaged, setup.keep, dates)?;
     conditions.found(QuarantineKnown, kept::quarantine_unknown(&setup.root).as_deref());
     let (agent, effects) = Agent::new(owner, store, &now);
     let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
-    let (view, writers) = NodeView::new(served, agent.snapshot(), conditions, Arc::new(SystemClock));
+    let (view, writers) = NodeView::new(served, agent.snapshot(), conditions);
     view.metrics.loses_lines(setup.log.lost());
     view.metrics.repaired(&repairs);
 
     let (sender, events) = channel::bounded(MESSAGES);
     let sockets = Sockets::open(&setup.root, &view, files.plugins, sender.clone())?;
     let news = Arc::<News>::default();
-    let writing = Writing::new(view.served.clone(), writers.decisions, view.events.clone());
+    let writing = Writing::new(&view, writers.decisions);
     let thread = OwnerThread {
         agent,
         snapshots: writers.snapshots,
@@ -167,7 +169,8 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let (node, machine) = setup.load(Mode::Observe)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
-    let conditions = Arc::<NodeConditions>::default();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let conditions = Arc::new(NodeConditions::new(clock.clone()));
     let places = Places::listen(setup, &runtime, conditions.clone(), files.clients)?;
     let sources = setup.sources(Mode::Observe);
     let assumed = node_observe::assumed(&sources, &machine);
@@ -176,13 +179,12 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         .map(|folder| Disagreements::new(folder, &setup.root, &sources, &machine))
         .transpose()?;
     let kubelet = Kubelet::new(&setup.root, &setup.pods);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let first = node_observe::first(&kubelet, &node, &clock)?;
     for note in &assumed {
         tracing::warn!("{note}");
     }
     let served = ServedNode::new(node, &machine, Mode::Observe, assumed)?;
-    let (view, writers) = NodeView::new(served, first.snapshot.clone(), conditions, clock);
+    let (view, writers) = NodeView::new(served, first.snapshot.clone(), conditions);
     view.metrics.loses_lines(setup.log.lost());
     let reload = Arc::new(Notify::new());
     let observation = Observation {
@@ -211,6 +213,7 @@ fn enforced_node(view: &NodeView) -> node_enforce::EnforcedNode {
         snapshots: view.snapshots.clone(),
         conditions: view.conditions.clone(),
         metrics: view.metrics.clone(),
+        clock: view.clock.clone(),
     }
 }
 

@@ -9,7 +9,8 @@ use crossbeam::channel::{self, Sender};
 use device_manager::Replies;
 use node_agent::{Manner, PodDecision, PodMove};
 use node_input::ADVICE;
-use node_view::{DecisionWriter, Events, Kind, LoggedDecision, OwnerReply, ServedNode, clock, reason};
+use node_view::clock::Clock;
+use node_view::{DecisionWriter, Events, Kind, LoggedDecision, NodeView, OwnerReply, ServedNode, reason};
 use pod_spec::Pod;
 
 use super::owner::{Job, Writer};
@@ -25,6 +26,7 @@ pub(super) struct Writing {
     served: Arc<ServedNode>,
     decisions: DecisionWriter,
     events: Arc<Events>,
+    clock: Arc<dyn Clock>,
     /// Whether the log says that demands of pods are not looked at.
     demands_noted: Once,
 }
@@ -54,8 +56,9 @@ impl Writer for Scribe {
 }
 
 impl Writing {
-    pub(super) fn new(served: Arc<ServedNode>, decisions: DecisionWriter, events: Arc<Events>) -> Self {
-        Self { served, decisions, events, demands_noted: Once::new() }
+    pub(super) fn new(view: &NodeView, decisions: DecisionWriter) -> Self {
+        let NodeView { served, events, clock, .. } = view.clone();
+        Self { served, decisions, events, clock, demands_noted: Once::new() }
     }
 
     /// Writes a decision up, and answers who waits for it.
@@ -64,7 +67,7 @@ impl Writing {
         let report = Arc::new(self.report(&decided));
         log(&decided, &report);
         let logged = LoggedDecision {
-            time: clock::now(),
+            time: self.clock.text(),
             uid: decided.pod.uid.clone(),
             source: decided.source.name(),
             took_microseconds: u64::try_from(decided.took.as_micros()).unwrap_or(u64::MAX),

@@ -1,6 +1,7 @@
 //! What the node goes on with: as it was found, repaired, or, if that is asked for, as strictly as a kubelet.
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use device_manager::Moment;
@@ -9,9 +10,16 @@ use node_agent::{FoundFolder, KeptBackups, Owner, Unfinished, complete_moves, me
 use node_input::LoadedNode;
 use node_state::moves::MOVES;
 use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
-use node_view::clock::epoch;
 
 use super::root::{self, Damaged};
+
+/// The start of the daemon, by its own clock and on the wall.
+#[derive(Clone, Copy)]
+pub(super) struct Dates {
+    pub(super) now: Moment,
+    /// The time since 1970 at moment zero.
+    pub(super) epoch: Duration,
+}
 
 /// The owner of the node with what was found in the root, and what was repaired.
 pub(super) fn owner(
@@ -20,7 +28,7 @@ pub(super) fn owner(
     node: &LoadedNode,
     damaged: Damaged,
     keep: KeptBackups,
-    now: Moment,
+    Dates { now, epoch }: Dates,
 ) -> anyhow::Result<(Owner, Vec<Repair>)> {
     let cannot = || format!("cannot start from {}", root.display());
     let inventory = node.inventory.clone();
@@ -33,7 +41,7 @@ pub(super) fn owner(
         let start = StateFolder::read(store)?.strict(&node.node).with_context(cannot)?;
         let ledger = start.ledger(&node.node, inventory, now).with_context(cannot)?;
         quarantined(root, store);
-        return Ok((Owner::new(node.node.clone(), &ledger, start.records).dated(epoch(now)), Vec::new()));
+        return Ok((Owner::new(node.node.clone(), &ledger, start.records).dated(epoch), Vec::new()));
     }
     let FoundFolder { folder, repairs: mut findings, behind } = node_agent::read_anything(store)?;
     let runs = root::pod_list(root).with_context(cannot)?;
@@ -82,7 +90,7 @@ pub(super) fn owner(
         tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }
     quarantined(root, store);
-    let owner = Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch(now));
+    let owner = Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch);
     Ok((behind.iter().fold(owner, Owner::behind), findings))
 }
 

@@ -13,7 +13,7 @@ use node_agent::{Owner, Snapshot};
 use node_http::{SimulationRuns, Simulator, runtime};
 use node_input::{Known, LoadedMachine, LoadedNode, Residents};
 use node_view::clock::SystemClock;
-use node_view::{Mode, NodeView, ServedNode};
+use node_view::{Mode, NodeConditions, NodeView, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was
@@ -66,8 +66,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     let (view, _) = NodeView::new(
         ServedNode::new(node, machine, mode, notes)?,
         snapshot,
-        Arc::default(),
-        Arc::new(SystemClock),
+        Arc::new(NodeConditions::new(Arc::new(SystemClock))),
     );
     let runtime = runtime()?;
     let token = random_token()?;

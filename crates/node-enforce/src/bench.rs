@@ -12,6 +12,7 @@ use cpu_manager::CpuQuota;
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Pinning};
 use node_config::CpuInterrupts;
+use node_view::clock::{Clock, SystemClock};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use tempfile::TempDir;
@@ -114,7 +115,12 @@ fn keeper(
 ) -> Keeper<Kernel> {
     let cgroups = Cgroups::on(kernel.clone(), ROOT).unwrap();
     let quiet = Quiet::load(kernel.clone(), proc, rule, folder).unwrap();
-    Keeper::new(cgroups, Isolation::load(kind, folder, Path::new(ROOT)).unwrap(), quiet)
+    let isolation = Isolation::load(kind, folder, Path::new(ROOT), clock()).unwrap();
+    Keeper::new(cgroups, isolation, quiet, clock())
+}
+
+pub(super) fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
 }
 
 impl Bench {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cgroup_cpuset::{CgroupPath, Cgroups, Files, Partition, PartitionError, Written};
 use conditions::{Condition, Conditions, State};
@@ -15,7 +16,8 @@ use cpuset::CpuSet;
 use node_agent::{Enforcement, Snapshot};
 use node_config::CpuPartition;
 use node_input::LoadedNode;
-use node_view::{Lasting, OwnFile, now};
+use node_view::clock::Clock;
+use node_view::{Lasting, OwnFile};
 use serde::{Deserialize, Serialize};
 
 use super::cause::with_cause;
@@ -46,6 +48,7 @@ pub(super) struct Isolation {
     /// The root of the cgroups.
     root: PathBuf,
     file: OwnFile,
+    clock: Arc<dyn Clock>,
 }
 
 /// The file.
@@ -151,11 +154,16 @@ impl Isolation {
     ///
     /// # Errors
     /// The file in `folder` is there and cannot be read.
-    pub(super) fn load(kind: Option<Partition>, folder: &Path, root: &Path) -> io::Result<Self> {
+    pub(super) fn load(
+        kind: Option<Partition>,
+        folder: &Path,
+        root: &Path,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Self> {
         let file = OwnFile::new(folder, FILE);
         let held = read(&file)?.map(|(_, held)| held).unwrap_or_default();
         let (conditions, sharing, root) = (Conditions::new(), BTreeMap::new(), root.to_owned());
-        Ok(Self { kind, held, valid: BTreeSet::new(), conditions, sharing, root, file })
+        Ok(Self { kind, held, valid: BTreeSet::new(), conditions, sharing, root, file, clock })
     }
 
     /// The root of the cgroups below which the daemon before this one made partitions.
@@ -324,13 +332,13 @@ impl Isolation {
             PartitionProblemKind::NotMade(why) => State::failed(NOT_MADE, why),
             PartitionProblemKind::NotReleased(why) => State::failed(NOT_RELEASED, why),
         };
-        let change = self.conditions.set((), cgroup.clone(), state, now());
+        let change = self.conditions.set((), cgroup.clone(), state, self.clock.since_1970());
         change.is_some().then(|| PartitionProblem { cgroup: cgroup.clone(), kind })
     }
 
     fn set_valid(&mut self, cgroup: &CgroupPath) {
         // Only failures are logged.
-        let _ = self.conditions.set((), cgroup.clone(), State::Works, now());
+        let _ = self.conditions.set((), cgroup.clone(), State::Works, self.clock.since_1970());
     }
 
     fn write(&self, held: &CgroupCpus) -> io::Result<()> {

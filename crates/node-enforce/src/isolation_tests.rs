@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::super::bench::{Bench, ROOT, problems_of};
+use super::super::bench::{Bench, ROOT, clock, problems_of};
 use super::super::start::release_elsewhere;
 use super::*;
 
@@ -151,7 +151,7 @@ fn a_file_that_makes_no_sense_is_put_aside_and_the_daemon_starts() {
     ];
     for (at, damaged) in all.into_iter().enumerate() {
         fs::write(&file, damaged).unwrap();
-        assert!(Isolation::load(None, bench.folder.path(), Path::new(ROOT)).unwrap().is_off());
+        assert!(Isolation::load(None, bench.folder.path(), Path::new(ROOT), clock()).unwrap().is_off());
         assert!(!file.exists());
         assert_eq!(fs::read(bench.folder.path().join(format!("{FILE}.bak-{}", at + 1))).unwrap(), damaged);
     }
@@ -180,11 +180,11 @@ fn partitions_below_another_root_are_released_or_stay_known() {
         bench.round(&[("a", "2-3"), ("shared", "0-1,4-7")]);
         let folder = bench.folder.path().to_owned();
         // Below the same root they are kept, and below none that is there they cannot be released.
-        assert!(!release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap());
-        assert!(release_elsewhere(NoCgroups, &folder, now).unwrap());
+        assert!(!release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT)), &clock()).unwrap());
+        assert!(release_elsewhere(NoCgroups, &folder, now, &clock()).unwrap());
         assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "isolated");
         assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
-        release_elsewhere(bench.kernel.clone(), &folder, now).unwrap();
+        release_elsewhere(bench.kernel.clone(), &folder, now, &clock()).unwrap();
         assert_eq!(bench.read("pods/a/c/cpuset.cpus.partition"), "member");
         assert_eq!(bench.read("pods/cpuset.cpus.exclusive"), "");
         assert_eq!(Isolation::made_below(&folder).unwrap(), None);
@@ -200,8 +200,8 @@ fn the_same_hierarchy_at_another_place_is_held_on() {
     // The daemon had it elsewhere, where nothing is any more.
     let elsewhere = fs::read_to_string(folder.join(FILE)).unwrap().replace(ROOT, "/host/cgroup");
     fs::write(folder.join(FILE), elsewhere).unwrap();
-    let isolation = Isolation::load(Some(Partition::Isolated), &folder, Path::new(ROOT)).unwrap();
-    assert!(release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT))).unwrap());
+    let isolation = Isolation::load(Some(Partition::Isolated), &folder, Path::new(ROOT), clock()).unwrap();
+    assert!(release_elsewhere(bench.kernel.clone(), &folder, Some(Path::new(ROOT)), &clock()).unwrap());
     isolation.keep().unwrap();
     assert_eq!(Isolation::made_below(&folder).unwrap().as_deref(), Some(Path::new(ROOT)));
     bench.restart(Some(Partition::Isolated));

@@ -19,7 +19,8 @@ use crossbeam::channel::{self, Receiver, SendError, Sender};
 use crossbeam::select;
 use node_agent::{Enforcement, Pinning, Snapshot};
 use node_input::LoadedNode;
-use node_view::{Metrics, NodeConditions, ServedNode, Snapshots, now};
+use node_view::clock::Clock;
+use node_view::{Metrics, NodeConditions, ServedNode, Snapshots};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -118,6 +119,8 @@ pub struct EnforcedNode {
     pub conditions: Arc<NodeConditions>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// By which conditions change.
+    pub clock: Arc<dyn Clock>,
 }
 
 fn run(mut keeper: Keeper<Watched<Kernel>>, orders: &Receiver<Order>, kept: &EnforcedNode) {
@@ -230,6 +233,7 @@ struct Keeper<F> {
     /// What each cgroup had after the last write that did not fail.
     written: BTreeMap<ContainerId, Target>,
     conditions: Conditions<ContainerCondition, ContainerId>,
+    clock: Arc<dyn Clock>,
 }
 
 /// A condition of a container; `True` is the good case.
@@ -321,8 +325,8 @@ impl ContainerProblem {
 }
 
 impl<F: Files> Keeper<F> {
-    fn new(cgroups: Cgroups<F>, isolation: Isolation, quiet: Quiet<F>) -> Self {
-        Self { cgroups, isolation, quiet, written: BTreeMap::new(), conditions: Conditions::new() }
+    fn new(cgroups: Cgroups<F>, isolation: Isolation, quiet: Quiet<F>, clock: Arc<dyn Clock>) -> Self {
+        Self { cgroups, isolation, quiet, written: BTreeMap::new(), conditions: Conditions::new(), clock }
     }
 
     /// Whether partitions and interrupts are off, and none is left from an earlier start.
@@ -337,7 +341,7 @@ impl<F: Files> Keeper<F> {
 
     /// Adds the interrupts and kernel threads on CPUs of partitions. It reads a file of every process.
     fn find_noise(&mut self, found: &mut Findings) {
-        self.quiet.look(found);
+        self.quiet.look(found, self.clock.since_1970());
     }
 
     /// Whether single orders are carried out without a round: partitions are off, and all containers are on their CPUs.
@@ -353,7 +357,7 @@ impl<F: Files> Keeper<F> {
     /// Sets a condition of a container; returns whether it fails for a new reason.
     fn set(&mut self, of: ContainerCondition, id: &ContainerId, wrong: Option<&str>) -> bool {
         let state = wrong.map_or(State::Works, |why| State::failed(of.reason(), why));
-        self.conditions.set(of, id.clone(), state, now()).is_some() && wrong.is_some()
+        self.conditions.set(of, id.clone(), state, self.clock.since_1970()).is_some() && wrong.is_some()
     }
 
     /// Forgets all containers but these.

@@ -10,6 +10,7 @@ use node_config::CpuInterrupts;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use topology_model::NodeId;
 
+use super::bench::clock;
 use super::*;
 
 /// A hierarchy that others write to as well.
@@ -36,9 +37,9 @@ fn keeper() -> (Keeper<Kernel2>, Kernel2) {
 
 fn keeper_on(kernel: &Kernel2) -> Keeper<Kernel2> {
     let none = Path::new("/no-such-folder");
-    let off = Isolation::load(None, none, none).unwrap();
+    let off = Isolation::load(None, none, none, clock()).unwrap();
     let quiet = Quiet::load(kernel.clone(), none, CpuInterrupts::Leave, none).unwrap();
-    Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off, quiet)
+    Keeper::new(Cgroups::on(kernel.clone(), "/sys/fs/cgroup").unwrap(), off, quiet, clock())
 }
 
 /// A round with these containers, which have exclusive CPUs.

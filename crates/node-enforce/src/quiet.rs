@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use cgroup_cpuset::{Cgroups, Files, Interrupts, Move, Moved};
 use conditions::{Conditions, State};
 use cpuset::CpuSet;
 use node_config::CpuInterrupts;
-use node_view::{Lasting, OwnFile, now};
+use node_view::{Lasting, OwnFile};
 use serde::{Deserialize, Serialize};
 
 use super::cause::with_cause;
@@ -135,7 +136,7 @@ impl<F: Files> Quiet<F> {
     }
 
     /// Looks for what runs on the CPUs of partitions, and says what is new.
-    pub(super) fn look(&mut self, found: &mut Findings) {
+    pub(super) fn look(&mut self, found: &mut Findings, now: Duration) {
         match self.kernel.noise(&found.cpus) {
             Ok(noise) => found.noise = noise,
             Err(error) => found
@@ -143,7 +144,7 @@ impl<F: Files> Quiet<F> {
                 .push(format!("interrupts and kernel threads of partitions are not known: {error}")),
         }
         let is_quiet = found.noise.is_empty() && found.unmovable.is_empty() && found.failed.is_empty();
-        match found.note().filter(|_| has_news(&mut self.logged, found)) {
+        match found.note().filter(|_| has_news(&mut self.logged, found, now)) {
             Some(note) => {
                 let interrupts = found.noise.interrupts.iter().map(ToString::to_string);
                 let interrupts = interrupts.collect::<Vec<_>>().join(",");
@@ -163,13 +164,13 @@ impl<F: Files> Quiet<F> {
 }
 
 /// Whether something is new, which counts as logged then.
-fn has_news(logged: &mut Conditions<Noiseless, String>, found: &Findings) -> bool {
+fn has_news(logged: &mut Conditions<Noiseless, String>, found: &Findings, now: Duration) -> bool {
     let interrupts =
         found.noise.interrupts.iter().map(|number| (Noiseless::InterruptAway, number.to_string()));
     let threads = found.noise.kernel_threads.values().map(|name| (Noiseless::ThreadAway, name.clone()));
     let unmovable = found.unmovable.keys().map(|number| (Noiseless::Movable, number.to_string()));
     let all = interrupts.chain(threads).chain(unmovable);
-    let new = all.filter(|(of, on)| logged.set(*of, on.clone(), State::failed("Found", ""), now()).is_some());
+    let new = all.filter(|(of, on)| logged.set(*of, on.clone(), State::failed("Found", ""), now).is_some());
     new.count() > 0
 }
 

@@ -119,7 +119,7 @@ fn what_comes_and_goes_is_logged_once() {
         let threads = (0..).zip(threads).map(|(id, name)| (id, (*name).to_owned()));
         let noise =
             Noise { interrupts: interrupts.iter().copied().collect(), kernel_threads: threads.collect() };
-        has_news(&mut logged, &Findings { noise, ..Findings::default() })
+        has_news(&mut logged, &Findings { noise, ..Findings::default() }, Duration::ZERO)
     };
     assert!(says(&[1], &["kworker/u8:0"]));
     assert!(!says(&[1], &[]));

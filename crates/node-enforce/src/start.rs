@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context as _, bail};
@@ -9,6 +10,7 @@ use cgroup_cpuset::{Cgroups, Files, Kernel};
 use crossbeam::channel;
 use node_config::CpuPartition;
 use node_input::LoadedNode;
+use node_view::clock::Clock;
 
 use super::isolation::{self, CgroupCpus, Isolation, kind_of};
 use super::quiet::Quiet;
@@ -70,10 +72,11 @@ pub fn enforcer(
     let options = kept.served.node.options();
     let no_partitions = || format!("failed to read the partitions of {}", root.display());
     let at = cgroups.as_ref().map(Cgroups::root);
-    let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at));
+    let isolation = at.map(|at| Isolation::load(kind_of(options.partition), root, at, kept.clock.clone()));
     let isolation = isolation.transpose().with_context(no_partitions)?;
     let kernel = Watched::start(Kernel, PATIENCE, end)?;
-    let was_elsewhere = release_elsewhere(kernel.clone(), root, at).with_context(no_partitions)?;
+    let was_elsewhere =
+        release_elsewhere(kernel.clone(), root, at, &kept.clock).with_context(no_partitions)?;
     let mut quiet = Quiet::load(kernel.clone(), proc, options.interrupts, root)
         .with_context(|| format!("failed to read the moved interrupts of {}", root.display()))?;
     let (Some(cgroups), Some(isolation)) = (cgroups, isolation) else {
@@ -86,7 +89,7 @@ pub fn enforcer(
     tracing::info!(root = %cgroups.root().display(), "CPUs of containers are enforced");
     let (sender, orders) = channel::unbounded();
     let cgroups = Cgroups::on(kernel, cgroups.root()).context("cgroups are gone")?;
-    let mut keeper = Keeper::new(cgroups, isolation, quiet);
+    let mut keeper = Keeper::new(cgroups, isolation, quiet, kept.clock.clone());
     if !keeper.is_off() {
         kept.metrics.counts_partitions();
     }
@@ -103,13 +106,18 @@ pub fn enforcer(
 ///
 /// # Errors
 /// The file of partitions in `folder` cannot be read.
-pub(super) fn release_elsewhere<F: Files>(files: F, folder: &Path, now: Option<&Path>) -> io::Result<bool> {
+pub(super) fn release_elsewhere<F: Files>(
+    files: F,
+    folder: &Path,
+    now: Option<&Path>,
+    clock: &Arc<dyn Clock>,
+) -> io::Result<bool> {
     let Some(earlier) = Isolation::made_below(folder)?.filter(|earlier| now != Some(earlier)) else {
         return Ok(false);
     };
     match Cgroups::on(files, &earlier) {
         Ok(cgroups) => {
-            let mut isolation = Isolation::load(None, folder, &earlier)?;
+            let mut isolation = Isolation::load(None, folder, &earlier, clock.clone())?;
             let (problems, kept) = isolation.release(&cgroups, &CgroupCpus::new());
             problems.iter().for_each(isolation::PartitionProblem::log);
             if kept.is_empty() {

@@ -4,10 +4,13 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use bounded_http::{Open, serve};
+use node_view::NodeConditions;
+use node_view::clock::SystemClock;
 
 use super::service;
 use super::small::routes;
@@ -42,7 +45,8 @@ impl Served {
             runtime.block_on(async {
                 let secret = secret(&token).unwrap_or_else(|error| panic!("{error:#}"));
                 let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));
-                let listeners = listen(&path, Open::ToGroup(None), tcp, std::sync::Arc::default());
+                let conditions = Arc::new(NodeConditions::new(Arc::new(SystemClock)));
+                let listeners = listen(&path, Open::ToGroup(None), tcp, conditions);
                 let listeners = listeners.unwrap_or_else(|error| panic!("{error:#}"));
                 let _ = std::fs::remove_file(&token);
                 let accepted = AtomicUsize::new(0);

@@ -175,7 +175,7 @@ impl SetupView {
 /// Every pod, by namespace and name.
 pub(super) fn all(view: &NodeView, snapshot: &Snapshot) -> Vec<PodView> {
     let node = view.node();
-    let admitted = snapshot.pods.values().map(|record| PodView::admitted(node, &snapshot.ledger, record));
+    let admitted = snapshot.pods.values().map(|record| PodView::admitted(view, &snapshot.ledger, record));
     let refused = snapshot.refused.values().map(|refused| PodView::refused(node, refused));
     let waiting =
         snapshot.waiting.iter().map(|pod| PodView::new(node, pod, PodState::Waiting, &Source::Request));
@@ -207,8 +207,8 @@ impl PodView {
         }
     }
 
-    fn admitted(node: &LoadedNode, ledger: &Ledger, record: &Record) -> Self {
-        let pod = &record.pod;
+    fn admitted(view: &NodeView, ledger: &Ledger, record: &Record) -> Self {
+        let (node, pod) = (view.node(), &record.pod);
         let containers =
             pod.containers.iter().map(|container| ContainerView::new(node, ledger, record, container));
         let status = if record.quarantine.is_some() { PodState::Quarantined } else { PodState::Admitted };
@@ -216,7 +216,7 @@ impl PodView {
             containers: containers.collect(),
             message: record.quarantine.clone(),
             admitted: record.admitted.map(clock::text),
-            age: record.admitted.map(clock::age),
+            age: record.admitted.map(|admitted| view.clock.age(admitted)),
             ..Self::new(node, pod, status, &record.source)
         }
     }

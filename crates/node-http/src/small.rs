@@ -7,7 +7,7 @@ use crossbeam::channel::Sender;
 use node_agent::Owner;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_view::clock::SystemClock;
-use node_view::{Message, Mode, NodeView, ServedNode};
+use node_view::{Message, Mode, NodeConditions, NodeView, ServedNode};
 
 use super::node::NodeControl;
 
@@ -26,7 +26,7 @@ pub(super) fn view() -> NodeView {
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();
         let served = ServedNode::new(node, &machine, Mode::Serve, Vec::new())?;
-        Ok(NodeView::new(served, snapshot, Arc::default(), Arc::new(SystemClock)).0)
+        Ok(NodeView::new(served, snapshot, Arc::new(NodeConditions::new(Arc::new(SystemClock)))).0)
     };
     parts().unwrap_or_else(|error| panic!("{error:#}"))
 }

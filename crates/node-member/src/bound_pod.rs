@@ -12,7 +12,7 @@ use kubelet_status::{
 };
 use node_agent::Answer;
 use node_state::Record;
-use node_view::{OwnerReply, now};
+use node_view::OwnerReply;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::sync::oneshot::error::TryRecvError;
@@ -85,7 +85,7 @@ pub(super) struct NodeNow<'a> {
 }
 
 impl BoundPod {
-    pub(super) fn new(object: Option<PodObject>) -> Self {
+    pub(super) fn new(object: Option<PodObject>, clock: &dyn Clock) -> Self {
         Self {
             object,
             history: History::default(),
@@ -96,7 +96,7 @@ impl BoundPod {
             attention: Attention::Needed,
             backoff: Backoff::up_to(PAUSE),
             not_before: None,
-            progress: Condition::new(State::pending("it has just been bound"), now()),
+            progress: Condition::new(State::pending("it has just been bound"), clock.since_1970()),
         }
     }
 
@@ -178,15 +178,15 @@ impl BoundPod {
     /// A try has failed, and is repeated later; returns whether this reason is new.
     pub(super) fn failed(&mut self, why: &str, clock: &dyn Clock) -> bool {
         self.pause(clock);
-        self.progress.set(State::failed("TriedAgain", why), now()).is_some()
+        self.progress.set(State::failed("TriedAgain", why), clock.since_1970()).is_some()
     }
 
     /// A try has succeeded.
-    pub(super) fn succeeded(&mut self) {
+    pub(super) fn succeeded(&mut self, clock: &dyn Clock) {
         self.backoff.reset();
         self.not_before = None;
         // The failure was logged; success needs no line.
-        let _ = self.progress.set(State::Works, now());
+        let _ = self.progress.set(State::Works, clock.since_1970());
     }
 
     pub(super) fn is_paused(&self, now: Instant) -> bool {

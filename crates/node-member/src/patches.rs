@@ -47,7 +47,7 @@ impl Statuses {
                             if pod.patch().is_some() {
                                 pod.pause(clock);
                             } else {
-                                pod.succeeded();
+                                pod.succeeded(clock);
                             }
                         }
                         // The object is being removed; the watch reports its end.

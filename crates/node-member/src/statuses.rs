@@ -119,7 +119,7 @@ impl Statuses {
         match self.pods.get_mut(&uid) {
             Some(pod) => pod.updated(object),
             None => {
-                self.pods.insert(uid, BoundPod::new(Some(object)));
+                self.pods.insert(uid, BoundPod::new(Some(object), &**self.connector.clock()));
             }
         }
     }
@@ -132,12 +132,12 @@ impl Statuses {
                 pod.removed();
             }
         }
-        let snapshot = self.view.snapshot();
+        let (snapshot, clock) = (self.view.snapshot(), self.connector.clock());
         let of_cluster = snapshot.pods.values().filter(|record| record.source == Source::Cluster);
         for record in of_cluster {
             let uid = record.pod.uid.as_str();
             if !listed.contains(uid) {
-                self.pods.entry(uid.to_owned()).or_insert_with(|| BoundPod::new(None));
+                self.pods.entry(uid.to_owned()).or_insert_with(|| BoundPod::new(None, &**clock));
             }
         }
         tracing::info!(pods = listed.len(), "the API server has listed the pods of the node");
@@ -182,10 +182,10 @@ impl Statuses {
         for (uid, pod) in &mut self.pods {
             match pod.take_answer() {
                 Answered::Nothing => {}
-                Answered::Done => pod.succeeded(),
+                Answered::Done => pod.succeeded(&**clock),
                 Answered::Stopped => return Err(OwnerStopped),
                 Answered::Refused(refusal, why) => {
-                    pod.succeeded();
+                    pod.succeeded(&**clock);
                     Self::add_kubelet_event(
                         &mut self.recorders,
                         pod,

@@ -444,7 +444,7 @@ impl Listener {
                 tracing::debug!("a source does not list pods: {text}");
             }
             SourceError::Ended(_) => {
-                tracing::info!("the watch of pods has ended, and the last known pods stay: {text}")
+                tracing::info!("the watch of pods has ended, and the last known pods stay: {text}");
             }
             SourceError::Failed(_) => {
                 tracing::warn!("a source does not list pods, and the last known pods stay: {text}");

@@ -1,4 +1,4 @@
-//! The clock of what watches a node, and the time on the wall as text; nothing is decided by the latter.
+//! The clock of the parts of a daemon, and the time on the wall as text; nothing is decided by the latter.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -26,6 +26,16 @@ pub trait Clock: Send + Sync {
     fn text(&self) -> String {
         text(self.since_1970())
     }
+
+    /// The time since 1970 at moment zero of a node's clock that stands at `now`.
+    fn epoch(&self, Moment(now): Moment) -> Duration {
+        self.since_1970().saturating_sub(now)
+    }
+
+    /// How long it has been since then, as kubectl shows ages: `45s`, `5m30s`, `3h12m`, `47h`, `12d`.
+    fn age(&self, since: Duration) -> String {
+        human(self.since_1970().saturating_sub(since).as_secs())
+    }
 }
 
 /// The clock of the host.
@@ -46,20 +56,9 @@ impl Clock for SystemClock {
     }
 }
 
-/// The time since 1970 at moment zero of a clock that stands at `now`.
-pub fn epoch(Moment(now): Moment) -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(now)
-}
-
 /// When something was that began this long after 1970, as `2026-03-01T12:00:00.000Z`.
 pub fn text(since: Duration) -> String {
     shown(UNIX_EPOCH + since)
-}
-
-/// How long it has been since then, as kubectl shows ages: `45s`, `5m30s`, `3h12m`, `47h`, `12d`.
-pub fn age(since: Duration) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    human(now.saturating_sub(since).as_secs())
 }
 
 /// A span of seconds as `k8s.io/apimachinery/pkg/util/duration.HumanDuration` writes it.
@@ -81,17 +80,6 @@ fn human(seconds: u64) -> String {
         63_072_000..252_288_000 => two(days / 365, "y", days % 365, "d"),
         _ => format!("{}y", days / 365),
     }
-}
-
-/// Now, as `2026-03-01T12:00:00.123Z`.
-pub fn now() -> String {
-    shown(SystemTime::now())
-}
-
-/// Now, in microseconds since 1970.
-pub(crate) fn microseconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn shown(time: SystemTime) -> String {

@@ -1,12 +1,12 @@
 //! The node's conditions: one table, which every thread sets, and which `/readyz`, the status, events and metrics read. The log
 //! has one line per transition.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use conditions::{Change, Conditions, State, Status};
 use parking_lot::Mutex;
 
-use super::clock;
+use super::clock::{self, Clock};
 
 /// A condition of the node; `True` is the good case. In the order in which problems are listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -113,13 +113,25 @@ impl NodeCondition {
 }
 
 /// The node's conditions.
-#[derive(Default)]
-pub struct NodeConditions(Mutex<Conditions<NodeCondition, String>>);
+pub struct NodeConditions {
+    all: Mutex<Conditions<NodeCondition, String>>,
+    clock: Arc<dyn Clock>,
+}
 
 impl NodeConditions {
+    /// Without a condition yet.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { all: Mutex::default(), clock }
+    }
+
+    /// The clock by which conditions change.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
     /// Sets a condition of a subject; empty: of the node.
     pub fn set(&self, of: NodeCondition, on: &str, state: State) -> Change {
-        self.0.lock().set(of, on.to_owned(), state, now())
+        self.all.lock().set(of, on.to_owned(), state, self.clock.since_1970())
     }
 
     /// Sets a condition of the node to failed. The log has a line if it has not failed before with this message.
@@ -150,11 +162,11 @@ impl NodeConditions {
         of: NodeCondition,
         found: impl IntoIterator<Item = (String, String)>,
     ) -> Vec<String> {
-        let mut conditions = self.0.lock();
+        let (mut conditions, now) = (self.all.lock(), self.clock.since_1970());
         let mut new = Vec::new();
         let mut failing = std::collections::BTreeSet::new();
         for (on, message) in found {
-            if conditions.set(of, on.clone(), State::failed(of.reason(), message.clone()), now()).is_some() {
+            if conditions.set(of, on.clone(), State::failed(of.reason(), message.clone()), now).is_some() {
                 new.push(message);
             }
             failing.insert(on);
@@ -181,7 +193,7 @@ impl NodeConditions {
 
     /// All conditions, as the status lists them.
     pub fn all(&self) -> Vec<node_output::NodeCondition> {
-        let conditions = self.0.lock();
+        let conditions = self.all.lock();
         let each = conditions.iter().map(|(of, on, condition)| node_output::NodeCondition {
             kind: format!("{of:?}"),
             subject: Some(on.clone()).filter(|on| !on.is_empty()),
@@ -195,7 +207,7 @@ impl NodeConditions {
 
     /// Of whom it is not so, each with the message.
     pub(crate) fn wrong_of(&self, of: NodeCondition) -> Vec<(String, String)> {
-        let conditions = self.0.lock();
+        let conditions = self.all.lock();
         let failing = conditions.of(of).filter(|(_, condition)| condition.status() != Status::True);
         failing.map(|(on, condition)| (on.clone(), condition.message().to_owned())).collect()
     }
@@ -213,7 +225,7 @@ impl NodeConditions {
 
     /// The messages of those of these conditions that fail.
     fn wrong(&self, of: &[NodeCondition]) -> Vec<String> {
-        let conditions = self.0.lock();
+        let conditions = self.all.lock();
         let failing = conditions.failing().filter(|(found, ..)| of.contains(found));
         failing.map(|(.., condition)| condition.message().to_owned()).collect()
     }
@@ -270,7 +282,7 @@ impl NodeConditions {
 
     /// Why the node's membership of its cluster fails; `None`: it works, or the node is a member of none.
     pub fn why_no_member(&self) -> Option<String> {
-        let conditions = self.0.lock();
+        let conditions = self.all.lock();
         // One cause makes several calls fail.
         let mut all: Vec<(String, &str)> = Vec::new();
         for (of, _, condition) in conditions.failing().filter(|(of, ..)| OF_MEMBER.contains(of)) {
@@ -308,11 +320,6 @@ pub(crate) fn joined(all: &[String]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// By the clock on the wall, since 1970.
-pub fn now() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
 /// Whether the log needs a line. A missing right is reported once, not for each object.
 fn is_news(change: &Change, message: &str) -> bool {
     match change {
@@ -338,6 +345,11 @@ fn gist(why: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SystemClock;
+
+    fn none() -> NodeConditions {
+        NodeConditions::new(Arc::new(SystemClock))
+    }
 
     #[test]
     fn a_right_that_is_missing_is_one_whatever_it_is_missing_for() {
@@ -353,7 +365,7 @@ mod tests {
 
     #[test]
     fn one_cause_is_listed_once() {
-        let conditions = NodeConditions::default();
+        let conditions = none();
         assert_eq!(conditions.why_no_member(), None);
         conditions.member_fails(LeaseRenewed, "x cannot be reached");
         conditions.member_fails(PodsWatched, "x cannot be reached");
@@ -378,7 +390,7 @@ mod tests {
 
     #[test]
     fn what_is_served_is_as_old_as_the_last_files_that_were_read() {
-        let conditions = NodeConditions::default();
+        let conditions = none();
         conditions.fails(FilesAgree, "they do not fit together");
         conditions.fails(Current, "they cannot be read");
         assert_eq!(conditions.why_stale().as_deref(), Some("they cannot be read"));
@@ -390,7 +402,7 @@ mod tests {
 
     #[test]
     fn subjects_that_fail_no_more_are_forgotten() {
-        let conditions = NodeConditions::default();
+        let conditions = none();
         let found = |failing: &[(&str, &str)]| {
             let failing = failing.iter().map(|(on, why)| ((*on).to_owned(), (*why).to_owned()));
             conditions.fails_of(InPlace, failing.collect::<Vec<_>>())

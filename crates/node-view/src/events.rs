@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::clock;
+use super::clock::Clock;
 
 /// How many events are kept.
 const EVENTS: usize = 1000;
@@ -96,19 +96,13 @@ impl From<&Pod> for PodName {
 }
 
 /// The last events, with a channel for readers that wait.
-#[derive(Debug)]
 pub struct Events {
+    clock: Arc<dyn Clock>,
     /// No event has this number or a lower one.
     start: u64,
     kept: Mutex<VecDeque<Arc<NodeEvent>>>,
     /// The number of the newest event.
     newest: watch::Sender<u64>,
-}
-
-impl Default for Events {
-    fn default() -> Self {
-        Self::after_number(clock::microseconds())
-    }
 }
 
 /// The events after a number.
@@ -121,8 +115,14 @@ pub struct Unseen {
 }
 
 impl Events {
-    fn after_number(start: u64) -> Self {
-        Self { start, kept: Mutex::default(), newest: watch::Sender::new(start) }
+    /// No events yet. Numbers begin with the microseconds since 1970, above those of earlier daemons.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        let start = u64::try_from(clock.since_1970().as_micros()).unwrap_or(u64::MAX);
+        Self::after_number(start, clock)
+    }
+
+    fn after_number(start: u64, clock: Arc<dyn Clock>) -> Self {
+        Self { clock, start, kept: Mutex::default(), newest: watch::Sender::new(start) }
     }
 
     /// Adds an event and wakes readers that wait. `pod: None`: it is about the node.
@@ -132,7 +132,7 @@ impl Events {
         if kept.len() == EVENTS {
             kept.pop_front();
         }
-        let time = clock::now();
+        let time = self.clock.text();
         kept.push_back(Arc::new(NodeEvent { number, time, kind, reason: reason.to_owned(), pod, message }));
         self.newest.send_replace(number);
     }
@@ -155,11 +155,14 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{EVENTS, Events, Kind, Unseen, reason};
+    use crate::clock::SystemClock;
 
     #[test]
     fn a_reader_that_falls_behind_gets_the_number_of_lost_events() {
-        let events = Events::after_number(10);
+        let events = Events::after_number(10, Arc::new(SystemClock));
         let numbers = |unseen: &Unseen| unseen.events.iter().map(|event| event.number).collect::<Vec<_>>();
         for _ in 0..3 {
             events.add(None, Kind::Warning, reason::PROBLEM, String::new());

@@ -43,7 +43,7 @@ use pod_spec::Pod;
 
 pub use self::changes::{Changes, Pace};
 use self::clock::Clock;
-pub use self::conditions::{NodeCondition, NodeConditions, now};
+pub use self::conditions::{NodeCondition, NodeConditions};
 pub use self::decisions::{
     DECISIONS, DecisionWriter, Decisions, KUBELET, KubeletDecision, LoggedDecision, holdings, sources,
 };
@@ -75,7 +75,7 @@ pub struct NodeView {
     pub events: Arc<Events>,
     /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// The clock of those who watch the node.
+    /// The clock of all parts of the daemon.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -95,9 +95,9 @@ impl NodeView {
         served: impl Into<Arc<ServedNode>>,
         first: Snapshot,
         conditions: Arc<NodeConditions>,
-        clock: Arc<dyn Clock>,
     ) -> (Self, Writers) {
-        let (served, events) = (served.into(), Arc::<Events>::default());
+        let (served, clock) = (served.into(), conditions.clock().clone());
+        let events = Arc::new(Events::new(clock.clone()));
         let metrics = Arc::new(Metrics::new(&served.node, &first, served.mode));
         let writers = Writers {
             snapshots: SnapshotWriter::new(first, events.clone(), conditions.clone()),

@@ -12,7 +12,7 @@ use node_config::DecidedBy;
 use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
 use node_view::clock::SystemClock;
-use node_view::{Message, Mode, NodeView, OwnerReply, ServedNode};
+use node_view::{Message, Mode, NodeConditions, NodeView, OwnerReply, ServedNode};
 use parking_lot::Mutex;
 use pod_spec::{ContainerKey, ContainerName, Pod, PodUid};
 use shuttle::sync::Mutex as ModelMutex;
@@ -89,8 +89,8 @@ impl Day {
         };
         let ledger = node.empty_ledger();
         let (agent, effects) = Agent::new(Owner::new(node.node.clone(), &ledger, []), store, &clock);
-        let (view, writers) =
-            NodeView::new(served.clone(), agent.snapshot(), Arc::default(), Arc::new(SystemClock));
+        let conditions = Arc::new(NodeConditions::new(Arc::new(SystemClock)));
+        let (view, writers) = NodeView::new(served.clone(), agent.snapshot(), conditions);
         let owner = Channel::new();
         let (jobs, written_up) = mpsc::sync_channel::<Job>(1);
         let (orders, ordered) = mpsc::channel();
@@ -114,7 +114,7 @@ impl Day {
         let owners = thread::spawn(move || thread.run(effects));
         let written = Arc::<Mutex<BTreeSet<String>>>::default();
         let scribe = {
-            let writing = Writing::new(served.clone(), writers.decisions, view.events.clone());
+            let writing = Writing::new(&view, writers.decisions);
             thread::spawn(move || written_up.into_iter().for_each(|job| writing.write_up(job)))
         };
         let cgroups = {
