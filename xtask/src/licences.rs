@@ -31,6 +31,7 @@ It contains the crates that are listed below, each under the licence at the head
 - the Rust standard library, under the Apache License, version 2.0 or the MIT licence at your option;
 - a part of the PCI ID list (https://pci-ids.ucw.cz) by Martin Mares, Albert Pool and other volunteers, under the 3-clause
   BSD licence;
+- a YAML parser after libyaml (https://pyyaml.org/wiki/LibYAML), Copyright (c) 2006 Kirill Simonov, under the MIT licence;
 - if it was built statically, the GNU C library (https://www.gnu.org/software/libc), under the GNU Lesser General Public
   License, version 2.1 or later. topolet's own source, with which it can be linked to another version, is public.
 ";

@@ -23,6 +23,7 @@ mod kubelet;
 mod promises;
 mod kubelet_faults;
 mod proposals;
+mod texts;
 mod object_fields;
 mod pci_names;
 mod page;
@@ -66,6 +67,7 @@ workspace_tools::commands! {
     SchedulerGrowth(scheduler_growth::SchedulerGrowth),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
+    Texts(texts::Texts),
 }
 
 fn main() -> std::process::ExitCode {

@@ -225,7 +225,7 @@ fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
     for field in list.items()? {
         known_fields(&field, &["id", "nodes", "unhealthy", "pci"], "id, nodes, unhealthy or pci")?;
         let id_field = field.require("id", ID)?;
-        let id = id_field.scalar(ID)?;
+        let id = id_field.written(ID)?;
         if id.is_empty() || id.chars().any(char::is_control) {
             return Err(id_field.unexpected(ID));
         }

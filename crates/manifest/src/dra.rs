@@ -78,7 +78,7 @@ impl ResourceObjects {
 /// Why an API server cannot decode it ([`ManifestError::decoder_text`] has its words), or that there is another one.
 pub fn read_resource_object(source: &Source<'_>) -> Result<ResourceObject, ManifestError> {
     const ONE: &str = "one object of resource.k8s.io";
-    let nodes = documents(source, RepeatedKey::Refused)?;
+    let nodes = documents(source, RepeatedKey::LastCounts)?;
     let [node] = nodes.as_slice() else {
         return Err(ManifestError::at(
             source,

@@ -6,11 +6,11 @@ use crate::config_forms::{
     Chosen, ConfigKind, Envelope, body, chosen, envelope, flags, kind_of, warn_around,
 };
 use crate::kubelet_decoder::decoded;
-use crate::node::{Field, Node};
+use crate::node::{Field, Node, Value};
 use crate::performance_profile::{self, Profile};
 use crate::warning::Warning;
-use crate::yaml::{RepeatedKey, documents};
-use crate::{ManifestError, Problem, Source};
+use crate::yaml::{Documents, configuration, manifests};
+use crate::{ManifestError, Source};
 
 /// A configuration file that could be read.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -62,11 +62,8 @@ pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<Kubel
 
 fn read_document(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead, ManifestError> {
     let mut warnings = Vec::new();
-    let (nodes, repeated) = documents_leniently(source)?;
-    warnings.extend(repeated.map(Warning));
-    if nodes.is_empty() {
-        return Err(ManifestError::at(source, "", &(0..0), Problem::Empty));
-    }
+    let Documents { nodes, unnoticed } = read_documents(source)?;
+    warnings.extend(unnoticed.into_iter().map(Warning));
     let Chosen { document, others, flags: flags_beside } = chosen(source, nodes)?;
     let document = Field::document(source, &document);
     let kind = kind_of(&document);
@@ -97,22 +94,35 @@ fn read_document(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead,
     })
 }
 
-/// The documents of a configuration as the kubelet reads them: strictly first, and leniently if a repeated key was the
-/// only matter, which is given too.
-fn documents_leniently(source: &Source<'_>) -> Result<(Vec<Node>, Option<ManifestError>), ManifestError> {
-    match documents(source, RepeatedKey::Refused) {
-        Ok(nodes) => Ok((nodes, None)),
-        Err(error) if matches!(error.problem(), Problem::DuplicateKey(_)) => {
-            Ok((documents(source, RepeatedKey::LastCounts)?, Some(error)))
-        }
-        Err(error) => Err(error),
+/// The documents of a configuration: the first, as the kubelet reads it, of a file that may be its own, else all, as kubectl
+/// reads them.
+fn read_documents(source: &Source<'_>) -> Result<Documents, ManifestError> {
+    match manifests(source) {
+        Ok(documents) if is_of_others(&documents.nodes) => Ok(documents),
+        _ => configuration(source),
     }
 }
 
+/// Whether a file is one for another program than the kubelet: its first document has another kind, it has objects of kubeadm,
+/// or objects stand behind a document without a kind, as Talos has it.
+fn is_of_others(documents: &[Node]) -> bool {
+    let text = |node: &Node, field: &str| match node.value.get(field).map(|field| &field.value) {
+        Some(Value::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let is_other = |node: &Node| text(node, "kind").is_some_and(|kind| kind != OWN_KIND);
+    let is_kubeadms = |node: &Node| text(node, "apiVersion").is_some_and(|group| group.starts_with(KUBEADM));
+    let [first, behind @ ..] = documents else { return false };
+    let is_without = text(first, "kind").is_none();
+    is_other(first) || behind.iter().any(|node| is_kubeadms(node) || is_without && is_other(node))
+}
+
+const OWN_KIND: &str = "KubeletConfiguration";
+const KUBEADM: &str = "kubeadm.k8s.io/";
+
 /// The documents with a configuration: one.
 pub(crate) fn documents_of(source: &Source<'_>) -> Result<Vec<Node>, ManifestError> {
-    let (nodes, _) = documents_leniently(source)?;
-    Ok(vec![chosen(source, nodes)?.document])
+    Ok(vec![chosen(source, read_documents(source)?.nodes)?.document])
 }
 
 /// OpenShift can have a node work out what it reserves, and then the configuration does not say it.

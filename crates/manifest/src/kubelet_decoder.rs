@@ -90,14 +90,16 @@ impl Decoder<'_, '_> {
     }
 
     fn duration(&self, name: &str) -> Result<Option<Duration>, ManifestError> {
-        let Some(field) = self.body.get(name)? else { return Ok(None) };
+        const EXPECTED: &str = "a duration such as 10s or 1m30s";
+        let Some(field) = self.body.get(name)? else {
+            // Go takes `null` for an empty text, which is no duration.
+            let found = Problem::Unexpected { found: "nothing".to_owned(), expected: EXPECTED };
+            let null = self.body.node.value.get(name);
+            return null.map_or(Ok(None), |null| Err(self.body.fail_at(&null.span, found)));
+        };
         let text = string(&field, name)?;
-        if field.is_null() {
-            return Ok(None);
-        }
-        let parsed = text.parse().map_err(|_| {
-            field.fail(Problem::Unexpected { found: text, expected: "a duration such as 10s or 1m30s" })
-        });
+        let parsed =
+            text.parse().map_err(|_| field.fail(Problem::Unexpected { found: text, expected: EXPECTED }));
         parsed.map(Some)
     }
 

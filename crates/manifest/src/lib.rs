@@ -15,6 +15,7 @@ mod error;
 mod bytes;
 mod warning;
 mod outline;
+mod template;
 mod yaml;
 mod node;
 mod quantity;
@@ -44,6 +45,7 @@ mod pci_selector;
 mod pod_resources;
 mod function_pool;
 mod scenario;
+mod json_documents;
 mod plain;
 
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
@@ -58,6 +60,7 @@ pub use dra::{
 pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
+pub use json_documents::{JsonDocuments, json_documents};
 pub use kubelet::{KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields, read_manifests, read_manifests_up_to,

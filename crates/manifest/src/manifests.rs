@@ -42,6 +42,9 @@ pub struct Manifests {
     pub resources: ResourceObjects,
     /// Fields that their objects do not have and that were ignored ([`UnknownFields`]).
     pub unknown_fields: Vec<Warning>,
+    /// Repeated keys, of which the last one counts, and text behind a document, which is not read: kubectl takes both in
+    /// silence.
+    pub unnoticed: Vec<Warning>,
 }
 
 impl Manifests {

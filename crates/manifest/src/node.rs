@@ -13,7 +13,7 @@ pub(crate) struct Node {
     pub(crate) span: Range<usize>,
 }
 
-/// A value; numbers stay the text that was written, since `0644` and `1e3` mean something else as floats.
+/// A value; a number is the text that it has in JSON.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     Null,
@@ -168,7 +168,15 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A number as it was written, or text.
+    /// A number as it stands in the source, or text: for names that look like numbers, such as `020700`.
+    pub(crate) fn written(&self, expected: &'static str) -> Result<&'a str, ManifestError> {
+        match &self.node.value {
+            Value::Number(text) => Ok(self.source.text.get(self.node.span.clone()).unwrap_or(text).trim()),
+            _ => self.text(expected),
+        }
+    }
+
+    /// A number, or text.
     pub(crate) fn scalar(&self, expected: &'static str) -> Result<&'a str, ManifestError> {
         match &self.node.value {
             Value::Text(text) | Value::Number(text) => Ok(text),
@@ -189,7 +197,7 @@ impl<'a> Field<'a> {
 }
 
 impl Node {
-    /// It as compact JSON, with keys in their order. Numbers stay as they were written.
+    /// It as compact JSON, with keys in their order.
     pub(crate) fn to_json(&self) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let joined = |parts: Vec<String>| parts.join(",");

@@ -37,7 +37,7 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
     const VERSION: &str = "apiVersion v1";
     const KIND: &str = "kind Node";
     const ONE: &str = "one Node, as `kubectl get node NAME -o yaml` prints it";
-    let documents = documents(source, RepeatedKey::Refused)?;
+    let documents = documents(source, RepeatedKey::LastCounts)?;
     let mut fields = documents.iter().map(|node| Field::document(source, node));
     let Some(document) = fields.next() else {
         return Ok(NodeObject::default());

@@ -77,7 +77,7 @@ fn read_class(field: &Field<'_>) -> Result<PciClass, ManifestError> {
 
 /// The number and how many digits it was written with.
 fn hex(field: &Field<'_>, most: usize, expected: &'static str) -> Result<(u32, usize), ManifestError> {
-    let text = field.scalar(expected)?;
+    let text = field.written(expected)?;
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let well_formed =
         (1..=most).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -42,7 +42,7 @@ pub fn read_pods(source: &Source<'_>) -> Result<Vec<Pod>, ManifestError> {
 pub fn read_pods_with(source: &Source<'_>, rules: impl Into<PodRules>) -> Result<Vec<Pod>, ManifestError> {
     let rules = rules.into();
     let mut pods = Pods::default();
-    for node in &documents(source, RepeatedKey::Refused)? {
+    for node in &documents(source, RepeatedKey::LastCounts)? {
         pods.read_object(&Field::document(source, node))?;
     }
     Ok(pods.read.into_iter().map(|pod| pod.with_defaults(rules)).collect())

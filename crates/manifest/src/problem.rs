@@ -39,6 +39,12 @@ pub enum Problem {
     /// It is no YAML or JSON; the parser's words.
     #[error("{0}")]
     Syntax(String),
+    /// A template of Helm, Jinja or the like.
+    #[error("this is a template that is not rendered yet")]
+    Template {
+        /// What is to be given in its place.
+        expected: &'static str,
+    },
     /// More mappings and lists within each other than anyone writes.
     #[error("values are nested too deeply")]
     TooDeep,
@@ -245,12 +251,13 @@ impl Problem {
                 "at most 1048576 bytes (1 MiB)"
             }
             Self::TooDeep => {
-                const { assert!(MAX_DEPTH == 32, "the text below names the limit") };
-                "at most 32 levels"
+                const { assert!(MAX_DEPTH == 200, "the text below names the limit") };
+                "at most 200 levels"
             }
             Self::Empty => "a YAML or JSON document",
             Self::DuplicateKey(_) => "each key once",
-            Self::Unexpected { expected, .. }
+            Self::Template { expected }
+            | Self::Unexpected { expected, .. }
             | Self::Useless { expected, .. }
             | Self::Missing { expected, .. }
             | Self::Kind { expected, .. }
@@ -281,6 +288,10 @@ impl Problem {
         match self {
             Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
                 Some(format!("did you mean {meant}?"))
+            }
+            // A shell's variable, which kubectl takes for text as well.
+            Self::Quantity { text, .. } if text.contains("${") => {
+                Some("expected an amount: fill the variable in first, `envsubst < FILE > FILLED`".to_owned())
             }
             other => other.expected().map(|expected| format!("expected {expected}")),
         }

@@ -52,7 +52,9 @@ pub(crate) fn quantity<'a>(field: &Field<'a>) -> Result<(Quantity, &'a str), Man
     if field.is_null() {
         return Ok((Quantity::default(), "0"));
     }
-    let text = field.scalar("an amount such as 2, 500m or 1.5Gi")?.trim();
+    // Go's decoder trims the JSON text, in which line ends and tabs are escapes.
+    let is_blank = |c: char| c.is_whitespace() && (!c.is_control() || c == '\u{85}');
+    let text = field.scalar("an amount such as 2, 500m or 1.5Gi")?.trim_matches(is_blank);
     let quantity = text.parse().map_err(|error| {
         field.fail(match error {
             ParseError::TooLarge => Problem::AbsurdQuantity(text.to_owned()),

@@ -7,9 +7,9 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// pods`. No object in it is larger than [`MAX_BYTES`].
 pub const MAX_LIST_BYTES: usize = 64 << 20;
 
-/// How deep values may be nested. Objects of Kubernetes stay below 16; the parser recurses, and must not leave the
-/// two mebibytes of stack that a thread has.
-pub(crate) const MAX_DEPTH: usize = 32;
+/// How deep values may be nested. Pods stay below 16, and definitions of resources that have pod templates in them below
+/// 100. Trees are walked by recursion, which must not leave the two mebibytes of stack that a thread has.
+pub(crate) const MAX_DEPTH: usize = 200;
 
 /// A text to read, and what to call it in errors.
 #[derive(Clone, Copy, Debug)]

@@ -118,12 +118,16 @@ fn every_committed_pod_is_read() {
 }
 
 #[test]
-fn quantities_are_taken_as_written() {
+fn quantities_are_taken_as_kubectl_takes_them() {
     let rows = [
         ("1", "1"),
         ("'1'", "1"),
         ("\"1\"", "1"),
-        ("0644", "644"),
+        ("0644", "420"),
+        ("08", "8"),
+        ("0x10", "16"),
+        ("1_000", "1000"),
+        ("1e-3", "0.001"),
         ("1e3", "1000"),
         ("1E3", "1000"),
         ("1.5", "1500m"),

@@ -132,6 +132,7 @@ impl Sent {
             skipped,
             claim_objects: _,
             unknown_fields,
+            unnoticed,
             ..
         } = read;
         owners.extend(controllers);
@@ -146,7 +147,7 @@ impl Sent {
         let wholeness = if is_whole { Wholeness::Whole } else { Wholeness::Partial };
         let Questions { pods: active, refused, left_out } = Questions::of(pods, &failures);
         let warnings = skipped.iter().map(ToString::to_string).chain(left_out);
-        let unknown = unknown_fields.iter().map(|unknown| unknown.as_error().to_string());
+        let unknown = unknown_fields.iter().chain(&unnoticed).map(|unknown| unknown.as_error().to_string());
         let warnings = warnings.chain(unknown).chain(node.not_looked_at(&active));
         let warnings: Vec<String> = warnings.collect();
         if active.is_empty() {

@@ -120,6 +120,7 @@ fn from_files(
             claim_objects,
             resources,
             unknown_fields,
+            unnoticed,
             lists: _,
         } = listener
             .during(&format!("reading {}", shown_name(path)), || manifests_in(path, rules, unknown))?;
@@ -146,8 +147,8 @@ fn from_files(
         if has_nothing || is_told {
             asked.wholeness = Wholeness::Partial;
         }
-        for unknown in &unknown_fields {
-            listener.warn(unknown.render(manifest_style()));
+        for ignored in unknown_fields.iter().chain(&unnoticed) {
+            listener.warn(ignored.render(manifest_style()));
         }
         claims.extend(claim_objects);
         asked.objects.extend(cluster_objects(resources));

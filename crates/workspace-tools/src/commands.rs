@@ -169,6 +169,7 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          the nodes refuse",
     ),
     ("soak", "Runs a daemon under a steady load, and fails if its memory or its descriptors grow"),
+    ("texts", "Reads changed manifests and configurations as kubectl and the kubelet do (needs Go)"),
 ];
 
 const GUEST: &[(&str, &str)] =

@@ -35,13 +35,11 @@ impl Texts {
     pub(super) fn add(&mut self, part: &Part, licence: &str, all: &[Part]) -> anyhow::Result<()> {
         let name = format!("{} {}", part.name, part.version);
         let text = if licence == WITHOUT_NAMES {
-            for (_, notice) in files(&part.folder, &["NOTICE"])? {
-                self.notices.insert(name.clone(), notice);
-            }
+            let notices = files(&part.folder, &["NOTICE"])?;
+            self.notices.extend(notices.into_iter().map(|(_, notice)| (name.clone(), notice)));
             String::new()
         } else {
-            let own = text_of(&part.folder, licence)?;
-            match own {
+            match text_of(&part.folder, licence)? {
                 Some(text) => text,
                 // Several crates of one repository, of which one has the file.
                 None => all

@@ -42,7 +42,7 @@ impl Reader<'_> {
         if source.text.len() > MAX_BYTES {
             return self.pieces(source);
         }
-        for node in &documents(source, RepeatedKey::Refused)? {
+        for node in &documents(source, RepeatedKey::LastCounts)? {
             self.object(&Field::document(source, node), None);
         }
         Ok(())
@@ -54,16 +54,16 @@ impl Reader<'_> {
         for outline in outlines {
             let Some(header) = outline.header(source.text) else {
                 let piece = pieces.next(outline.whole.clone());
-                self.piece(&piece, &pieces.read(&piece)?, None);
+                self.piece(&piece, &pieces.read(&piece)?.nodes, None);
                 continue;
             };
             let header = Source { name: source.name, text: &header };
-            let Some(node) = pieces.read_header(&header)? else { continue };
+            let Some(node) = pieces.read_header(&header)?.nodes.into_iter().next() else { continue };
             let Ok(list) = Header::read(&Field::document(&header, &node)) else { continue };
             let Some(members) = Members::of(&list) else { continue };
             for item in &outline.items {
                 let piece = pieces.next(item.clone());
-                self.piece(&piece, &pieces.read_item(&piece)?, members.header());
+                self.piece(&piece, &pieces.read_item(&piece)?.nodes, members.header());
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::dra::read_resource_objects;
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
-use crate::yaml::{Piece, Pieces, RepeatedKey, documents};
+use crate::yaml::{Documents, Piece, Pieces, manifests};
 use crate::{MAX_BYTES, ManifestError, Problem, Refusal, Source, Warning, api};
 
 /// What the templates of one text may become; no node has as many pods.
@@ -98,7 +98,9 @@ impl Reader {
         if source.text.len() > MAX_BYTES {
             self.read_pieces(source)?;
         } else {
-            for node in &documents(source, RepeatedKey::Refused)? {
+            let Documents { nodes, unnoticed } = manifests(source)?;
+            self.read.unnoticed.extend(unnoticed.into_iter().map(Warning));
+            for node in &nodes {
                 self.read_object(&Field::document(source, node), None)?;
             }
         }
@@ -127,11 +129,13 @@ impl Reader {
         for outline in outlines {
             let Some(header) = outline.header(source.text) else {
                 let piece = pieces.next(outline.whole.clone());
-                self.read_piece(&piece, &pieces.read(&piece)?, None)?;
+                self.read_piece(&piece, pieces.read(&piece)?, None)?;
                 continue;
             };
             let header = Source { name: source.name, text: &header };
-            let Some(node) = pieces.read_header(&header)? else { continue };
+            let Documents { nodes, unnoticed } = pieces.read_header(&header)?;
+            self.read.unnoticed.extend(unnoticed.into_iter().map(Warning));
+            let Some(node) = nodes.into_iter().next() else { continue };
             let list = Field::document(&header, &node);
             // Without its items a list says only what is wrong with itself.
             self.read_object(&list, None)?;
@@ -140,7 +144,7 @@ impl Reader {
             };
             for item in &outline.items {
                 let piece = pieces.next(item.clone());
-                self.read_piece(&piece, &pieces.read_item(&piece)?, members.implied())?;
+                self.read_piece(&piece, pieces.read_item(&piece)?, members.implied())?;
             }
         }
         Ok(())
@@ -150,12 +154,14 @@ impl Reader {
     fn read_piece(
         &mut self,
         piece: &Piece<'_>,
-        nodes: &[Node],
+        Documents { nodes, unnoticed }: Documents,
         implied: Option<&Header>,
     ) -> Result<(), ManifestError> {
+        let unnoticed = unnoticed.into_iter().map(|error| Warning(error.after(piece.start)));
+        self.read.unnoticed.extend(unnoticed);
         let Manifests { refused, skipped, unknown_fields, .. } = &self.read;
         let before = (refused.len(), skipped.len(), unknown_fields.len());
-        for node in nodes {
+        for node in &nodes {
             self.read_object(&Field::document(&piece.source, node), implied)
                 .map_err(|error| error.after(piece.start))?;
         }

@@ -1,0 +1,156 @@
+//! YAML as kubectl reads it. The expected values are those of `sigs.k8s.io/yaml` 1.6.0; `cargo xtask texts` compares more.
+
+use std::time::{Duration, Instant};
+
+use topology_manifest::{Problem, Source, Style, json_documents};
+
+fn read(text: &str) -> Result<Vec<String>, String> {
+    let read = json_documents(&Source { name: "a.yaml", text }).map_err(|error| error.to_string())?;
+    Ok(read.documents)
+}
+
+#[test]
+fn values_are_those_of_the_go_library() {
+    for (text, expected) in [
+        ("a: [y, N, yes, Off, tRue, ~, Null]", r#"{"a":[true,false,true,false,"tRue",null,null]}"#),
+        (
+            "a: [010, 08, 0o17, 0x1F, 0b101, -0b11, 0b-1, 1_000, _1, +1]",
+            r#"{"a":[8,8,15,31,5,-3,-1,1000,"_1",1]}"#,
+        ),
+        (
+            "a: [1e3, 1., .5, 1.50, 1e-7, 1e21, 1e999, .1_0]",
+            r#"{"a":[1000,1,0.5,1.5,1e-7,1e+21,"1e999",0.1]}"#,
+        ),
+        (
+            "a: [18446744073709551615, 18446744073709551616]",
+            r#"{"a":[18446744073709551615,18446744073709552000]}"#,
+        ),
+        ("a: [2001-12-14, 12:30:45, 1:20]", r#"{"a":["2001-12-14","12:30:45","1:20"]}"#),
+        ("a: [!!str 1, !!int \"3\", !!float 3, ! 1, !x 1]", r#"{"a":["1",3,3,"1","1"]}"#),
+        ("on: 1\n1: 2\n1.0: 3\n0x10: 4\n1e7: 5", r#"{"true":1,"1":3,"16":4,"1e+07":5}"#),
+        ("a: 1\na: 2", r#"{"a":2}"#),
+        ("a: '[\n{\"x\": 1},\n]'", r#"{"a":"[ {\"x\": 1}, ]"}"#),
+        (
+            "x: &a {p: 1, q: 2}\nv:\n  <<: *a\n  p: 3\nz:\n  p: 3\n  <<: *a",
+            r#"{"x":{"p":1,"q":2},"v":{"p":3,"q":2},"z":{"p":1,"q":2}}"#,
+        ),
+        ("x: &a {p: 1}\nv: &b {p: 2}\nz: {<<: [*a, *b]}", r#"{"x":{"p":1},"v":{"p":2},"z":{"p":1}}"#),
+        ("a: |\n  x\n   y\n\nb: >-\n  x\n  y\n\n  z", r#"{"a":"x\n y\n","b":"x y\nz"}"#),
+        ("{a:1, \"b\":2, c}", r#"{"a:1":null,"b":2,"c":null}"#),
+        ("{\"a\": \"\\ud83d\\ude00\\/\", \"b\": -3e2}", r#"{"a":"😀/","b":-3e2}"#),
+        ("\u{feff}a: 1", r#"{"a":1}"#),
+    ] {
+        assert_eq!(read(text), Ok(vec![expected.to_owned()]), "{text}");
+    }
+}
+
+#[test]
+fn documents_are_cut_as_kubectl_cuts_them() {
+    for (text, expected) in [
+        ("---\na: 1\n---\n# nothing\n--- # more\nb: 2\n", vec![r#"{"a":1}"#, r#"{"b":2}"#]),
+        ("{\"a\": 1} {\"b\": 2}\n{\"c\": 3}", vec![r#"{"a":1}"#, r#"{"b":2}"#, r#"{"c":3}"#]),
+        ("{\"a\": 1}\n---\nb: 2", vec![r#"{"a":1}"#, r#"{"b":2}"#]),
+        ("a: 1\n...\nb: 2", vec![r#"{"a":1}"#]),
+        ("a: |\r\n  x\r\nb: 1", vec![r#"{"a":"x\n","b":1}"#]),
+        ("a: |\n  x", vec![r#"{"a":"x\n"}"#]),
+    ] {
+        let expected = expected.into_iter().map(str::to_owned).collect();
+        assert_eq!(read(text), Ok(expected), "{text}");
+    }
+    let unread = json_documents(&Source { name: "a.yaml", text: "a: 1\n...\nb: 2" }).unwrap();
+    assert_eq!(unread.unnoticed[0].as_error().line(), 3);
+}
+
+#[test]
+fn what_the_go_library_refuses() {
+    for (text, line, problem) in [
+        ("a: b: c", 1, "mapping values are not allowed in this context"),
+        ("a:\n\tb: c", 2, "found character that cannot start any token"),
+        ("a: [1,\n", 1, "this bracket is not closed"),
+        ("x: 1\nv: \"a\\/b\"", 2, "found unknown escape character"),
+        ("a: 1\n---b\n", 2, "invalid Yaml document separator: b"),
+        ("%YAML 1.2\n---\na: 1", 1, "found incompatible YAML document: only %YAML 1.1 is read"),
+        ("a: *b", 1, "unknown anchor 'b' referenced"),
+        ("a: &b [*b]", 1, "anchor 'b' value contains itself"),
+        ("? [a]\n: b", 1, "invalid map key"),
+        ("<<: 1", 1, "map merge requires map or sequence of maps as the value"),
+        ("a: .inf", 1, "json: unsupported value"),
+        ("a: \u{7}", 1, "control characters are not allowed"),
+    ] {
+        let Err(error) = json_documents(&Source { name: "a.yaml", text }) else {
+            panic!("{text:?} was read")
+        };
+        assert_eq!((error.line(), error.problem().to_string().as_str()), (line, problem), "{text:?}");
+    }
+}
+
+#[test]
+fn templates_are_recognised() {
+    let rendered = |text: &str| {
+        let Err(error) = json_documents(&Source { name: "t.yaml", text }) else {
+            panic!("{text:?} was read")
+        };
+        error.render(Style::Ascii)
+    };
+    insta::assert_snapshot!(rendered("kind: DaemonSet\nmetadata:\n  name: {{ include \"x.fullname\" . }}\n"), @r#"
+    error: this is a template that is not rendered yet
+     --> t.yaml:3:9
+      |
+    1 | kind: DaemonSet
+    2 | metadata:
+    3 |   name: {{ include "x.fullname" . }}
+      |         ^^ expected the text that Helm makes of it: `helm template CHART > FILE`, and FILE in its place
+    "#);
+    insta::assert_snapshot!(rendered("{{- if .Values.a }}\nkind: Pod\n{{- end }}\n"), @"
+    error: this is a template that is not rendered yet
+     --> t.yaml:1:1
+      |
+    1 | {{- if .Values.a }}
+      | ^^ expected the text that Helm makes of it: `helm template CHART > FILE`, and FILE in its place
+    ");
+    insta::assert_snapshot!(rendered("maxPods: {{ pods }}\n{% if x %}\ny: 1\n{% endif %}\n"), @"
+    error: this is a template that is not rendered yet
+     --> t.yaml:1:10
+      |
+    1 | maxPods: {{ pods }}
+      |          ^^ expected the text that Jinja or Ansible makes of it: give the file that they write on the node
+    ");
+    let other = rendered("a: 'x {{ y }}'\nb: 1\nc: d: e\n");
+    assert!(other.contains("mapping values"), "{other}");
+}
+
+/// A mebibyte of anything is read or refused within seconds, in little memory and stack.
+#[test]
+fn hostile_texts_end() {
+    let bomb = (1..20).fold("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned(), |text, at| {
+        let before = format!("*a{}", at - 1);
+        format!("{text}a{at}: &a{at} [{}]\n", [before.as_str(); 10].join(", "))
+    });
+    let many = 1 << 19;
+    let texts = [
+        ("bomb", bomb, true),
+        ("self", "a: &a\n  <<: *a\n".to_owned(), true),
+        ("deep flow", "[".repeat(many), true),
+        ("deep block", "- ".repeat(many), true),
+        ("deep maps", "{a: ".repeat(many / 4), true),
+        ("deep keys", "? ".repeat(many), true),
+        ("deep JSON", "{\"a\":".repeat(many / 5), true),
+        ("many keys", (0..80_000).map(|at| format!("k{at}: 1\n")).collect(), false),
+        ("one key", "k: 1\n".repeat(200_000), false),
+        ("many items", "- a\n".repeat(250_000), false),
+        ("one line", "a ".repeat(many - 10), false),
+        ("quotes", "\"".repeat(many), false),
+        ("anchors", "- &a x\n- *a\n".repeat(50_000), false),
+        ("indents", (0..1000).map(|at| format!("{}a:\n", " ".repeat(at))).collect(), true),
+    ];
+    for (name, text, is_refused) in texts {
+        let start = Instant::now();
+        let read = json_documents(&Source { name: "a.yaml", text: &text });
+        assert_eq!(read.is_err(), is_refused, "{name}: {:?}", read.err());
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} took {:?}", start.elapsed());
+    }
+    let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    assert!(read(&deep(200)).is_ok());
+    let error = json_documents(&Source { name: "a.yaml", text: &deep(201) }).unwrap_err();
+    assert_eq!(*error.problem(), Problem::TooDeep);
+}
