@@ -26,6 +26,7 @@ mod dra;
 mod constraints;
 mod api;
 mod workload;
+mod operators;
 mod refusal;
 mod manifests;
 mod accepted;
@@ -63,7 +64,7 @@ pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, Re
 pub use json_documents::{JsonDocuments, json_documents};
 pub use kubelet::{KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
 pub use manifests::{
-    Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
+    Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
 };
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;

@@ -3,16 +3,20 @@
 //! Each object is looked at by itself, as an API server does: one that would be refused does not hide the next.
 
 mod reader;
+mod made;
+mod remark;
 
 use core::fmt;
 use core::num::NonZeroUsize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pod_spec::{Pod, PodUid};
 
 pub use self::reader::{read_manifests, read_manifests_up_to};
+pub use self::remark::Remark;
 use crate::claims::ClaimObjects;
 use crate::dra::ResourceObjects;
+use crate::operators;
 use crate::position::TextPosition;
 use crate::problem::Quoted;
 use crate::workload::Kind;
@@ -25,6 +29,10 @@ pub struct Manifests {
     pub pods: Vec<Pod>,
     /// What made those pods that are made of templates.
     pub owners: BTreeMap<PodUid, Owner>,
+    /// Those that run as steps or alternatives of their owner: not beside its other pods.
+    pub apart: BTreeSet<PodUid>,
+    /// Notes on objects that make pods.
+    pub remarks: Vec<Remark>,
     /// To which workloads the other pods belong, by their `metadata.ownerReferences`: those of a cluster have them.
     pub controllers: BTreeMap<PodUid, Owner>,
     /// Why those pods have failed that have, by their statuses.
@@ -119,7 +127,20 @@ impl Skipped {
     /// The `apiVersion` and kind that are probably meant: a kind with pods, written otherwise or with another version.
     #[must_use]
     pub fn meant(&self) -> Option<(&'static str, &'static str)> {
-        Kind::meant(&self.kind)
+        Kind::meant(&self.version, &self.kind)
+    }
+
+    /// What to give in its place where pods are wanted; `None`: it makes none.
+    ///
+    /// Kubernetes' own groups have no other kinds with pods. Of a kind of any other group its operator may make pods.
+    #[must_use]
+    pub fn instead(&self) -> Option<&'static str> {
+        let group = operators::group_of(&self.version);
+        if self.kind == operators::KUSTOMIZATION_KIND {
+            return Some(operators::KUSTOMIZE);
+        }
+        let is_own = !group.contains('.') || group.ends_with(".k8s.io");
+        (!is_own).then_some("the pods that its operator makes: `kubectl get pods -n NAMESPACE -o yaml`")
     }
 }
 

@@ -282,16 +282,52 @@ impl Problem {
     }
 }
 
+/// What fills in variables such as `${NAME}`.
+const FILL: &str =
+    "a value: fill the variable in first, `envsubst < FILE > FILLED`, and give FILLED in its place";
+/// The same of `{{NAME}}`.
+const RENDER: &str = "a value: what renders the template, or runs the object, fills it in";
+
 impl Problem {
+    /// What to do instead, where the problem names it: another file to give, a program to run first, the name that is meant.
+    /// `None`: it says what is wrong, and at most what belongs there.
+    #[must_use]
+    pub fn next_step(&self) -> Option<&str> {
+        match self {
+            problem if problem.filled_by().is_some() => problem.filled_by(),
+            Self::Empty => self.expected(),
+            Self::OtherForm { instead, .. } => Some(instead),
+            Self::Template { expected } => Some(expected),
+            Self::Kind { expected, .. } | Self::ApiVersion { expected, .. } => Some(expected),
+            Self::NotRegistered { .. } => Some(ACCEPTED_CONFIGS),
+            Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
+                Some(meant)
+            }
+            _ => None,
+        }
+    }
+
+    /// What fills in a value that a shell or another program was to fill in; `None`: it is not such a value.
+    fn filled_by(&self) -> Option<&'static str> {
+        let (Self::Unexpected { found: text, .. }
+        | Self::Quantity { text, .. }
+        | Self::Name(text)
+        | Self::Range { found: text, .. }
+        | Self::Refused(Complaint::Invalid { value: text, .. })) = self
+        else {
+            return None;
+        };
+        if text.contains("{{") { Some(RENDER) } else { text.contains("${").then_some(FILL) }
+    }
+
     /// What is to be done about it, as a fragment: `expected ...`, `did you mean ...?`.
     pub(crate) fn advice(&self) -> Option<String> {
         match self {
             Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
                 Some(format!("did you mean {meant}?"))
             }
-            // A shell's variable, which kubectl takes for text as well.
-            Self::Quantity { text, .. } if text.contains("${") => {
-                Some("expected an amount: fill the variable in first, `envsubst < FILE > FILLED`".to_owned())
+            problem if problem.filled_by().is_some() => {
+                problem.filled_by().map(|filled| format!("expected {filled}"))
             }
             other => other.expected().map(|expected| format!("expected {expected}")),
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use cpuset::go_quote;
 
 use crate::workload::Kind;
-use crate::{ManifestError, Problem, Style};
+use crate::{Complaint, ManifestError, Problem, Style};
 
 /// An object that is refused. Displays as kubectl shows it, over several lines if there is more than one cause. Names of
 /// fields start at the object, also in lists.
@@ -72,6 +72,34 @@ impl Refusal {
             }
         }
         mistakes.into_iter().map(|(_, same)| same).collect()
+    }
+}
+
+impl Refusal {
+    /// How the object, or another one in its place, is read all the same, as a line.
+    #[must_use]
+    pub fn way_out(&self) -> Option<&'static str> {
+        let is_unknown =
+            |cause: &ManifestError| matches!(cause.problem(), Problem::UnknownObjectField { .. });
+        let is_part = |cause: &ManifestError| {
+            matches!(cause.problem(), Problem::Refused(Complaint::Required(_)))
+                && cause.field().ends_with("containers")
+        };
+        if self.causes.iter().any(is_unknown) {
+            Some("--lenient ignores unknown fields")
+        } else if self.kind != "Pod" && self.causes.iter().any(is_part) {
+            Some(
+                "if it is a patch, give what it makes of an object: `kubectl kustomize FOLDER > OBJECTS`, and OBJECTS",
+            )
+        } else {
+            None
+        }
+    }
+
+    /// Whether it says what to do instead, for the whole object or for one of its causes.
+    #[must_use]
+    pub fn has_next_step(&self) -> bool {
+        self.way_out().is_some() || self.causes.iter().any(|cause| cause.problem().next_step().is_some())
     }
 }
 

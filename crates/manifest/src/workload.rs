@@ -7,7 +7,8 @@ use terminal_text::nearest;
 
 use crate::ManifestError;
 use crate::constraints::integer;
-use crate::node::{Field, Value};
+use crate::node::Field;
+use crate::operators::group_of;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,8 +62,9 @@ impl Kind {
     }
 
     /// The `apiVersion` and name of the kind that is written like this: with other capitals, in the plural, with another
-    /// version, in short as kubectl takes it, or with letters mistyped.
-    pub(crate) fn meant(kind: &str) -> Option<(&'static str, &'static str)> {
+    /// version, in short as kubectl takes it, or with letters mistyped. Only a version of Kubernetes' own groups, which have
+    /// no dot in their names (`apps`, `extensions` of earlier releases), is meant to be one of these kinds.
+    pub(crate) fn meant(version: &str, kind: &str) -> Option<(&'static str, &'static str)> {
         const SHORT: [(&str, &str); 6] = [
             ("po", "Pod"),
             ("deploy", "Deployment"),
@@ -71,6 +73,9 @@ impl Kind {
             ("ds", "DaemonSet"),
             ("cj", "CronJob"),
         ];
+        if group_of(version).contains('.') {
+            return None;
+        }
         let lower = kind.to_ascii_lowercase();
         let long = SHORT.iter().find(|(short, _)| *short == lower).map(|(_, long)| long.to_ascii_lowercase());
         let wanted = long.unwrap_or(lower);
@@ -102,6 +107,26 @@ impl Kind {
         }
     }
 
+    /// Whether an API server refuses it without a selector of its pods.
+    pub(crate) const fn has_selector(self) -> bool {
+        matches!(self, Self::Deployment | Self::StatefulSet | Self::ReplicaSet | Self::DaemonSet)
+    }
+
+    /// Whether an object of this kind makes no pods until it is resumed.
+    pub(crate) fn is_suspended(self, object: &Field<'_>) -> Result<bool, ManifestError> {
+        let paths: &[&[&str]] = match self {
+            Self::Job => &[&["spec", "suspend"]],
+            Self::CronJob => &[&["spec", "suspend"], &["spec", "jobTemplate", "spec", "suspend"]],
+            _ => &[],
+        };
+        for path in paths {
+            if object.descend(path)?.is_some_and(|field| field.is_true()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Where its numbers are that cannot be negative.
     pub(crate) const fn counts(self) -> &'static [&'static [&'static str]] {
         match self {
@@ -123,26 +148,19 @@ impl Kind {
             let field = object.descend(path)?;
             field.map(|field| integer::<u32>(&field, "a number, zero or more")).transpose()
         };
-        let suspended = |path: &[&str]| {
-            let field = object.descend(path)?;
-            Ok::<_, ManifestError>(field.is_some_and(|field| field.node.value == Value::Bool(true)))
-        };
         let at_a_time = |path: &[&'static str]| {
             let own = |key| [path, &[key]].concat();
-            if suspended(&own("suspend"))? {
-                return Ok::<_, ManifestError>(0);
-            }
             let parallelism = number(&own("parallelism"))?;
             let completions = number(&own("completions"))?;
-            Ok(parallelism.unwrap_or(1).min(completions.unwrap_or(u32::MAX)))
+            Ok::<_, ManifestError>(parallelism.unwrap_or(1).min(completions.unwrap_or(u32::MAX)))
         };
         let count = match self {
+            _ if self.is_suspended(object)? => 0,
             Self::Pod | Self::DaemonSet => 1,
             Self::ReplicationController | Self::Deployment | Self::ReplicaSet | Self::StatefulSet => {
                 number(&["spec", "replicas"])?.unwrap_or(1)
             }
             Self::Job => at_a_time(&["spec"])?,
-            Self::CronJob if suspended(&["spec", "suspend"])? => 0,
             Self::CronJob => at_a_time(&["spec", "jobTemplate", "spec"])?,
         };
         let first = match self {

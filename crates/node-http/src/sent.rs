@@ -130,6 +130,7 @@ impl Sent {
             failures,
             refused,
             skipped,
+            remarks,
             claim_objects: _,
             unknown_fields,
             unnoticed,
@@ -146,7 +147,8 @@ impl Sent {
         let is_whole = skipped.iter().all(|skipped| skipped.meant().is_none());
         let wholeness = if is_whole { Wholeness::Whole } else { Wholeness::Partial };
         let Questions { pods: active, refused, left_out } = Questions::of(pods, &failures);
-        let warnings = skipped.iter().map(ToString::to_string).chain(left_out);
+        let remarks = remarks.iter().map(ToString::to_string);
+        let warnings = skipped.iter().map(ToString::to_string).chain(remarks).chain(left_out);
         let unknown = unknown_fields.iter().chain(&unnoticed).map(|unknown| unknown.as_error().to_string());
         let warnings = warnings.chain(unknown).chain(node.not_looked_at(&active));
         let warnings: Vec<String> = warnings.collect();

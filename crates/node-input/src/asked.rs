@@ -9,9 +9,7 @@ use anyhow::bail;
 use node_output::{manifest_style, quoted_error};
 use pod_claims::ClusterObjects;
 use pod_spec::{Origin, Pod, PodRules, PodUid};
-use topology_manifest::{
-    ClaimObjects, ManifestError, Manifests, Owner, Problem, Refusal, Skipped, UnknownFields,
-};
+use topology_manifest::{ClaimObjects, Manifests, Owner, Refusal, Skipped, UnknownFields};
 
 use crate::files::name as shown_name;
 use crate::object_text::{ObjectText, cluster_objects};
@@ -25,6 +23,8 @@ pub struct Asked {
     pub pods: Vec<Pod>,
     /// What made those that are made of templates.
     pub owners: BTreeMap<PodUid, Owner>,
+    /// Those that do not run beside the other pods of their owner: steps and alternatives.
+    pub apart: BTreeSet<PodUid>,
     /// What the kubelet said of those that it did not admit.
     pub refused: BTreeMap<PodUid, KubeletRefusal>,
     /// The objects that decide on claims.
@@ -106,6 +106,7 @@ fn from_files(
     let ManifestReading { unknown, podless, static_pods } = reading;
     let mut asked = Asked::default();
     let (mut has_ended, mut claims) = (false, ClaimObjects::default());
+    let mut without_pods: Vec<(String, Option<&'static str>)> = Vec::new();
     let files = &manifest_files(files)?;
     for path in files {
         let are_static = is_static(path, static_pods);
@@ -113,6 +114,8 @@ fn from_files(
         let Manifests {
             mut pods,
             owners,
+            apart,
+            remarks,
             controllers,
             failures,
             refused,
@@ -127,7 +130,10 @@ fn from_files(
         if are_static {
             make_static(&mut pods, &owners)?;
         }
-        let render = |refusal: &Refusal| format!("{}{}", refusal.render(manifest_style()), way_out(refusal));
+        let render = |refusal: &Refusal| {
+            let way_out = refusal.way_out().map(|way_out| format!("\n{way_out}"));
+            format!("{}{}", refusal.render(manifest_style()), way_out.unwrap_or_default())
+        };
         // With nothing else to do it is the error of the whole command.
         if pods.is_empty() && skipped.is_empty() && files.len() == 1 && !refused.is_empty() {
             return Err(quoted_error(refused.iter().map(render).collect::<Vec<_>>().join("\n")).into());
@@ -142,10 +148,13 @@ fn from_files(
         let has_nothing = pods.is_empty() && !skipped.is_empty();
         let is_told = skipped.iter().any(is_missing);
         if has_nothing && !is_told {
-            listener.warn(Notice::error(format!("{} has no pods", shown_name(path))));
+            without_pods.push((shown_name(path), skipped.iter().find_map(Skipped::instead)));
         }
-        if has_nothing || is_told {
+        if is_told {
             asked.wholeness = Wholeness::Partial;
+        }
+        for remark in &remarks {
+            listener.warn(format_args!("note: {remark}"));
         }
         for ignored in unknown_fields.iter().chain(&unnoticed) {
             listener.warn(ignored.render(manifest_style()));
@@ -160,6 +169,14 @@ fn from_files(
         asked.pods.extend(pods.into_iter().map(Pod::delivered));
         asked.refused.extend(refused);
         asked.owners.extend(owners.into_iter().chain(controllers));
+        asked.apart.extend(apart);
+    }
+    if asked.pods.is_empty() && !without_pods.is_empty() {
+        for (name, instead) in without_pods {
+            let instead = instead.map(|instead| format!(": expected {instead}")).unwrap_or_default();
+            listener.warn(Notice::error(format!("{name} has no pods{instead}")));
+        }
+        asked.wholeness = Wholeness::Partial;
     }
     claims.name_classes(&mut asked.pods);
     if asked.pods.is_empty() && (has_ended || claims != ClaimObjects::default()) {
@@ -193,12 +210,6 @@ fn tell_skipped(skipped: &[Skipped], podless: PodlessObjects, listener: &impl Li
 /// Whether an object without pods is an error: by its name it should have some, or none may be there.
 fn is_wrong(skipped: &Skipped, podless: PodlessObjects) -> bool {
     skipped.meant().is_some() || podless == PodlessObjects::Refused
-}
-
-/// How an object is admitted all the same, as a line.
-fn way_out(refusal: &Refusal) -> &'static str {
-    let is_unknown = |cause: &ManifestError| matches!(cause.problem(), Problem::UnknownObjectField { .. });
-    if refusal.causes.iter().any(is_unknown) { "\n--lenient ignores unknown fields" } else { "" }
 }
 
 /// Where kubelets usually read the manifests of static pods.

@@ -57,7 +57,8 @@ impl<'n> Sequence<'n> {
         let decided = self.series.decide(pod, &Replies::default());
         let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
         let report = self.queue.next(pod, claims.add_to(report));
-        if self.queue.is_blocked() {
+        // A step or an alternative is over when another pod of its owner runs.
+        if self.queue.is_blocked() || self.asked.apart.contains(&pod.uid) {
             self.series.take_back(&decided);
         } else if let Some(own) = self.claims.as_mut().filter(|_| report.is_placed()) {
             own.hold(pod, &claims);

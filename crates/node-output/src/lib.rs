@@ -62,7 +62,8 @@ pub use pod_outlook::{KubeletWord, PodOutlook, ResourceOutlook, UnitOutlook};
 pub use pod_shares::shares;
 pub use profile_advice::{profile_fields, profile_findings};
 pub use quotes::{
-    QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, quoted_error,
+    QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, next_step,
+    quoted_error,
 };
 pub use ranges::ranges;
 pub use resize::{Resize, resize};

@@ -30,6 +30,8 @@ pub struct QuotedError {
     text: String,
     /// The same without the lines, for a log.
     line: Option<String>,
+    /// What to do instead, where the error names it.
+    next_step: Option<String>,
 }
 
 impl Display for QuotedError {
@@ -44,19 +46,26 @@ impl std::error::Error for QuotedError {}
 #[expect(clippy::needless_pass_by_value, reason = "results are mapped with it")]
 #[must_use]
 pub fn manifest_error(error: ManifestError) -> QuotedError {
-    QuotedError { text: error.render(manifest_style()), line: Some(error.to_string()) }
+    let next_step = error.problem().next_step().map(str::to_owned);
+    QuotedError { text: error.render(manifest_style()), line: Some(error.to_string()), next_step }
 }
 
 /// An error that was rendered before; `text` begins with the word `error`.
 #[must_use]
 pub fn quoted_error(text: String) -> QuotedError {
-    QuotedError { text, line: None }
+    QuotedError { text, line: None, next_step: None }
 }
 
 /// What an error quotes, in one line and without the quotation: for a log. `None` if it quotes nothing.
 #[must_use]
 pub fn in_one_line<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
     error.downcast_ref::<QuotedError>()?.line.as_deref()
+}
+
+/// What an error in a manifest says to do instead; `None`: it says what is wrong alone, or is another error.
+#[must_use]
+pub fn next_step<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
+    error.downcast_ref::<QuotedError>()?.next_step.as_deref()
 }
 
 /// Whether it is such an error.

@@ -36,6 +36,19 @@ pub(crate) fn check(object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>
     Ok(found.found)
 }
 
+/// All that an API server would complain of in the pods of a template of another object; it does not see the template.
+///
+/// # Errors
+/// A field of the wrong type.
+pub(crate) fn check_template(template: &Field<'_>) -> Result<Vec<ManifestError>, ManifestError> {
+    let mut found = Findings::default();
+    if let Some(labels) = template.descend(&["metadata", "labels"])? {
+        check_labels(&labels, &template.path_of("metadata.labels"), &mut found)?;
+    }
+    check_spec(template, SpecOwner::Template, &mut found)?;
+    Ok(found.found)
+}
+
 fn name_rule(kind: Kind, name: &str) -> Wrong {
     /// A `CronJob`'s jobs have eleven more.
     const MAX_CRON_JOB: usize = 52;

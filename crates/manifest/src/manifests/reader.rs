@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use pod_spec::{Pod, PodRules, PodUid};
 
-use super::{Failure, Manifests, Owner, PodLimit, Skipped, UnknownFields};
+use super::{Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields};
 use crate::dra::read_resource_objects;
 use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
 use crate::yaml::{Documents, Piece, Pieces, manifests};
-use crate::{MAX_BYTES, ManifestError, Problem, Refusal, Source, Warning, api};
+use crate::{MAX_BYTES, ManifestError, Problem, Refusal, Source, Warning, api, operators};
 
 /// What the templates of one text may become; no node has as many pods.
 const MAX_PODS: u64 = 10_000;
@@ -22,7 +22,9 @@ const MAX_COPIED: u64 = 32 << 20;
 const COPY: u64 = 16;
 
 /// Reads every object of a text: `Pod` (`v1`), `Deployment`, `StatefulSet`, `ReplicaSet`, `DaemonSet` (`apps/v1`),
-/// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on).
+/// `Job`, `CronJob` (`batch/v1`), `ReplicationController` (`v1`), and lists of them (`List`, `PodList` and so on); and
+/// kinds of which operators make pods, such as `RayCluster`, `JobSet` or `VirtualMachine`. In objects of other kinds each
+/// template of a pod counts once, and a [`Remark`] says that their replicas are not known.
 ///
 /// The text is YAML or JSON of at most 64 MiB, and each object of at most 1 MiB. What makes pods becomes as many of
 /// them as it has replicas, a `DaemonSet` one. Pods that a cluster lists keep their UIDs, their phase and the name of
@@ -53,14 +55,24 @@ pub fn read_manifests_up_to(
 }
 
 /// Reads objects into [`Manifests`].
-struct Reader {
-    read: Manifests,
-    rules: PodRules,
+pub(super) struct Reader {
+    pub(super) read: Manifests,
+    pub(super) rules: PodRules,
     unknown: UnknownFields,
     limit: PodLimit,
     names: BTreeSet<(String, String)>,
     uids: BTreeSet<PodUid>,
     copied: u64,
+}
+
+/// A template and how many pods are made of it.
+pub(super) struct Copies<'f, 'a> {
+    pub(super) object: &'f Field<'a>,
+    pub(super) template: &'f Field<'a>,
+    pub(super) namespace: &'f str,
+    /// Numbers are put behind it.
+    pub(super) prefix: &'f str,
+    pub(super) replicas: Replicas,
 }
 
 /// What an object says that it is, or what its list implies.
@@ -202,7 +214,10 @@ impl Reader {
     fn try_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
         let header = match implied {
             Some(header) => header.clone(),
-            None => Header::read(object)?,
+            None => match operators::of_kustomize(object)? {
+                Some((version, kind)) => Header { version, kind },
+                None => Header::read(object)?,
+            },
         };
         if let Some(members) = header.members() {
             self.read.lists += 1;
@@ -214,6 +229,9 @@ impl Reader {
             let Header { version, kind } = header;
             if self.read.claim_objects.read(object, &version, &kind)? {
                 return Ok(());
+            }
+            if let Some(made) = operators::made(object, &version, &kind)? {
+                return self.read_made(object, &kind, made);
             }
             self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
             return Ok(());
@@ -274,7 +292,15 @@ impl Reader {
                 (Kind::Pod, true) => prefix,
                 (_, true) => format!("{prefix}0-"),
             };
-            self.copies(object, kind, &template, (&namespace, &prefix))?
+            let replicas = kind.replicas(object)?;
+            self.read.remarks.extend(Remark::on(kind, object, &name)?);
+            self.copies(&Copies {
+                object,
+                template: &template,
+                namespace: &namespace,
+                prefix: &prefix,
+                replicas,
+            })?
         };
         let uids = pods.iter().map(|pod| pod.uid.clone());
         if kind == Kind::Pod {
@@ -322,14 +348,8 @@ impl Reader {
     }
 
     /// The pods of a template, each with the next number that is free.
-    fn copies(
-        &mut self,
-        object: &Field<'_>,
-        kind: Kind,
-        template: &Field<'_>,
-        (namespace, prefix): (&str, &str),
-    ) -> Result<Vec<Pod>, ManifestError> {
-        let Replicas { count, first } = kind.replicas(object)?;
+    pub(super) fn copies(&mut self, copies: &Copies<'_, '_>) -> Result<Vec<Pod>, ManifestError> {
+        let Copies { object, template, namespace, prefix, replicas: Replicas { count, first } } = *copies;
         self.check_limit(object, count.into())?;
         self.check_amount(object, kept(template.node), count)?;
         if count == 0 {
