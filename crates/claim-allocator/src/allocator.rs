@@ -43,7 +43,7 @@ pub enum Decision {
 pub struct Allocator<'a> {
     implementation: Implementation,
     pools: Vec<NodePool<'a>>,
-    prepared: Prepared<'a>,
+    pub(crate) prepared: Prepared<'a>,
 }
 
 impl<'a> Allocator<'a> {

@@ -25,6 +25,7 @@ mod error;
 mod expressions;
 mod allocator;
 mod cost;
+mod standing;
 mod prepared;
 mod attributes;
 mod capacity;
@@ -37,6 +38,7 @@ pub use cost::{Cost, Timeout};
 pub use error::{AllocateError, ClaimFault, Scope, SelectorFault};
 pub use expressions::Expressions;
 pub use question::Question;
+pub use standing::{Standing, Way};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -18,6 +18,7 @@ use dra_model::{
     ResourceClaim,
 };
 
+pub(crate) use self::facts::Selection;
 pub(crate) use self::placed::Placed;
 use self::selectors::{Asks, ExpressionId, Selectors};
 use crate::attributes::{Lists, Numbers};

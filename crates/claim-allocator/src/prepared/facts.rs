@@ -4,7 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use dra_model::{Feature, Implementation};
+use dra_model::{DeviceTaint, Feature, Implementation};
 
 use super::Prepared;
 use super::placed::Placed;
@@ -12,6 +12,21 @@ use super::selectors::ExpressionId;
 use crate::capacity::{Fit, billionths, fit};
 use crate::error::{AllocateError, ClaimFault, SelectorFault, reference};
 use crate::search::{Answer, Facts, Value, Want};
+
+/// What class, request and device say of each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Selection {
+    /// The device has binding conditions, and their feature is off.
+    Unsupported,
+    /// A selector of the class is false.
+    OtherClass,
+    /// This selector of the request is false.
+    Unselected(usize),
+    /// The device is for other nodes.
+    OtherNode,
+    /// All hold.
+    Selected,
+}
 
 impl Facts for Prepared<'_> {
     type Error = AllocateError;
@@ -95,7 +110,7 @@ impl Prepared<'_> {
     }
 
     /// Whether the device has the capacity, apart from what the pod's claims take.
-    fn capacity_fit(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+    pub(crate) fn capacity_fit(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
         let placed = self.devices[device];
         let takes = self.takes(alternative, device, || placed.id().to_string())?;
         let Some(amounts) = takes else { return Ok(!self.shares_devices()) };
@@ -136,20 +151,30 @@ impl Prepared<'_> {
         }
     }
 
-    /// What keeps the device from the alternative, whatever is chosen: taints, and features that are off.
+    /// Whether something keeps the device from the alternative, whatever is chosen.
     fn is_blocked(&self, alternative: usize, device: usize) -> bool {
+        self.is_unsupported(device) || self.repelling_taint(alternative, device).is_some()
+    }
+
+    /// Whether the device needs a feature that is off.
+    pub(crate) fn is_unsupported(&self, device: usize) -> bool {
         let Placed { slice, device } = self.devices[device];
         let needs_operations = self.implementation == Implementation::Experimental
             && !slice.skip_node_operations.is_empty()
             && !(self.has(Feature::OptionalNodeOperations) && self.question.skips_operations());
         let is_partition = !self.has(Feature::PartitionableDevices) && !device.consumes.is_empty();
+        needs_operations || is_partition
+    }
+
+    /// The first taint of the device that the alternative does not tolerate.
+    pub(crate) fn repelling_taint(&self, alternative: usize, device: usize) -> Option<&DeviceTaint> {
         let tolerations = &self.asked[alternative].devices.tolerations;
-        let is_tainted = self.has(Feature::DeviceTaints)
-            && device.taints.iter().any(|taint| {
-                taint.effect.prevents_allocation()
-                    && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
-            });
-        needs_operations || is_partition || is_tainted
+        let mut taints =
+            self.devices[device].device.taints.iter().filter(|_| self.has(Feature::DeviceTaints));
+        taints.find(|taint| {
+            taint.effect.prevents_allocation()
+                && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
+        })
     }
 
     /// Binding conditions, the selectors of class and request, and the device's own nodes.
@@ -163,9 +188,14 @@ impl Prepared<'_> {
     }
 
     fn selects(&self, alternative: usize, device: usize) -> Result<bool, AllocateError> {
+        Ok(self.selection(alternative, device)? == Selection::Selected)
+    }
+
+    /// Which of the selectors does not select the device, if one does not.
+    pub(crate) fn selection(&self, alternative: usize, device: usize) -> Result<Selection, AllocateError> {
         let Placed { slice, device: object } = self.devices[device];
         if !self.has(Feature::DeviceBindingConditions) && object.has_binding_conditions() {
-            return Ok(false);
+            return Ok(Selection::Unsupported);
         }
         let asked = &self.asked[alternative];
         let of_class = |selector, fault| AllocateError::ClassSelector {
@@ -173,40 +203,40 @@ impl Prepared<'_> {
             selector,
             fault,
         };
-        if !self.all_match(&self.asks[alternative].of_class, device, of_class)? {
-            return Ok(false);
+        if self.first_mismatch(&self.asks[alternative].of_class, device, of_class)?.is_some() {
+            return Ok(Selection::OtherClass);
         }
         let of_claim = |selector, fault| AllocateError::ClaimSelector {
             claim: reference(&self.claim(alternative).metadata),
             selector,
             fault,
         };
-        if !self.all_match(&self.asks[alternative].of_request, device, of_claim)? {
-            return Ok(false);
+        if let Some(selector) = self.first_mismatch(&self.asks[alternative].of_request, device, of_claim)? {
+            return Ok(Selection::Unselected(selector));
         }
         if !slice.selects_nodes_per_device() {
-            return Ok(true);
+            return Ok(Selection::Selected);
         }
-        object
-            .nodes
-            .matches(self.question.node)
-            .map_err(|error| AllocateError::NodeSelector(error.to_string()))
+        let is_here = object.nodes.matches(self.question.node);
+        let is_here = is_here.map_err(|error| AllocateError::NodeSelector(error.to_string()))?;
+        Ok(if is_here { Selection::Selected } else { Selection::OtherNode })
     }
 
-    fn all_match(
+    /// The place of the first selector that is false for the device.
+    fn first_mismatch(
         &self,
         selectors: &[Option<ExpressionId>],
         device: usize,
         error: impl Fn(usize, SelectorFault) -> AllocateError,
-    ) -> Result<bool, AllocateError> {
+    ) -> Result<Option<usize>, AllocateError> {
         for (number, selector) in selectors.iter().enumerate() {
             let Some(expression) = *selector else { continue };
             let answer = self.selectors.matches(expression, device, self.devices[device]);
             if !answer.map_err(|fault| error(number, fault))? {
-                return Ok(false);
+                return Ok(Some(number));
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     fn derived(&self, expression: ExpressionId, name: &str, device: usize) -> Value<AllocateError> {
