@@ -76,7 +76,7 @@ const ROWS: &[Row] = &[
     row("pictures", Pure, &["machine-picture"]),
     row("state files", Pure, &["kubelet-checkpoint"]),
     row("whole pod", Pure, &["claim-allocator", "topology-admission"]),
-    row("claims of a pod", Pure, &["pod-claims"]),
+    row("claims of a pod", Pure, &["pod-claims", "claim-explanation"]),
     row("fates", Pure, &["kubelet-fates"]),
     row("reports", Pure, &["admission-report"]),
     row(

@@ -6,6 +6,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use claim_allocator::{Allocator, Cost, Expressions, Question, Timeout, WorkLimit};
+use claim_explanation::{CheapestOrder, cheapest_order};
 use dra_model::{Features, Metadata, Node, ResourceClaim, ResourceClaimSpec};
 use pod_claims::ClusterObjects;
 
@@ -13,8 +14,6 @@ use crate::findings::Warning;
 
 /// The search is computed on at most this many nodes, since most nodes of a cluster are alike.
 const MOST_NODES: usize = 16;
-/// Up to this many requests all orders are tried.
-const ALL_ORDERS: usize = 5;
 
 /// The cost of kube-scheduler's search for claims on the nodes of a cluster.
 pub(crate) struct Search<'a> {
@@ -58,10 +57,17 @@ impl<'a> Search<'a> {
             Timeout::Will => "will exceed",
         };
         let place = if node.name.is_empty() { String::new() } else { format!(" on node {}", node.name) };
-        let way_out = self.best_order(&node, metadata, spec).filter(|(_, best)| best.steps() < cost.steps());
+        let way_out = self.best_order(&node, metadata, spec).filter(|best| best.cost.steps() < cost.steps());
         let way_out = way_out.map_or_else(
             || "no other order of its requests was found that takes less".to_string(),
-            |(order, best)| format!("with the requests in the order {order} it takes {} steps", best.steps()),
+            |best| {
+                let order: Vec<&str> = best.names.iter().map(dra_model::RequestName::as_str).collect();
+                format!(
+                    "with the requests in the order {} it takes {} steps",
+                    order.join(", "),
+                    best.cost.steps()
+                )
+            },
         );
         let text = format!(
             "kube-scheduler {verb} its limit of 10 s{place}: its search takes {} steps; {way_out} \
@@ -73,21 +79,13 @@ impl<'a> Search<'a> {
 
     /// The cost on a node; `None`: it is not known, or kube-scheduler does not search.
     fn cost(&mut self, node: &Node, metadata: &Metadata, spec: &ResourceClaimSpec) -> Option<Cost> {
-        let claim =
-            ResourceClaim { metadata: metadata.clone(), spec: spec.clone(), ..ResourceClaim::default() };
-        let claims = [claim];
-        let question = Question {
-            node,
-            declared_features: &[],
-            features: self.features,
-            implementation: None,
-            classes: &self.objects.classes,
-            slices: &self.objects.slices,
-            allocated: &self.objects.claims,
-            claims: &claims,
-        };
-        let allocator = Allocator::with_expressions(&question, &mut self.expressions).ok()?;
-        allocator.cost(WorkLimit::default())
+        let claims = [claim(metadata, spec)];
+        let mut expressions = core::mem::take(&mut self.expressions);
+        let question = self.question(node, &claims);
+        let allocator = Allocator::with_expressions(&question, &mut expressions);
+        let cost = allocator.ok().and_then(|allocator| allocator.cost(WorkLimit::default()));
+        self.expressions = expressions;
+        cost
     }
 
     /// The order with the fewest steps.
@@ -96,41 +94,28 @@ impl<'a> Search<'a> {
         node: &Node,
         metadata: &Metadata,
         spec: &ResourceClaimSpec,
-    ) -> Option<(String, Cost)> {
-        let count = spec.requests.len();
-        let orders = if count <= ALL_ORDERS { permutations(count) } else { rotations(count) };
-        let mut best: Option<(Vec<usize>, Cost)> = None;
-        for order in orders {
-            let requests = order.iter().map(|at| spec.requests[*at].clone()).collect();
-            let reordered = ResourceClaimSpec { requests, ..spec.clone() };
-            let Some(cost) = self.cost(node, metadata, &reordered) else { continue };
-            if best.as_ref().is_none_or(|(_, best)| cost.steps() < best.steps()) {
-                best = Some((order, cost));
-            }
+    ) -> Option<CheapestOrder> {
+        let claims = [claim(metadata, spec)];
+        let mut expressions = core::mem::take(&mut self.expressions);
+        let best = cheapest_order(&self.question(node, &claims), 0, &mut expressions, WorkLimit::default());
+        self.expressions = expressions;
+        best
+    }
+
+    fn question<'q>(&'q self, node: &'q Node, claims: &'q [ResourceClaim]) -> Question<'q> {
+        Question {
+            node,
+            declared_features: &[],
+            features: self.features,
+            implementation: None,
+            classes: &self.objects.classes,
+            slices: &self.objects.slices,
+            allocated: &self.objects.claims,
+            claims,
         }
-        let (order, cost) = best?;
-        let names: Vec<&str> = order.iter().map(|at| spec.requests[*at].name.as_str()).collect();
-        Some((names.join(", "), cost))
     }
 }
 
-/// All orders of the numbers below `count`.
-fn permutations(count: usize) -> Vec<Vec<usize>> {
-    (0..count).fold(Vec::from([Vec::new()]), |shorter, next| {
-        let insert = |order: &Vec<usize>| {
-            let order = order.clone();
-            (0..=order.len()).map(move |at| {
-                let mut longer = order.clone();
-                longer.insert(at, next);
-                longer
-            })
-        };
-        shorter.iter().flat_map(insert).collect()
-    })
-}
-
-/// For each number below `count` the order with it first and the others as they were.
-fn rotations(count: usize) -> Vec<Vec<usize>> {
-    let first = |at: usize| core::iter::once(at).chain((0..count).filter(move |other| *other != at));
-    (0..count).map(|at| first(at).collect()).collect()
+fn claim(metadata: &Metadata, spec: &ResourceClaimSpec) -> ResourceClaim {
+    ResourceClaim { metadata: metadata.clone(), spec: spec.clone(), ..ResourceClaim::default() }
 }

@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use claim_explanation::near_name;
 use dra_cel::{Environment, Program, Reads};
 use dra_model::Selector;
-use terminal_text::nearest;
 
 use crate::advice::ClaimAdvice;
 use crate::findings::Warning;
@@ -84,12 +84,12 @@ fn compiled(selectors: &[Selector]) -> impl Iterator<Item = (usize, Program)> + 
     })
 }
 
-/// The text that no device publishes the name, with the nearest published one; `None`: a device does.
+/// The text that no device publishes the name, with a near published one; `None`: a device does.
 pub(crate) fn missing(what: &str, name: &str, published: &BTreeSet<String>) -> Option<String> {
     if published.contains(name) {
         return None;
     }
-    let names: Vec<&str> = published.iter().map(String::as_str).collect();
-    let meant = nearest(name, &names).map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    let meant =
+        near_name(name, published).map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
     Some(format!("no driver publishes {what} {name}{meant}"))
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use claim_allocator::{AllocateError, Cost, Scope};
-use dra_model::{DeviceId, Features};
+use dra_model::{DeviceId, Features, ResourceClaim};
 use thiserror::Error;
 
 use crate::claim::{ClaimState, Obstacle, PodClaim};
@@ -110,6 +110,16 @@ impl ClaimsDecision {
             Outcome::Error(error) => Some(error.scope()),
             Outcome::Allocated | Outcome::Cut | Outcome::Unknown(_) => None,
         }
+    }
+
+    /// The claims for which kube-scheduler searches devices, without those that it finds, each with the name that the pod gives it.
+    pub fn searched(&self) -> impl Iterator<Item = (&str, ResourceClaim)> {
+        let claims = self.claims.iter().filter(|claim| claim.state != ClaimState::Allocated);
+        claims.map(|claim| {
+            let mut object = claim.claim.clone();
+            object.status.allocation = None;
+            (claim.name.as_str(), object)
+        })
     }
 
     /// Claims that kube-controller-manager has not made yet, by the names that the pod gives them.

@@ -144,10 +144,10 @@ impl ClaimLedger {
         }
     }
 
-    fn search(&mut self, mut claims: Vec<PodClaim>) -> ClaimsDecision {
-        let pending = claims.iter().filter(|claim| claim.state != ClaimState::Allocated);
-        let pending: Vec<ResourceClaim> = pending.map(|claim| claim.claim.clone()).collect();
-        let question = Question {
+    /// The question about these claims of a pod, which have no devices yet, on the node.
+    #[must_use]
+    pub fn question<'a>(&'a self, claims: &'a [ResourceClaim]) -> Question<'a> {
+        Question {
             node: &self.node,
             declared_features: &[],
             features: self.features,
@@ -155,13 +155,21 @@ impl ClaimLedger {
             classes: &self.objects.classes,
             slices: &self.slices,
             allocated: &self.objects.claims,
-            claims: &pending,
-        };
+            claims,
+        }
+    }
+
+    fn search(&mut self, mut claims: Vec<PodClaim>) -> ClaimsDecision {
+        let pending = claims.iter().filter(|claim| claim.state != ClaimState::Allocated);
+        let pending: Vec<ResourceClaim> = pending.map(|claim| claim.claim.clone()).collect();
+        let mut expressions = core::mem::take(&mut self.expressions);
+        let question = self.question(&pending);
         let limit = WorkLimit::default();
-        let (decision, cost) = match Allocator::with_expressions(&question, &mut self.expressions) {
+        let (decision, cost) = match Allocator::with_expressions(&question, &mut expressions) {
             Ok(allocator) => (allocator.decide(limit), allocator.cost(limit)),
             Err(error) => (Decision::Error(error), None),
         };
+        self.expressions = expressions;
         let outcome = match decision {
             Decision::Fits(allocations) => {
                 let pending = claims.iter_mut().filter(|claim| claim.state != ClaimState::Allocated);
