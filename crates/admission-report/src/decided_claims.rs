@@ -1,5 +1,6 @@
 //! Claims of devices that were decided on: which devices kube-scheduler gives the pod on the node, or why none.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,6 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use claim_allocator::{Cost, Scope, Timeout};
+use claim_explanation::{Explanation, NodesAnswer};
 use dra_model::{DeviceResult, Features};
 use pod_claims::{ClaimState, ClaimsDecision, DecidedAs, Outcome, PodClaim};
 use pod_spec::Pod;
@@ -90,8 +92,14 @@ pub struct Unschedulable {
     pub kind: &'static str,
     /// Where: on this `node` alone, or the pod on `everyNode`.
     pub scope: &'static str,
-    /// kube-scheduler's words, where it has some.
+    /// kube-scheduler's words, where it has some, and the reason that decides.
     pub message: String,
+    /// What led to it, and what would fit; absent where kube-scheduler does not search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Box<Explanation>>,
+    /// The answers of all nodes that slices name; absent if that is this one alone, or slices select nodes by labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<NodesAnswer>,
 }
 
 impl fmt::Display for Unschedulable {
@@ -141,7 +149,7 @@ impl Unschedulable {
                 "node {node}: timed out trying to allocate devices: kube-scheduler will exceed its limit of 10 s, with {}{found}",
                 steps_and_time(cost)
             );
-            return Some(Self { kind: "timesOut", scope: scope(Scope::Pod), message });
+            return Some(Self::plain("timesOut", scope(Scope::Pod), message));
         }
         let scope = scope(decision.refused()?);
         let (kind, message) = match &decision.outcome {
@@ -149,7 +157,31 @@ impl Unschedulable {
             Outcome::Error(error) => ("error", error.to_string()),
             _ => ("doesNotFit", "cannot allocate all claims".into()),
         };
-        Some(Self { kind, scope, message })
+        Some(Self::plain(kind, scope, message))
+    }
+
+    fn plain(kind: &'static str, scope: &'static str, message: String) -> Self {
+        Self { kind, scope, message, explanation: None, nodes: None }
+    }
+
+    /// Whether kube-scheduler searches for devices, so that there is something to explain.
+    #[must_use]
+    pub fn is_of_search(&self) -> bool {
+        self.kind != "waits"
+    }
+
+    /// The same with its explanation.
+    #[must_use]
+    pub fn explained(mut self, explanation: Explanation) -> Self {
+        match self.kind {
+            "doesNotFit" => self.message = format!("{}: {}", self.message, explanation.reason),
+            "timesOut" if explanation.contradiction.is_some() => {
+                self.message =
+                    format!("{}; with more time it finds none: {}", self.message, explanation.reason);
+            }
+            _ => {}
+        }
+        Self { explanation: Some(Box::new(explanation)), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
-use claim_allocator::Standing;
+use claim_allocator::{AllocateError, SelectorFault, Standing};
 use dra_model::{DeviceTaint, Selector};
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ fn why(examined: &Examined<'_>, way: &ExaminedWay<'_>, device: usize, standing: 
     let (stage, kind, text) = match standing {
         Standing::OtherClass | Standing::Candidate => return None,
         Standing::Unselected(number) => (0, "selector", selector(&way.way.devices.selectors, *number)),
-        Standing::Failed(error) => (1, "error", error.to_string()),
+        Standing::Failed(error) => (1, "error", format!("not decided: {}", without_device(error))),
         Standing::OtherNode => (2, "otherNode", "for other nodes".into()),
         Standing::Unsupported => (3, "unsupported", "of a feature that is off".into()),
         Standing::Tainted(taint) => (4, "taint", format!("tainted {}", shown(taint))),
@@ -127,6 +127,22 @@ fn selector(selectors: &[Selector], number: usize) -> String {
 fn shown(taint: &DeviceTaint) -> String {
     let value = if taint.value.is_empty() { String::new() } else { format!("={}", taint.value) };
     format!("{}{value}:{}", taint.key, taint.effect.as_str())
+}
+
+/// An error in the same words for all devices, without the advice behind it.
+pub(crate) fn without_device(error: &AllocateError) -> String {
+    let (whose, selector, fault) = match error {
+        AllocateError::ClassSelector { class, selector, fault } => {
+            (format!("class {class}"), selector, fault)
+        }
+        AllocateError::ClaimSelector { claim, selector, fault } => {
+            (format!("claim {claim}"), selector, fault)
+        }
+        _ => return error.to_string(),
+    };
+    let SelectorFault::Runtime { error, .. } = fault else { return error.to_string() };
+    let error = error.split(". consider using").next().unwrap_or_default();
+    format!("selector #{selector} of {whose} fails: {error}")
 }
 
 /// What of a capacity is asked for that the device does not have, or excludes.

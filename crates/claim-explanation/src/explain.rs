@@ -9,7 +9,7 @@ use claim_allocator::{AllocateError, Allocator, Decision};
 use serde::Serialize;
 
 use crate::asker::{Answer, Asker, Time};
-use crate::candidates::Candidates;
+use crate::candidates::{Candidates, without_device};
 use crate::contradiction::{self, Contradiction, Size};
 use crate::examined::{Examined, label};
 use crate::limits::Limits;
@@ -116,7 +116,8 @@ pub fn answer(asked: &Asked<'_>, limits: Limits) -> NodeAnswer {
         Answer::Refused => {
             let question = asker.question(&objects);
             let allocator = Allocator::with_expressions(&question, asker.expressions());
-            NodeAnswer::Refused(Reasoned::of(asked, &mut asker, &objects, allocator).0.reason)
+            let reasoned = Reasoned::of(asked, &mut asker, &objects, allocator).0;
+            NodeAnswer::Refused(reasoned.error.as_ref().map_or(reasoned.reason, without_device))
         }
     }
 }
@@ -125,7 +126,7 @@ fn refused(asked: &Asked<'_>, objects: &Objects<'_>, mut asker: Asker<'_>) -> Ex
     let question = asker.question(objects);
     let allocator = Allocator::with_expressions(&question, asker.expressions());
     let (reasoned, examined) = Reasoned::of(asked, &mut asker, objects, allocator);
-    let Reasoned { reason, found, requests, values } = reasoned;
+    let Reasoned { reason, found, requests, values, error: _ } = reasoned;
     let members = found.as_ref().map_or_else(|| members::all(&objects.claims), |found| found.members.clone());
     let on_empty_node = on_empty_node(&mut asker, objects);
     let mut trials = Trials { asked, asker: &mut asker, objects, found: Vec::new() };
@@ -150,6 +151,8 @@ fn refused(asked: &Asked<'_>, objects: &Objects<'_>, mut asker: Asker<'_>) -> Ex
 /// A refusal with its reason.
 struct Reasoned {
     reason: String,
+    /// The error that is the reason.
+    error: Option<AllocateError>,
     found: Option<Contradiction>,
     requests: Vec<Candidates>,
     values: Vec<Values>,
@@ -180,7 +183,7 @@ impl Reasoned {
             }
             (None, ..) => "no set of requests and constraints was found that contradicts itself".to_string(),
         };
-        (Self { reason, found, requests, values }, examined)
+        (Self { reason, error, found, requests, values }, examined)
     }
 }
 

@@ -10,6 +10,7 @@ use pod_claims::{ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome
 use pod_spec::{Pod, PodUid};
 use thiserror::Error;
 
+use crate::explained_claims::ExplainedClaims;
 use crate::node::LoadedNode;
 
 /// A value of `--feature-gates` that kube-scheduler does not take, or that changes nothing about claims.
@@ -60,6 +61,8 @@ pub struct NodeClaims {
     node: String,
     features: Features,
     notes: Vec<String>,
+    /// The last explanation: pods of one workload are refused for one reason.
+    explained: ExplainedClaims,
 }
 
 /// What became of a pod's claims.
@@ -88,7 +91,7 @@ impl NodeClaims {
         };
         let name = found.as_ref().map(|node| node.name.clone()).unwrap_or_default();
         let ledger = found.map(|found| ClaimLedger::new(objects, found, features, plugins(node)));
-        Self { ledger, node: name, features, notes }
+        Self { ledger, node: name, features, notes, explained: ExplainedClaims::default() }
     }
 
     /// What is to be known before the first decision on `pods`, as text to be shown: nothing if none of them has claims.
@@ -125,6 +128,9 @@ impl NodeClaims {
         }
         let decided = DecidedClaims::of(pod, &decision, self.features);
         match Unschedulable::of(&decision, &self.node) {
+            Some(why) if why.is_of_search() => {
+                PodClaims::Unschedulable(decided, self.explained.explain(ledger, &decision, why))
+            }
             Some(why) => PodClaims::Unschedulable(decided, why),
             None => PodClaims::Decided(decision, decided),
         }
@@ -157,6 +163,7 @@ impl NodeClaims {
     pub(crate) fn hold(&mut self, pod: &Pod, claims: &PodClaims) {
         if let (Ok(ledger), PodClaims::Decided(decision, _)) = (&mut self.ledger, claims) {
             ledger.hold(pod, decision);
+            self.explained = ExplainedClaims::default();
         }
     }
 }

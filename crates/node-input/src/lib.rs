@@ -69,6 +69,7 @@ mod pods;
 mod questions;
 mod asked;
 mod claims;
+mod explained_claims;
 mod object_text;
 mod claim_check;
 mod sequence;

@@ -11,7 +11,9 @@ use topology_model::{NodeId, NodeIds};
 use unicode_width::UnicodeWidthStr;
 
 use crate::cells::{NOT_CHECKED, joined};
+use crate::explained_claims::explained;
 use crate::pod_group::PodGroup;
+use crate::rows::{line, listed};
 
 /// Beyond so many nodes only those that come nearest are shown.
 const MOST_COLUMNS: usize = 8;
@@ -31,6 +33,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&reasons(refusal, page));
     }
     text.push_str(&ways_out(pods, page));
+    text.extend(report.unschedulable().map(|why| explained(why, page)));
     text.push_str(&claims(report, page));
     text + &kubelet_said(report, page) + &notes(pods, page)
 }
@@ -81,7 +84,10 @@ pub(crate) fn claims(report: &Report, page: Page) -> String {
     let rows = decided.claims.iter().flat_map(|claim| {
         let of_request =
             claim.devices.chunk_by(|one, other| one.request == other.request && one.is_beside(other));
-        of_request.map(|devices| vec![claim.name.clone(), devices[0].request.clone(), arrow(devices, page)])
+        let already = if claim.state == "allocated" { " (allocated already)" } else { "" };
+        of_request.map(move |devices| {
+            vec![claim.name.clone(), devices[0].request.clone(), arrow(devices, page) + already]
+        })
     });
     let rows: Vec<Vec<String>> = rows.collect();
     let head = if rows.is_empty() { "claims" } else { "" };
@@ -137,22 +143,6 @@ pub(crate) fn reasons(refusal: &Refusal, page: Page) -> String {
         text.push_str(&line(page, head, "more was not tried; topolet explain --tries NUMBER tries more"));
     }
     text
-}
-
-/// Where the text under a head begins.
-const HEAD: usize = 14;
-
-/// A line under a head; an empty head goes on with the one above.
-pub(crate) fn line(page: Page, head: &str, text: &str) -> String {
-    page.under(&format!("  {head}"), HEAD, text)
-}
-
-/// Rows under one head.
-pub(crate) fn listed(page: Page, head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    let rest = Page { width: page.width.map(|width| width.saturating_sub(HEAD)), ..page };
-    let lines = rest.columns(rows, "");
-    let lines = lines.lines().enumerate();
-    lines.map(|(at, row)| format!("  {:12}{row}\n", if at == 0 { head } else { "" })).collect()
 }
 
 /// Which nodes are shown.

@@ -4,8 +4,10 @@ use admission_report::{Conclusion, MergeReport, Undecided, UnitReport};
 use terminal_text::Page;
 use topology_model::{NodeId, NodeIds};
 
-use crate::decision::{self, Columns, line, listed};
+use crate::decision::{self, Columns};
+use crate::explained_claims::explained;
 use crate::pod_group::PodGroup;
+use crate::rows::{line, listed};
 
 /// The lines of the explanation of a group of pods, ending in a newline: of the first of them. `node` names the node and
 /// its rules, where nothing above does.
@@ -20,6 +22,7 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.push_str(&decision::reasons(refusal, page));
     }
     text.push_str(&decision::ways_out(pods, page));
+    text.extend(report.unschedulable().map(|why| explained(why, page)));
     text.push_str(&decision::claims(report, page));
     text.push_str(&decision::kubelet_said(report, page));
     text.push_str(&decision::notes(pods, page));

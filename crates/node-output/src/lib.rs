@@ -11,6 +11,8 @@ mod alike;
 mod pod_group;
 mod tally;
 mod comparison;
+mod rows;
+mod explained_claims;
 mod decision;
 mod decisions;
 mod explanation;

@@ -9,7 +9,7 @@ use topology_model::NodeIds;
 
 use crate::NodeLine;
 use crate::cells::container;
-use crate::decision::line;
+use crate::rows::line;
 
 /// Before each row.
 const INDENT: &str = "  ";

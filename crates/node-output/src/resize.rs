@@ -6,8 +6,8 @@ use serde::Serialize;
 use terminal_text::Page;
 
 use crate::cells::joined;
-use crate::decision::{line, listed};
 use crate::node_line::NodeLine;
+use crate::rows::{line, listed};
 
 /// A resize, as it is written.
 #[derive(Debug, Serialize)]

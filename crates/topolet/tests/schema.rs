@@ -76,6 +76,7 @@ const SESSIONS: &[&str] = &[
     "explain -m xeon-2s-96cpu-sriov -f field/40-refused-pod/refused.yaml -c field/40-refused-pod/kubelet.yaml",
     "admit -m xeon-2s-96cpu-sriov --kubelet 1.37 -f ../crates/topolet/tests/cmd/claims-cluster.yaml -f ../crates/topolet/tests/cmd/claims-pods.yaml",
     "explain -m xeon-2s-96cpu-sriov --kubelet 1.37 -f ../crates/topolet/tests/cmd/claims-cluster.yaml -f ../crates/topolet/tests/cmd/claims-pods.yaml",
+    "explain -m xeon-2s-96cpu-sriov --node-name worker-1 -f ../crates/topolet/tests/cmd/claims-why-cluster.yaml -f ../crates/topolet/tests/cmd/claims-why-pods.yaml",
     "admit -m xeon-2s-96cpu-sriov -f dra/drivers/shared-bandwidth.yaml -f ../crates/topolet/tests/cmd/claims-shared.yaml",
     "explain -m xeon-2s-96cpu-sriov -f dra/drivers/shared-bandwidth.yaml -f ../crates/topolet/tests/cmd/claims-shared.yaml",
     "claim check ../crates/topolet/tests/cmd/claims-cluster.yaml ../crates/topolet/tests/cmd/claims-wrong.yaml",
