@@ -15,6 +15,7 @@ mod other_rules;
 mod fates;
 mod ways_out;
 mod machine;
+mod machine_slices;
 mod counted;
 mod next_start;
 mod load;
@@ -98,6 +99,7 @@ pub use judged::{JudgedNode, NO_CONFIGURATION};
 pub use kept_hints::KeptHints;
 pub use kubelet_version::{KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
+pub use machine_slices::MachineSlices;
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
 pub use missing_memory::MissingMemory;
 pub use node::{

@@ -69,6 +69,11 @@ Examples:
   # What a scheduler would read of this node
   topolet export nrt -m node.tar.zst --node-name worker-1";
 
+pub(crate) const RESOURCE_SLICES: &str = "\
+Examples:
+  # What drivers could publish of the devices of a machine
+  topolet export resourceslices -m xeon-2s-96cpu-sriov --node-name worker-1 > slices.yaml";
+
 pub(crate) const STATE_SHOW: &str = "\
 Examples:
   # Who holds which CPUs, memory and devices

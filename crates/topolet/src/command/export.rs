@@ -3,8 +3,14 @@
 use std::path::PathBuf;
 
 use admission_report::{Notice, claims_notice};
-use clap::{Args, Subcommand, ValueEnum};
-use node_input::{Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, Wholeness};
+use anyhow::anyhow;
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use node_input::{
+    Asked, DeviceText, IdentitySource, LIVE, LoadedMachine, LoadedNode, MachineSlices, Wholeness,
+};
+use serde::Serialize;
+use serde_json::json;
+use topology_manifest::{ResourceObject, check_node_name};
 
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::examples;
@@ -23,6 +29,10 @@ pub(crate) enum ExportCommand {
     /// status 2 if a pod was refused.
     #[command(after_help = examples::NRT)]
     Nrt(NrtArguments),
+    /// Prints the GPUs, NICs, NVMe disks and accelerators of a machine as ResourceSlices (resource.k8s.io/v1), with the standard
+    /// attributes that a driver of dynamic resource allocation publishes of them: numaNode, pcieRoot and pciBusID.
+    #[command(name = "resourceslices", after_help = examples::RESOURCE_SLICES)]
+    ResourceSlices(SlicesArguments),
 }
 
 #[derive(Args, Debug)]
@@ -46,6 +56,23 @@ pub(crate) struct NrtArguments {
     pub(crate) output: ObjectFormat,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct SlicesArguments {
+    /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` in it, or a capture
+    /// as .tar.zst.
+    #[arg(short, long, value_name = "MACHINE", default_value = LIVE, value_hint = ValueHint::AnyPath)]
+    pub(crate) machine: String,
+    /// What the node is called in its cluster. Without it the host name of this machine, or the name of the machine.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+    /// The name of the driver.
+    #[arg(long, value_name = "NAME", default_value = "pci.topolet.dev")]
+    pub(crate) driver: String,
+    /// How to print.
+    #[arg(short, long, value_name = "FORMAT", default_value = "yaml")]
+    pub(crate) output: ObjectFormat,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 pub(crate) enum ObjectFormat {
     /// For `kubectl apply`.
@@ -57,6 +84,37 @@ pub(crate) enum ObjectFormat {
 pub(super) fn run(arguments: &ExportArguments, screen: Screen) -> anyhow::Result<Outcome> {
     match &arguments.command {
         ExportCommand::Nrt(arguments) => nrt(arguments, screen),
+        ExportCommand::ResourceSlices(arguments) => slices(arguments, screen),
+    }
+}
+
+fn slices(arguments: &SlicesArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let SlicesArguments { machine, node_name, driver, output } = arguments;
+    let name = node_name.clone().or_else(|| (machine == LIVE).then(crate::arguments::host_name).flatten());
+    let name = match name {
+        Some(name) => name,
+        None => node_input::files_of(machine)?.0,
+    };
+    check_node_name(&name)
+        .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
+    let MachineSlices { slices, without_node } = MachineSlices::of(machine, &name, driver)?;
+    if without_node > 0 {
+        screen.warn(Notice::warning(format!(
+            "{without_node} devices have no numaNode: the kernel reports none for them"
+        )));
+    }
+    let items = slices.into_iter().map(|slice| ResourceObject::Slice(slice.into()).to_json());
+    let list = json!({ "apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>() });
+    screen.print(&output.written(&list)?)?;
+    Ok(Outcome::Done)
+}
+
+impl ObjectFormat {
+    fn written(self, object: &impl Serialize) -> anyhow::Result<String> {
+        Ok(match self {
+            Self::Yaml => serde_saphyr::to_string(object)?,
+            Self::Json => serde_json::to_string_pretty(object)? + "\n",
+        })
     }
 }
 
@@ -99,10 +157,7 @@ fn nrt(arguments: &NrtArguments, screen: Screen) -> anyhow::Result<Outcome> {
     if exported.refused > 0 {
         outcome = Outcome::SomeRefused;
     }
-    screen.print(&match arguments.output {
-        ObjectFormat::Yaml => serde_saphyr::to_string(&exported.object)?,
-        ObjectFormat::Json => serde_json::to_string_pretty(&exported.object)? + "\n",
-    })?;
+    screen.print(&arguments.output.written(&exported.object)?)?;
     Ok(outcome)
 }
 
