@@ -7,6 +7,7 @@ mod chaos;
 mod soak;
 mod observe;
 mod fuzz;
+mod formats;
 mod usage;
 mod cluster;
 mod cluster_chaos;
@@ -48,6 +49,7 @@ workspace_tools::commands! {
     ClusterChaos(cluster_chaos::ClusterChaos),
     Dashboards(dashboards::Dashboards),
     Fleet(fleet::Fleet),
+    Formats(formats::Formats),
     Fuzz(fuzz::Fuzz),
     HintCosts(hint_costs::HintCosts),
     KubeletFaults(kubelet_faults::KubeletFaults),

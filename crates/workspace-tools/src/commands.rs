@@ -106,6 +106,10 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          of a core and its memory",
     ),
     (
+        "formats",
+        "Gives listed public files to the readers of `admit` and `config check`, and counts which are understood",
+    ),
+    (
         "fuzz",
         "Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install \
          cargo-fuzz`",
