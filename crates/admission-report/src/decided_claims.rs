@@ -289,7 +289,7 @@ fn time(seconds: u64) -> String {
             return format!("{} {unit}", seconds / length);
         }
     }
-    format!("{seconds} seconds")
+    if seconds == 1 { String::from("1 second") } else { format!("{seconds} seconds") }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -307,6 +307,7 @@ mod tests {
             assert_eq!(grouped(number), expected);
         }
         for (seconds, expected) in [
+            (1, "1 second"),
             (119, "119 seconds"),
             (120, "2 minutes"),
             (7_300, "2 hours"),

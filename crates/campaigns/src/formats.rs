@@ -144,13 +144,11 @@ fn digest(path: &Path) -> anyhow::Result<String> {
 fn configuration(name: &str, bytes: &[u8]) -> Verdict {
     match node_input::configuration_of_text(name, bytes, CPUS, Reading::default()) {
         Ok(_) => Verdict::Understood,
-        Err(error) => match error.chain().find_map(node_output::next_step) {
-            Some(_) => Verdict::NextStep,
-            None => {
-                let line = error.chain().find_map(node_output::in_one_line);
-                Verdict::Neither(line.map_or_else(|| format!("{error:#}"), str::to_owned))
-            }
-        },
+        Err(error) if error.chain().any(|error| node_output::next_step(error).is_some()) => Verdict::NextStep,
+        Err(error) => {
+            let line = error.chain().find_map(node_output::in_one_line);
+            Verdict::Neither(line.map_or_else(|| format!("{error:#}"), str::to_owned))
+        }
     }
 }
 

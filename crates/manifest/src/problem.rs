@@ -297,8 +297,9 @@ impl Problem {
             problem if problem.filled_by().is_some() => problem.filled_by(),
             Self::Empty => self.expected(),
             Self::OtherForm { instead, .. } => Some(instead),
-            Self::Template { expected } => Some(expected),
-            Self::Kind { expected, .. } | Self::ApiVersion { expected, .. } => Some(expected),
+            Self::Template { expected } | Self::Kind { expected, .. } | Self::ApiVersion { expected, .. } => {
+                Some(expected)
+            }
             Self::NotRegistered { .. } => Some(ACCEPTED_CONFIGS),
             Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
                 Some(meant)

@@ -28,9 +28,9 @@ pub(crate) enum ExportCommand {
     /// Prints a `NodeResourceTopology` (topology.node.k8s.io/v1alpha2) for schedulers that know NUMA nodes. Exit
     /// status 2 if a pod was refused.
     #[command(after_help = examples::NRT)]
-    Nrt(NrtArguments),
-    /// Prints the GPUs, NICs, NVMe disks and accelerators of a machine as ResourceSlices (resource.k8s.io/v1), with the standard
-    /// attributes that a driver of dynamic resource allocation publishes of them: numaNode, pcieRoot and pciBusID.
+    Nrt(Box<NrtArguments>),
+    /// Prints the GPUs, NICs, NVMe disks and accelerators of a machine as `ResourceSlices` (resource.k8s.io/v1), with the standard
+    /// attributes that a driver of dynamic resource allocation publishes of them: `numaNode`, `pcieRoot` and `pciBusID`.
     #[command(name = "resourceslices", after_help = examples::RESOURCE_SLICES)]
     ResourceSlices(SlicesArguments),
 }
