@@ -19,9 +19,9 @@ pub use fault::{Fault, Page, Standing};
 pub use release::{Release, UnknownRelease, Version};
 pub use rules::{Rule, Rules};
 pub use value::{
-    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm, PodResourcesTold,
-    PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
+    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTable, FlagTexts,
+    GateTable, MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm,
+    PodResourcesTold, PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// The examples of the README are tests too.

@@ -2,9 +2,9 @@
 
 use crate::release::{Release, Version};
 use crate::value::{
-    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTexts, GateTable,
-    MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm, PodResourcesTold,
-    PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
+    AlignedShare, CheckpointForm, DefaultedBy, DeviceHintNodes, EmptyMemoryRequest, FlagTable, FlagTexts,
+    GateTable, MemoryThrottling, MetricPrefix, OptionStage, PluginsPerResource, PodAllocationsForm,
+    PodResourcesTold, PodSysctls, PodsOfGateOff, QosBy, RunningInstances, StorageForm, WholeCoreCheck,
 };
 
 /// Makes [`Rules`] and [`Rule`] of a table with a row for each rule: its field, its name, the type of its values, what
@@ -100,6 +100,8 @@ table! {
         "whether `prefer-align-cpus-by-uncorecache` needs the gate for options in beta", "KEP-4800";
     node_limit_option NodeLimitOption: OptionStage = [Beta, Stable, Stable, Stable],
         "whether `max-allowable-numa-nodes` needs the gate for options in beta", "kubernetes#134614";
+    flags Flags: FlagTable = [OfSandboxImage, OfCadvisor, OfCadvisor, OfAll],
+        "which flags a kubelet has", "removal of --pod-infra-container-image, then of the flags of cAdvisor";
     flag_texts FlagTexts: FlagTexts = [Misspelt, Spelt, Spelt, Spelt],
         "how the errors of `--reserved-memory` are spelt", "texts of the memory manager's flag";
     pod_level_defaults PodLevelDefaults: DefaultedBy = [Decoder, Decoder, Decoder, ApiServer],

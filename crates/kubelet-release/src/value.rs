@@ -106,6 +106,17 @@ pub enum FlagTexts {
     Spelt,
 }
 
+/// Which flags a kubelet has beside those that all releases have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FlagTable {
+    /// None.
+    OfAll,
+    /// Those of cAdvisor, such as `--storage-driver-db`.
+    OfCadvisor,
+    /// Those of cAdvisor and `--pod-infra-container-image`.
+    OfSandboxImage,
+}
+
 /// Which forms of the state files of the CPU and memory managers are written and read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CheckpointForm {

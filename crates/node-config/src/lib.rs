@@ -46,7 +46,8 @@ pub use flags::{CsvError, DurationFault, FlagError, FlagFault, KubeletFlags};
 pub use gates::{FeatureGates, Gate, GateDifference, GateError, GateStage, GateState, gate_differences};
 pub use go_float::go_float;
 pub use kubelet_release::{
-    GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease, Version, WholeCoreCheck,
+    FlagTable, GateTable, PluginsPerResource, PodSysctls, Release, Rule, Rules, UnknownRelease, Version,
+    WholeCoreCheck,
 };
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{

@@ -212,6 +212,47 @@ fn an_unknown_flag_takes_the_next_word() {
 }
 
 #[test]
+fn a_kubelet_does_not_start_with_a_flag_that_its_release_has_not() {
+    for (argument, starts, error) in [
+        ("--max-pods=3", &[34, 35, 36, 37][..], ""),
+        ("--pod_infra_container_image=a", &[34], "unknown flag: --pod_infra_container_image"),
+        ("--storage-driver-db=a", &[34, 35, 36], "unknown flag: --storage-driver-db"),
+        ("--housekeeping-interval=10s", &[34, 35, 36, 37], ""),
+        ("--network-plugin=cni", &[], "unknown flag: --network-plugin"),
+        ("-hx=1", &[], "unknown shorthand flag: 'x' in -x=1"),
+    ] {
+        for (minor, release) in (34..).zip(Release::ALL) {
+            let parsed = KubeletFlags::parse_of(Rules::of(release).flags, [argument]).map(|_| ());
+            let expected = if starts.contains(&minor) { Ok(()) } else { Err(error.to_owned()) };
+            assert_eq!(parsed.map_err(|error| error.to_string()), expected, "{argument}, {release}");
+        }
+    }
+    let known: Vec<_> = KubeletFlags::releases_with("pod-infra-container-image").collect();
+    assert_eq!(known, [Release::V1_34]);
+}
+
+#[test]
+fn labels_of_kubernetes_are_the_kubelets_or_refused() {
+    for (labels, refused) in [
+        ("a=b,kubernetes.io/os=linux,node.kubernetes.io/x=y,x.node.kubernetes.io/a=", ""),
+        ("topology.kubernetes.io/zone=a,example.com/a=b,notkubernetes.io/a=b", ""),
+        ("node-role.kubernetes.io/worker=,k8s.io/a,a=b", "k8s.io/a node-role.kubernetes.io/worker"),
+        ("kubernetes.io/role=worker", "kubernetes.io/role"),
+    ] {
+        let flag = format!("--node-labels={labels}");
+        assert!(KubeletFlags::parse([flag.as_str()]).is_ok(), "a distribution's kubelet may take others");
+        let parsed = KubeletFlags::parse_of(Rules::default().flags, [flag.as_str()]);
+        let error = parsed.err().map(|error| error.to_string());
+        let expected =
+            format!("unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [{refused}]\n");
+        match error {
+            None => assert_eq!(refused, "", "{labels}"),
+            Some(error) => assert!(!refused.is_empty() && error.starts_with(&expected), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn texts_are_those_of_the_release() {
     let error = KubeletFlags::parse(["--reserved-memory=x:memory=1"]).unwrap_err();
     for (release, node) in [(Release::V1_34, "exptected"), (Release::V1_35, "expected")] {

@@ -8,6 +8,7 @@ use kubelet_release::FlagTexts;
 use thiserror::Error;
 
 use super::csv::CsvError;
+use super::labels::{LABEL_NAMESPACES, LABELS};
 use crate::{CpuConfigError, GateError, Invalid, MemoryConfigError, ReservedMemoryFlagError};
 
 /// Why a kubelet does not start with its command line; [`NoPods`](Self::NoPods) alone is a limit of this crate. The
@@ -21,6 +22,23 @@ pub enum FlagError {
     /// Two dashes, and then no name.
     #[error("bad flag syntax: {0}")]
     Syntax(String),
+    /// A flag that the kubelet does not have. The name is as written, without the dashes.
+    #[error("unknown flag: --{0}")]
+    Unknown(String),
+    /// A letter behind one dash that the kubelet does not have.
+    #[error("unknown shorthand flag: '{letter}' in -{letters}")]
+    UnknownLetter {
+        /// The letter.
+        letter: char,
+        /// The letters from it on, as written.
+        letters: String,
+    },
+    /// Labels of Kubernetes that a kubelet must not give its node.
+    #[error(
+        "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [{}]\n--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix ({}) or be in the specifically allowed set ({})",
+        .0.join(" "), LABEL_NAMESPACES.join(", "), LABELS.join(", ")
+    )]
+    Labels(Vec<String>),
     /// The last argument is a flag that needs a value. The name is as written, without the dashes.
     #[error("flag needs an argument: --{0}")]
     NoValue(String),
@@ -71,8 +89,9 @@ impl FlagError {
     #[must_use]
     pub fn flag(&self) -> Option<&str> {
         match self {
-            Self::Command(_) | Self::Syntax(_) => None,
-            Self::NoValue(flag) => Some(flag),
+            Self::Command(_) | Self::Syntax(_) | Self::UnknownLetter { .. } => None,
+            Self::Unknown(flag) | Self::NoValue(flag) => Some(flag),
+            Self::Labels(_) => Some("node-labels"),
             Self::Value { flag, .. } => Some(flag),
             Self::Gates(_) => Some("feature-gates"),
             Self::NoRootDirectory => Some("root-dir"),

@@ -1,6 +1,7 @@
 //! The command line of a kubelet, as far as it decides what its resource managers do.
 
 mod error;
+mod labels;
 mod settings;
 mod table;
 mod values;
@@ -12,12 +13,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
+use kubelet_release::FlagTable;
+
 pub use csv::CsvError;
 pub use error::{DurationFault, FlagError, FlagFault};
 
 use self::settings::Settings;
 use self::table::{Deciding, Flag, Form, Sets};
-use crate::{FeatureGates, KubeletConfiguration};
+use crate::{FeatureGates, KubeletConfiguration, Release};
 
 /// The command line of a kubelet, as far as it decides.
 ///
@@ -43,8 +46,8 @@ use crate::{FeatureGates, KubeletConfiguration};
 /// The flags of releases 1.34 to 1.37 that decide are the same. `--experimental-allocatable-ignore-eviction`, which
 /// no file has, is one of them: pods can then have what hard eviction thresholds would keep.
 ///
-/// A kubelet does not start with a flag that it does not know. Here such a flag is skipped, for it may be one of a
-/// distribution or of another release: [`unknown`](Self::unknown) has its name. The next argument is its value,
+/// A kubelet does not start with a flag that it does not know ([`parse_of`](Self::parse_of)). [`parse`](Self::parse) skips
+/// such a flag, for it may be one of a distribution: [`unknown`](Self::unknown) has its name. The next argument is its value,
 /// unless the flag has an equals sign or the argument begins with a dash; this is how pflag, the kubelet's parser,
 /// skips flags where a program allows that. Values of flags that do not decide are not looked at, and none is kept.
 ///
@@ -80,6 +83,15 @@ enum Pass {
     OverFiles,
 }
 
+/// What becomes of a flag that is not known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unknown {
+    /// It is skipped.
+    Skipped,
+    /// The kubelet with these flags does not start.
+    Refused(FlagTable),
+}
+
 /// A path or name for which an empty text is an unwritten one.
 fn written(text: Option<&String>) -> Option<&str> {
     text.map(String::as_str).filter(|text| !text.is_empty())
@@ -88,12 +100,29 @@ fn written(text: Option<&String>) -> Option<&str> {
 impl KubeletFlags {
     /// Reads the arguments after the program's name, or after `kubelet` of a program that has several commands.
     ///
-    /// # Errors The first argument, from the left, with which the kubelet does not start: a flag that decides and has
+    /// # Errors
+    /// The first argument, from the left, with which the kubelet does not start: a flag that decides and has
     /// no value or a wrong one, or dashes without a name. If all flags can be read, the first word that is neither a
     /// flag nor a value.
     pub fn parse<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<Self, FlagError> {
-        let arguments: Vec<_> = arguments.into_iter().collect();
-        let (mut flags, command) = Self::pass(Pass::Paths, &arguments)?;
+        Self::parse_with(Unknown::Skipped, &arguments.into_iter().collect::<Vec<_>>())
+    }
+
+    /// The same of a kubelet with these flags, which does not start with others.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), and [`FlagError::Unknown`], [`FlagError::UnknownLetter`] or [`FlagError::Labels`].
+    pub fn parse_of<'a>(
+        table: FlagTable,
+        arguments: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, FlagError> {
+        let flags = Self::parse_with(Unknown::Refused(table), &arguments.into_iter().collect::<Vec<_>>())?;
+        let foreign = &flags.settings.foreign_labels;
+        if foreign.is_empty() { Ok(flags) } else { Err(FlagError::Labels(foreign.iter().cloned().collect())) }
+    }
+
+    fn parse_with(unknown: Unknown, arguments: &[&str]) -> Result<Self, FlagError> {
+        let (mut flags, command) = Self::pass(Pass::Paths, unknown, arguments)?;
         if let Some(word) = command {
             return Err(FlagError::Command(word.to_owned()));
         }
@@ -102,7 +131,7 @@ impl KubeletFlags {
         }
         flags.initial_gates = flags.settings.feature_gates.clone().unwrap_or_default();
         if flags.config().is_some() || flags.config_dir().is_some() {
-            let (over, _) = Self::pass(Pass::OverFiles, &arguments)?;
+            let (over, _) = Self::pass(Pass::OverFiles, unknown, arguments)?;
             flags.overriding = over.overriding;
             flags.settings = over.settings.with_paths(flags.settings);
         }
@@ -110,7 +139,11 @@ impl KubeletFlags {
     }
 
     /// Reads the arguments once, up to the first that is wrong, and finds the first word that no flag takes.
-    fn pass<'a>(pass: Pass, arguments: &[&'a str]) -> Result<(Self, Option<&'a str>), FlagError> {
+    fn pass<'a>(
+        pass: Pass,
+        unknown: Unknown,
+        arguments: &[&'a str],
+    ) -> Result<(Self, Option<&'a str>), FlagError> {
         let mut flags = Self::default();
         let mut arguments = arguments.iter().copied().peekable();
         let mut command = None;
@@ -119,9 +152,9 @@ impl KubeletFlags {
                 command = command.or_else(|| arguments.next());
                 break;
             } else if let Some(long) = argument.strip_prefix("--") {
-                flags.long(pass, long, &mut arguments)?;
+                flags.long(pass, unknown, long, &mut arguments)?;
             } else if let Some(letters) = argument.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-                flags.short(letters, &mut arguments);
+                flags.short(unknown, letters, &mut arguments)?;
             } else {
                 command = command.or(Some(argument));
             }
@@ -133,6 +166,7 @@ impl KubeletFlags {
     fn long<'a>(
         &mut self,
         pass: Pass,
+        unknown: Unknown,
         long: &str,
         arguments: &mut Peekable<impl Iterator<Item = &'a str>>,
     ) -> Result<(), FlagError> {
@@ -143,6 +177,11 @@ impl KubeletFlags {
             long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         let name = as_written.replace('_', "-");
         let no_value = || FlagError::NoValue(as_written.to_owned());
+        if let Unknown::Refused(table) = unknown
+            && !table::has(table, &name)
+        {
+            return Err(FlagError::Unknown(as_written.to_owned()));
+        }
         match (table::find(&name), value) {
             (Some(Flag::Deciding(flag)), value) => {
                 let value = match (value, flag.form) {
@@ -176,18 +215,20 @@ impl KubeletFlags {
     }
 
     /// Flags with one dash. The kubelet has `-v LEVEL` and `-h`, and neither decides.
-    fn short<'a>(&mut self, letters: &str, arguments: &mut Peekable<impl Iterator<Item = &'a str>>) {
+    fn short<'a>(
+        &mut self,
+        unknown: Unknown,
+        letters: &str,
+        arguments: &mut Peekable<impl Iterator<Item = &'a str>>,
+    ) -> Result<(), FlagError> {
         // pflag skips what Go's test programs are started with.
         if letters.starts_with("test.") {
-            return;
+            return Ok(());
         }
-        let Some((letter, after)) = letters
-            .char_indices()
-            .find(|(_, letter)| *letter != 'h')
-            .map(|(at, letter)| (letter, letters.get(at + letter.len_utf8()..).unwrap_or_default()))
-        else {
-            return;
+        let Some((at, letter)) = letters.char_indices().find(|(_, letter)| *letter != 'h') else {
+            return Ok(());
         };
+        let after = letters.get(at + letter.len_utf8()..).unwrap_or_default();
         match letter {
             'v' if after.is_empty() => {
                 arguments.next();
@@ -196,6 +237,10 @@ impl KubeletFlags {
             'v' => {}
             // The value of `-h`.
             '=' if letters.starts_with('h') && !after.is_empty() => {}
+            _ if unknown != Unknown::Skipped => {
+                let letters = letters.get(at..).unwrap_or_default().to_owned();
+                return Err(FlagError::UnknownLetter { letter, letters });
+            }
             _ => {
                 self.unknown.insert(alloc::format!("-{letter}"));
                 if !after.contains('=') {
@@ -203,6 +248,7 @@ impl KubeletFlags {
                 }
             }
         }
+        Ok(())
     }
 
     fn set(&mut self, flag: &'static Deciding, value: &str) -> Result<(), FlagError> {
@@ -265,6 +311,16 @@ impl KubeletFlags {
     /// The flags that no kubelet of releases 1.34 to 1.37 has, with their dashes, in order of names.
     pub fn unknown(&self) -> impl Iterator<Item = &str> {
         self.unknown.iter().map(String::as_str)
+    }
+
+    /// The releases that have a flag, without its dashes, oldest first.
+    pub fn releases_with(flag: &str) -> impl Iterator<Item = Release> {
+        table::releases(flag.replace('_', "-"))
+    }
+
+    /// The names of all flags of these releases, without dashes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        table::names()
     }
 
     /// The configuration of the files with the flags over it. `config` is what `--config` and `--config-dir` name, or

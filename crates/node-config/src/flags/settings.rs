@@ -1,6 +1,6 @@
 //! What the flags that decide are set to, and how it goes over the configuration of the files.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,6 +19,8 @@ pub(super) struct Settings {
     pub(super) hostname_override: Option<String>,
     pub(super) pod_manifest_path: Option<String>,
     pub(super) ignore_eviction: Option<bool>,
+    /// Keys of `--node-labels` that a kubelet must not set.
+    pub(super) foreign_labels: BTreeSet<String>,
     pub(super) cpu_manager_policy: Option<String>,
     pub(super) cpu_manager_policy_options: Option<BTreeMap<String, String>>,
     pub(super) cpu_manager_reconcile_period: Option<Duration>,
@@ -48,8 +50,9 @@ pub(super) struct Settings {
 impl Settings {
     /// These settings with those of `paths` that no file has.
     pub(super) fn with_paths(self, paths: Self) -> Self {
-        let Self { config, config_dir, root_dir, hostname_override, ignore_eviction, .. } = paths;
-        Self { config, config_dir, root_dir, hostname_override, ignore_eviction, ..self }
+        let Self { config, config_dir, root_dir, hostname_override, ignore_eviction, foreign_labels, .. } =
+            paths;
+        Self { config, config_dir, root_dir, hostname_override, ignore_eviction, foreign_labels, ..self }
     }
 
     /// Values that a flag takes and the kubelet refuses later: those that would be unwritten in a file.

@@ -1,8 +1,13 @@
 //! The flags of a kubelet: which decide, and which of the others have values.
 //!
-//! The table has the flags of all releases from 1.34 to 1.37 on Linux. They differ in flags that do not decide: 1.35
-//! has no `--pod-infra-container-image`, and 1.37 none of the flags of cAdvisor but `--housekeeping-interval`. A
+//! The table has the flags of all releases from 1.34 to 1.37 on Linux, by `cmd/kubelet/app/options`, in 1.34 also
+//! `pkg/kubelet/config/flags.go`, and `logs/api/v1/options.go` of component-base. They differ in flags that do not decide:
+//! 1.35 has no `--pod-infra-container-image`, and 1.37 none of the flags of cAdvisor but `--housekeeping-interval`. A
 //! kubelet does not start with a flag that its release removed.
+
+use alloc::string::String;
+
+use kubelet_release::{FlagTable, Release, Rules};
 
 use super::error::FlagFault;
 use super::settings::Settings;
@@ -60,6 +65,51 @@ pub(super) fn find(name: &str) -> Option<Flag> {
     VALUED.binary_search(&name).is_ok().then_some(Flag::Other(Form::Valued))
 }
 
+/// Whether a kubelet with these flags has this one, in which underscores have become dashes.
+pub(super) fn has(table: FlagTable, name: &str) -> bool {
+    let least = REMOVED.iter().find(|(_, names)| names.contains(&name)).map(|(of, _)| *of);
+    find(name).is_some() && least.is_none_or(|least| least <= table)
+}
+
+/// The releases that have a flag, oldest first.
+pub(super) fn releases(name: String) -> impl Iterator<Item = Release> {
+    Release::ALL.into_iter().filter(move |release| has(Rules::of(*release).flags, &name))
+}
+
+/// The names of all flags.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let deciding = DECIDING.iter().map(|flag| flag.name);
+    deciding.chain(SWITCHES_ONCE).chain(SWITCHES).chain(VALUED)
+}
+
+/// The flags that not all releases have.
+const REMOVED: [(FlagTable, &[&str]); 2] = [
+    (FlagTable::OfSandboxImage, &["pod-infra-container-image"]),
+    (
+        FlagTable::OfCadvisor,
+        &[
+            "application-metrics-count-limit",
+            "boot-id-file",
+            "container-hints",
+            "containerd",
+            "containerd-namespace",
+            "enable-load-reader",
+            "event-storage-age-limit",
+            "event-storage-event-limit",
+            "global-housekeeping-interval",
+            "log-cadvisor-usage",
+            "machine-id-file",
+            "storage-driver-buffer-duration",
+            "storage-driver-db",
+            "storage-driver-host",
+            "storage-driver-password",
+            "storage-driver-secure",
+            "storage-driver-table",
+            "storage-driver-user",
+        ],
+    ),
+];
+
 const fn field(name: &'static str, set: fn(&mut Settings, &str) -> Read) -> Deciding {
     Deciding { name, form: Form::Valued, sets: Sets::Field, set }
 }
@@ -74,11 +124,12 @@ const fn switch(name: &'static str, set: fn(&mut Settings, &str) -> Read) -> Dec
 
 /// The flags that decide.
 #[rustfmt::skip]
-const DECIDING: [Deciding; 29] = [
+const DECIDING: [Deciding; 30] = [
     flag("config", |to, value| values::text(&mut to.config, value)),
     flag("config-dir", |to, value| values::text(&mut to.config_dir, value)),
     flag("root-dir", |to, value| values::text(&mut to.root_dir, value)),
     flag("hostname-override", |to, value| values::text(&mut to.hostname_override, value)),
+    flag("node-labels", |to, value| values::foreign_labels(&mut to.foreign_labels, value)),
     field("pod-manifest-path", |to, value| values::text(&mut to.pod_manifest_path, value)),
     field("cpu-manager-policy", |to, value| values::text(&mut to.cpu_manager_policy, value)),
     field("cpu-manager-policy-options", |to, value| values::pair(&mut to.cpu_manager_policy_options, value)),
@@ -140,7 +191,7 @@ const SWITCHES: [&str; 23] = [
 ];
 
 /// Flags with a value that do not decide, by name.
-const VALUED: [&str; 94] = [
+const VALUED: [&str; 93] = [
     "address",
     "allowed-unsafe-sysctls",
     "application-metrics-count-limit",
@@ -204,7 +255,6 @@ const VALUED: [&str; 94] = [
     "minimum-container-ttl-duration",
     "minimum-image-ttl-duration",
     "node-ip",
-    "node-labels",
     "node-status-max-images",
     "oom-score-adj",
     "pod-cidr",
@@ -243,17 +293,14 @@ mod tests {
 
     #[test]
     fn each_name_is_there_once_and_is_found() {
-        let names = SWITCHES
-            .iter()
-            .chain(&SWITCHES_ONCE)
-            .chain(&VALUED)
-            .copied()
-            .chain(DECIDING.iter().map(|flag| flag.name));
-        let mut sorted: alloc::vec::Vec<_> = names.collect();
+        let mut sorted: alloc::vec::Vec<_> = names().collect();
         assert!(sorted.iter().all(|name| find(name).is_some()));
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), 150);
         assert!(SWITCHES.is_sorted() && VALUED.is_sorted());
+        let removed: usize =
+            names().map(|name| usize::from(releases(name.into()).count() < Release::ALL.len())).sum();
+        assert_eq!(removed, 1 + 18);
     }
 }

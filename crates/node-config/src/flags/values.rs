@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::csv;
 use super::error::{DurationFault, FlagFault};
+use super::labels::is_foreign;
 use crate::boolean::parse_bool;
 use crate::{Duration, RegisteredTaint};
 
@@ -105,6 +106,14 @@ pub(super) fn taints(flag: &mut Option<Vec<RegisteredTaint>>, value: &str) -> Re
         taints.push(taint);
     }
     *flag = Some(taints);
+    Ok(())
+}
+
+/// Of entries `KEY=VALUE` or `KEY`, separated by commas, the keys that a kubelet must not give its node; no value is kept.
+#[expect(clippy::unnecessary_wraps, reason = "one of the readers, of which others fail")]
+pub(super) fn foreign_labels(flag: &mut BTreeSet<String>, value: &str) -> Read {
+    let keys = value.split(',').map(|entry| entry.split('=').next().unwrap_or_default().trim());
+    flag.extend(keys.filter(|key| is_foreign(key)).map(str::to_owned));
     Ok(())
 }
 
