@@ -41,6 +41,7 @@ mod amount;
 mod spelling;
 mod profile;
 mod settings;
+mod kubelet_flags;
 
 pub use amount::SmallAmount;
 pub use cause::{Cause, Doubt, Severity};
@@ -50,6 +51,7 @@ pub use given_out::Unit;
 pub use hazard::{Hazard, HintUser};
 pub use hazards::hazards_of_kubelet;
 pub use idle::{Idle, Why};
+pub use kubelet_flags::kubelet_flags;
 pub use memory_gap::{MemoryGap, OTHER_MACHINE_STATE};
 pub use node_config::DecidedBy;
 pub use note::{ANOTHER_BOOT, Note, StartProblem};

@@ -63,8 +63,8 @@ fn entries(to: &mut String, map: Option<&Value>) {
     }
 }
 
-/// What makes a field.
-fn setting(field: &str) -> Option<&'static str> {
+/// What makes a field; the flags of a kubelet are called alike.
+pub(crate) fn setting(field: &str) -> Option<&'static str> {
     Some(match field {
         "cpuManagerPolicy" => "cpu-manager-policy",
         "cpuManagerReconcilePeriod" => "cpu-manager-reconcile-period",

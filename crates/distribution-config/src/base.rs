@@ -2,10 +2,12 @@
 //!
 //! - *OpenShift*: the machine config operator lays a `KubeletConfig`, and what the node tuning operator makes of a
 //!   `PerformanceProfile`, over its own configuration: 500m of CPU, 1Gi of memory and 1Gi of storage for the system, 250
-//!   pods. Workers of clusters that were installed with 4.21 or later size the reservation by the node.
+//!   pods. Workers of clusters that were installed with 4.21 or later size the reservation by the node, as long as the
+//!   `KubeletConfig` reserves nothing for the system itself and does not have `autoSizingReserved: false`.
 //! - *Amazon EKS*: `nodeadm` has what `spec.kubelet.config` of a `NodeConfig` holds as a drop-in over its own: amounts for the
 //!   kubelet by the number of CPUs and of pods, two cgroups for what is reserved, the usual hard evictions. How many pods it
-//!   counts is known by the instance type alone; where `reservedMemory` is right for one number of pods, it is that.
+//!   counts is known by the instance type alone; where `reservedMemory` is right for one number of pods, it is that
+//!   ([`InstanceType`]).
 //! - *Bottlerocket* does the same where it runs on Amazon's instances. Elsewhere it reserves no memory for the kubelet as
 //!   long as no number of pods is set.
 //! - *Talos* reserves for the system if its user reserves nothing, and 128Mi more on nodes of the control plane.
@@ -21,6 +23,7 @@ use alloc::string::String;
 use node_config::KubeletConfiguration;
 
 use crate::amazon::{by_pods, memory_for_pods};
+use crate::instance::InstanceType;
 use crate::reservation::Reservation;
 use crate::{Distribution, tables};
 
@@ -30,14 +33,14 @@ pub struct Base {
     distribution: Option<Distribution>,
     fields: KubeletConfiguration,
     reservation: Reservation,
+    instance: Option<InstanceType>,
 }
 
 impl Base {
     /// What `distribution` sets beneath `own` on a machine with so many CPUs.
     #[must_use]
     pub fn of(distribution: Distribution, own: &KubeletConfiguration, cpus: usize) -> Self {
-        let base =
-            |fields| Self { distribution: Some(distribution), fields, reservation: Reservation::Known };
+        let base = |fields| Self { distribution: Some(distribution), fields, ..Self::default() };
         match distribution {
             Distribution::OpenShift => base(tables::openshift()),
             Distribution::Eks => {
@@ -58,6 +61,18 @@ impl Base {
         }
     }
 
+    /// What `nodeadm` sets beneath `own` on an instance of a type with so many CPUs.
+    #[must_use]
+    pub fn on_instance(instance: InstanceType, own: &KubeletConfiguration, cpus: usize) -> Self {
+        let mut base = Self { instance: Some(instance), ..Self::of(Distribution::Eks, own, cpus) };
+        base.reservation = Reservation::Known;
+        base.fields
+            .kube_reserved
+            .insert("memory".to_owned(), format!("{}Mi", memory_for_pods(instance.pods())));
+        base.fields.max_pods = i32::try_from(instance.pods()).ok();
+        base
+    }
+
     /// What is set beneath a configuration is not known.
     #[must_use]
     pub fn unknown() -> Self {
@@ -68,6 +83,31 @@ impl Base {
     #[must_use]
     pub fn sized_by_node(self) -> Self {
         Self { reservation: Reservation::BySize, ..self }
+    }
+
+    /// The same where the node may reserve for the system by its size, or as this has it.
+    #[must_use]
+    pub fn sized_unless_updated(self) -> Self {
+        Self { reservation: Reservation::FixedUnlessSized, ..self }
+    }
+
+    /// The instance type that it is for.
+    #[must_use]
+    pub const fn instance(&self) -> Option<InstanceType> {
+        self.instance
+    }
+
+    /// The amounts that it assumes of what the node reserves; removed from `config` where the user did not write them.
+    pub fn take_assumed(&self, config: &mut KubeletConfiguration) {
+        match self.reservation {
+            Reservation::ForNoPods(_) => {
+                config.kube_reserved.remove("memory");
+            }
+            Reservation::FixedUnlessSized => {
+                config.system_reserved.retain(|name, _| !self.fields.system_reserved.contains_key(name));
+            }
+            _ => {}
+        }
     }
 
     /// Who sets it; `None`: no distribution, the user's fields are all that a kubelet reads.

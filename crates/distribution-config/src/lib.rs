@@ -14,10 +14,12 @@ mod base;
 mod reservation;
 mod amazon;
 mod tables;
+mod instance;
 
 pub use amazon::{memory_for_pods, milli_cpus_of_kubelet};
 pub use base::Base;
 pub use distribution::{Distribution, Facts, NoDistribution};
+pub use instance::InstanceType;
 pub use reservation::Reservation;
 
 /// The examples of the README are tests too.

@@ -8,7 +8,8 @@ pub enum Reservation {
     Known,
     /// So much as for this number of pods, with which `reservedMemory` is right.
     ForPods(i64),
-    /// By a number of pods, and `reservedMemory` is right for none; this is the nearest.
+    /// By a number of pods, and `reservedMemory` is right for none: with it a kubelet starts on no instance. With this number a
+    /// proposal keeps the most of it.
     ForNoPods(i64),
     /// By the number of pods if something sets that, and `reservedMemory` is right if nothing does.
     UnlessPodsAreSet,
@@ -16,6 +17,8 @@ pub enum Reservation {
     ByPods,
     /// By the size of the node.
     BySize,
+    /// By the size of the node, unless the cluster was updated from a release that did not, and reserves fixed amounts.
+    FixedUnlessSized,
     /// Something is set beneath the configuration, and it is not known what.
     Unknown,
 }
