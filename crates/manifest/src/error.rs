@@ -56,6 +56,13 @@ impl ManifestError {
         self
     }
 
+    /// Another problem of this field at the same place.
+    pub(crate) fn about(mut self, field: &str, problem: Problem) -> Self {
+        field.clone_into(&mut self.0.field);
+        self.0.problem = problem;
+        self
+    }
+
     /// The name of the source.
     #[must_use]
     pub fn file(&self) -> &str {

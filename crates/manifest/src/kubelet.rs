@@ -3,8 +3,9 @@
 use node_config::{KubeletConfiguration, Rules};
 
 use crate::config_forms::{
-    Chosen, ConfigKind, Envelope, body, chosen, envelope, flags, kind_of, warn_around,
+    Chosen, ConfigKind, Envelope, KARPENTER, NodeClass, body, chosen, envelope, flags, kind_of, warn_around,
 };
+use crate::kubelet_arguments::KubeletArgument;
 use crate::kubelet_decoder::decoded;
 use crate::node::{Field, Node, Value};
 use crate::performance_profile::{self, Profile};
@@ -25,14 +26,29 @@ pub struct KubeletConfigRead {
     pub warnings: Vec<Warning>,
     /// What in it decides beside [`config`](Self::config), and is not read.
     pub unread: Vec<Warning>,
-    /// Whether the node works out what is reserved for the system by its size.
-    pub is_sized_by_node: bool,
+    /// Who works out what is reserved for the system.
+    pub sizing: NodeSizing,
     /// What a `PerformanceProfile` says beside it.
     pub profile: Option<Profile>,
+    /// What an `EC2NodeClass` of Karpenter says beside it.
+    pub node_class: Option<NodeClass>,
     /// Flags of the kubelet that the file sets beside the configuration: `--max-pods=20`.
-    pub flags: Vec<String>,
+    pub flags: Vec<KubeletArgument>,
     /// The kinds of the file's other documents, which are not looked at.
     pub others: Vec<String>,
+}
+
+/// Who works out what an OpenShift node reserves for the system.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NodeSizing {
+    /// The file, and the base beneath it.
+    #[default]
+    Fixed,
+    /// The node, by its size.
+    Sized,
+    /// The node, by its size, on workers of clusters that were installed with 4.21 or later; in clusters that were updated, the
+    /// base.
+    NotWritten,
 }
 
 /// Reads one configuration in YAML or JSON: `kind: KubeletConfiguration` (`kubelet.config.k8s.io/v1beta1`),
@@ -55,7 +71,11 @@ pub fn read_kubelet_config(source: &Source<'_>) -> Result<KubeletConfigRead, Man
 /// As [`read_kubelet_config`].
 pub fn read_kubelet_config_of(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead, ManifestError> {
     match envelope(source)? {
-        Some(Envelope { text, .. }) => read_document(&Source { name: source.name, text: &text }, rules),
+        Some(Envelope { text, flags_of, .. }) => {
+            let mut read = read_document(&Source { name: source.name, text: &text }, rules)?;
+            read.kind = flags_of.filter(|_| read.kind == ConfigKind::Kubelet).unwrap_or(read.kind);
+            Ok(read)
+        }
         None => read_document(source, rules),
     }
 }
@@ -74,21 +94,31 @@ fn read_document(source: &Source<'_>, rules: Rules) -> Result<KubeletConfigRead,
     }
     let body = body(&document)?;
     warn_around(&document, kind, &mut warnings)?;
-    let sized = sized_by_the_node(&document)?;
-    let is_sized_by_node = sized.is_some();
-    let unread = sized.into_iter().collect();
+    let mut unread = Vec::new();
+    unread.extend(worked_out(&document)?);
+    let switch = document.descend(&["spec", "autoSizingReserved"])?;
     let flags = flags_beside.into_iter().chain(flags(&document)?).collect();
     let static_pods = body.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
     let config = decoded(body, rules, &mut warnings)?;
+    let is_reserved =
+        ["cpu", "memory", "ephemeral-storage"].iter().any(|name| config.system_reserved.contains_key(*name));
+    let sizing = match switch {
+        Some(switch) if switch.is_true() => NodeSizing::Sized,
+        None if kind == ConfigKind::OpenShift && !is_reserved && !is_of_masters(&document)? => {
+            NodeSizing::NotWritten
+        }
+        _ => NodeSizing::Fixed,
+    };
     Ok(KubeletConfigRead {
         config,
         static_pod_path,
         kind,
         warnings,
         unread,
-        is_sized_by_node,
+        sizing,
         profile: None,
+        node_class: (kind == ConfigKind::Part(KARPENTER)).then(|| NodeClass::of(&document)).transpose()?,
         flags,
         others,
     })
@@ -125,9 +155,19 @@ pub(crate) fn documents_of(source: &Source<'_>) -> Result<Vec<Node>, ManifestErr
     Ok(vec![chosen(source, read_documents(source)?.nodes)?.document])
 }
 
-/// OpenShift can have a node work out what it reserves, and then the configuration does not say it.
-fn sized_by_the_node(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
+/// What a node works out itself, so that the file does not say it: with a switch of OpenShift, and by an expression of EKS.
+fn worked_out(document: &Field<'_>) -> Result<Option<Warning>, ManifestError> {
+    const SIZED: &str = "false: what a node reserves by its size is not known here, so that whether reservedMemory is right is not either";
+    const COUNTED: &str = "maxPods in spec.kubelet.config: the expression is worked out on the instance, and what is reserved by it";
     let switch = document.descend(&["spec", "autoSizingReserved"])?.filter(Field::is_true);
-    let expected = "false: what a node reserves by its size is not known here, so that whether reservedMemory is right is not either";
-    Ok(switch.map(|switch| Warning(switch.unexpected(expected))))
+    let expression = document.descend(&["spec", "kubelet", "maxPodsExpression"])?;
+    let sized = switch.map(|switch| Warning(switch.unexpected(SIZED)));
+    Ok(sized.or_else(|| expression.map(|expression| Warning(expression.unexpected(COUNTED)))))
+}
+
+/// Whether a `KubeletConfig` selects the machines of the control plane, which are never sized unless they are to be.
+fn is_of_masters(document: &Field<'_>) -> Result<bool, ManifestError> {
+    let labels = document.descend(&["spec", "machineConfigPoolSelector", "matchLabels"])?;
+    let Some(labels) = labels.filter(Field::is_mapping) else { return Ok(false) };
+    Ok(labels.entries()?.iter().any(|label| label.key.ends_with("/master")))
 }

@@ -31,6 +31,7 @@ mod refusal;
 mod manifests;
 mod accepted;
 mod merge;
+mod kubelet_arguments;
 mod config_forms;
 mod kubelet;
 mod kubelet_decoder;
@@ -52,7 +53,7 @@ mod plain;
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use claims::ClaimObjects;
-pub use config_forms::ConfigKind;
+pub use config_forms::{ConfigKind, ImageFamily, NodeClass};
 pub use devices::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
 pub use dra::{
     CheckedObjects, ObjectFindings, ResourceObject, ResourceObjects, check_resource_objects,
@@ -62,13 +63,16 @@ pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use json_documents::{JsonDocuments, json_documents};
-pub use kubelet::{KubeletConfigRead, read_kubelet_config, read_kubelet_config_of};
+pub use kubelet::{KubeletConfigRead, NodeSizing, read_kubelet_config, read_kubelet_config_of};
+pub use kubelet_arguments::{
+    ArgumentsOf, KubeletArgument, KubeletArguments, is_kubelet_arguments, read_kubelet_arguments,
+};
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
 };
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
-pub use patch::{FieldChange, PatchError, patch_kubelet_config};
+pub use patch::{FieldChange, PatchError, patch_kubelet_config, patch_object};
 pub use pci_selector::{PciClass, PciSelector};
 pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
 pub use plain::plain_json;

@@ -75,6 +75,14 @@ pub enum Problem {
         /// What would be of use.
         expected: &'static str,
     },
+    /// A flag with which a kubelet does not start.
+    #[error("{text}")]
+    Flag {
+        /// The kubelet's words.
+        text: String,
+        /// What belongs there, if that is known.
+        instead: Option<String>,
+    },
     /// A required field is absent.
     #[error("field {field} is missing")]
     Missing {
@@ -239,6 +247,7 @@ impl Problem {
             | Self::MisspeltField { .. }
             | Self::UnknownObjectField { meant: Some(_), .. } => return None,
             Self::OtherForm { instead, .. } => instead,
+            Self::Flag { instead, .. } => return instead.as_deref(),
             Self::UnknownObjectField { meant: None, .. } => "a field of Kubernetes v1.36.3",
             Self::TooManyPods(_) => "fewer pods, or smaller ones",
             Self::TooManyPodsAsked { .. } => "fewer pods",

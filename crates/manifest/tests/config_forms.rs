@@ -1,12 +1,17 @@
 //! The forms in which people have a kubelet's configuration.
 
 use topology_manifest::{
-    ConfigKind, FieldChange, KubeletConfigRead, Source, Style, patch_kubelet_config, read_kubelet_config,
+    ConfigKind, FieldChange, KubeletArgument, KubeletConfigRead, Source, Style, patch_kubelet_config,
+    read_kubelet_config,
 };
 
 fn read(text: &str) -> KubeletConfigRead {
     let read = read_kubelet_config(&Source { name: "config", text });
     read.unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn flags(read: &KubeletConfigRead) -> Vec<&str> {
+    read.flags.iter().map(KubeletArgument::text).collect()
 }
 
 fn refused(text: &str) -> String {
@@ -26,10 +31,10 @@ fn of_several_documents_the_configuration_is_read() {
     let own = read(&format!("{INIT}---\n{CLUSTER}---\n{HEADER}cpuManagerPolicy: static\n"));
     assert_eq!((own.kind, own.config.cpu_policy()), (ConfigKind::Kubelet, "static"));
     assert_eq!(own.others, ["InitConfiguration", "ClusterConfiguration"]);
-    assert_eq!(own.flags, ["--max-pods=20"]);
-    let flags = "kubeletExtraArgs: {max-pods: \"20\", v: \"2\"}";
-    let older = format!("{HEADER}---\nkind: JoinConfiguration\nnodeRegistration: {{{flags}}}\n");
-    assert_eq!(read(&older).flags, ["--max-pods=20", "--v=2"]);
+    assert_eq!(flags(&own), ["--max-pods=20"]);
+    let arguments = "kubeletExtraArgs: {max-pods: \"20\", v: \"2\"}";
+    let older = format!("{HEADER}---\nkind: JoinConfiguration\nnodeRegistration: {{{arguments}}}\n");
+    assert_eq!(flags(&read(&older)), ["--max-pods=20", "--v=2"]);
 
     let list =
         format!("apiVersion: v1\nkind: List\nitems:\n- {}", HEADER.replace('\n', "\n  ") + "maxPods: 7\n");
@@ -61,7 +66,7 @@ fn user_data_in_mime_has_a_node_config_at_its_lines() {
     let error = refused(&USER_DATA.replace("maxPods: 58", "maxPods: many"));
     assert!(error.contains("config:18:"), "{error}");
     let two = USER_DATA.replace("--//--", "--//\nContent-Type: application/node.eks.aws\n\napiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {flags: [--v=2]}}\n--//--");
-    assert_eq!((read(&two).config.max_pods, read(&two).flags), (Some(58), vec!["--v=2".to_owned()]));
+    assert_eq!((read(&two).config.max_pods, flags(&read(&two))), (Some(58), vec!["--v=2"]));
     let scripts = USER_DATA.replace("application/node.eks.aws", "text/cloud-config");
     assert!(refused(&scripts).contains("without a NodeConfig"));
 }
@@ -95,12 +100,54 @@ fn talos_and_k3s_have_flags_and_fields() {
                  extraConfig: {maxPods: 7}\ncluster: {}\n";
     let own = read(talos);
     assert_eq!((own.kind, own.config.max_pods), (ConfigKind::TalosControlPlane, Some(7)));
-    assert_eq!(own.flags, ["--v=2", "--feature-gates=A=true"]);
+    assert_eq!(flags(&own), ["--v=2", "--feature-gates=A=true"]);
     assert_eq!(read("machine: {type: worker}\n").kind, ConfigKind::Talos);
 
     for kubelet in ["[max-pods=20]", "max-pods=20"] {
         let own = read(&format!("token: x\nkubelet-arg: {kubelet}\n"));
-        assert_eq!((own.kind, own.flags), (ConfigKind::K3s, vec!["--max-pods=20".to_owned()]));
+        assert_eq!((own.kind, flags(&own)), (ConfigKind::K3s, vec!["--max-pods=20"]));
+    }
+}
+
+#[test]
+fn a_machine_config_has_the_kubelets_file_in_it() {
+    let file =
+        "kind%3A%20KubeletConfiguration%0AapiVersion%3A%20kubelet.config.k8s.io/v1beta1%0AmaxPods%3A%207";
+    let text = format!(
+        "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nspec: {{config: {{storage: {{files: [{{path: \
+         /etc/kubernetes/kubelet.conf, contents: {{source: \"data:,{file}\"}}}}]}}}}}}\n"
+    );
+    let own = read(&text);
+    assert_eq!((own.kind, own.config.max_pods), (ConfigKind::OpenShift, Some(7)));
+    let packed = text.replace("contents: {", "contents: {compression: gzip, ");
+    assert!(refused(&packed).contains("proxy/configz"));
+}
+
+#[test]
+fn of_a_cluster_the_kubelets_part_is_read() {
+    let groups = "apiVersion: eksctl.io/v1alpha5\nkind: ClusterConfig\nnodeGroups:\n- name: a\n- name: b\n  \
+                  kubeletExtraConfig: {cpuManagerPolicy: static}\n";
+    let own = read(groups);
+    assert_eq!((own.kind, own.config.cpu_policy()), (ConfigKind::Part("eksctl"), "static"));
+    let two = format!("{groups}managedNodeGroups: [{{name: c, kubeletExtraConfig: {{maxPods: 3}}}}]\n");
+    assert!(refused(&two).contains("one node group"));
+
+    let flags_of = "nodeRegistration: {kubeletExtraArgs: {max-pods: '7'}}";
+    for (kind, group, spec) in [
+        ("KubeadmConfig", "bootstrap", format!("joinConfiguration: {{{flags_of}}}")),
+        (
+            "KubeadmConfigTemplate",
+            "bootstrap",
+            format!("template: {{spec: {{joinConfiguration: {{{flags_of}}}}}}}"),
+        ),
+        (
+            "KubeadmControlPlane",
+            "controlplane",
+            format!("kubeadmConfigSpec: {{initConfiguration: {{{flags_of}}}}}"),
+        ),
+    ] {
+        let text = format!("apiVersion: {group}.cluster.x-k8s.io/v1beta1\nkind: {kind}\nspec: {{{spec}}}\n");
+        assert_eq!(flags(&read(&text)), ["--max-pods=7"], "{kind}");
     }
 }
 
@@ -115,6 +162,7 @@ fn of_other_forms_the_part_is_read_or_they_are_refused_with_the_next_step() {
         assert_eq!((own.kind, own.config.cpu_policy()), (ConfigKind::Part("its installer"), "static"));
     }
     assert_eq!(read("cluster-init: true\ntls-san: [a]\n").kind, ConfigKind::K3s);
+    assert_eq!(read("kubelet-arg: [max-pods=3]\ncni: cilium\n").kind, ConfigKind::Rke2);
     for (kind, version, expected) in [
         ("MachineConfig", "machineconfiguration.openshift.io/v1", "proxy/configz"),
         ("ClusterConfig", "eksctl.io/v1alpha5", "kubeletExtraConfig"),

@@ -4,7 +4,8 @@
 
 use node_config::{Duration, KubeletConfiguration, NodeReporting, RegisteredTaint, Release, Rules};
 use topology_manifest::{
-    ConfigKind, KubeletConfigRead, Source, Style, read_kubelet_config, read_kubelet_config_of,
+    ConfigKind, KubeletArgument, KubeletConfigRead, Source, Style, read_kubelet_config,
+    read_kubelet_config_of,
 };
 
 fn read(text: &str) -> KubeletConfigRead {
@@ -409,7 +410,8 @@ fn a_node_config_of_eks_has_the_fields_below_the_kubelet() {
                 [--max-pods=3]\n";
     let eks = read(text);
     assert_eq!((eks.kind, eks.config.max_pods), (ConfigKind::Eks, Some(20)));
-    assert_eq!((eks.flags, eks.unread), (vec!["--max-pods=3".to_owned()], vec![]));
+    let flags: Vec<_> = eks.flags.iter().map(KubeletArgument::text).collect();
+    assert_eq!((flags, eks.unread), (vec!["--max-pods=3"], vec![]));
     // It need not set anything, and what it misspells is named.
     let without = text.replace("config: {maxPods: 20}", "confg: {maxPods: 20}");
     let misspelt = read(&without);

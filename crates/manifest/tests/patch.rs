@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use serde_json::{Value, json};
-use topology_manifest::{FieldChange, PatchError, Source, patch_kubelet_config, read_kubelet_config};
+use topology_manifest::{
+    FieldChange, PatchError, Source, patch_kubelet_config, patch_object, read_kubelet_config,
+};
 
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
@@ -203,4 +205,30 @@ fn the_true_reason_is_told() {
     ] {
         assert_eq!(patched(&text, &changes), Err(reason), "{text}");
     }
+}
+
+#[test]
+fn values_of_an_object_are_set_at_any_depth() {
+    let text = "kind: PerformanceProfile\napiVersion: performance.openshift.io/v2\nmetadata:\n  name: a # ours\nspec:\n  cpu:\n    \
+                # all but the first cores\n    isolated: 2-7\n    reserved: \"0,1\"\n";
+    let fields = json!({
+        "metadata": {"annotations": {"kubeletconfig.experimental": "{\"maxPods\":3}"}},
+        "spec": {"cpu": {"reserved": "0-1"}, "numa": {"topologyPolicy": "restricted"}},
+    });
+    let made = patch_object(&Source { name: "profile.yaml", text }, &fields);
+    insta::assert_snapshot!(made.unwrap(), @r#"
+    kind: PerformanceProfile
+    apiVersion: performance.openshift.io/v2
+    metadata:
+      name: a # ours
+      annotations:
+        kubeletconfig.experimental: "{\"maxPods\":3}"
+    spec:
+      cpu:
+        # all but the first cores
+        isolated: 2-7
+        reserved: "0-1"
+      numa:
+        topologyPolicy: restricted
+    "#);
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
-use distribution_config::{Distribution, Facts};
+use distribution_config::{Distribution, Facts, InstanceType};
 use node_config::Rules;
 
 /// The base that is asked for in place of the one that the form of a file tells.
@@ -14,6 +14,8 @@ pub enum BaseChoice {
     None,
     /// What a distribution sets lies beneath them.
     Of(Distribution),
+    /// What Amazon EKS sets on instances of a type.
+    Instance(InstanceType),
 }
 
 impl FromStr for BaseChoice {
@@ -23,9 +25,21 @@ impl FromStr for BaseChoice {
         if name == "none" {
             return Ok(Self::None);
         }
+        if let Some(instance) = name.strip_prefix("eks:") {
+            let Some(instance) = InstanceType::named(instance) else {
+                bail!(
+                    "{instance:?} is no instance type that is known here: --base eks says that it is unknown, and so much is \
+                     decided"
+                );
+            };
+            return Ok(Self::Instance(instance));
+        }
         let Ok(distribution) = name.parse() else {
             let known: Vec<&str> = Distribution::ALL.into_iter().map(Distribution::name).collect();
-            bail!("{name:?} is no base: it is none or one of {}", known.join(", "));
+            bail!(
+                "{name:?} is no base: it is none, eks:TYPE with an instance type such as eks:m5.large, or one of {}",
+                known.join(", ")
+            );
         };
         Ok(Self::Of(distribution))
     }
@@ -36,22 +50,25 @@ impl fmt::Display for BaseChoice {
         match self {
             Self::None => f.write_str("none"),
             Self::Of(distribution) => distribution.fmt(f),
+            Self::Instance(instance) => write!(f, "eks:{instance}"),
         }
     }
 }
 
 /// How a configuration is read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Reading {
+pub struct Reading<'a> {
     /// The kubelet that reads it.
     pub rules: Rules,
     /// Over which base; `None`: the one that the form of the file tells.
     pub base: Option<BaseChoice>,
+    /// Flags over it: files with them, or flags themselves.
+    pub flags: &'a [String],
 }
 
-impl From<Rules> for Reading {
+impl From<Rules> for Reading<'_> {
     fn from(rules: Rules) -> Self {
-        Self { rules, base: None }
+        Self { rules, base: None, flags: &[] }
     }
 }
 
@@ -78,11 +95,13 @@ mod tests {
 
     #[test]
     fn a_base_is_read_by_its_name() {
-        for name in ["none", "openshift", "talos-controlplane"] {
+        for name in ["none", "openshift", "talos-controlplane", "eks:m5.large"] {
             assert_eq!(name.parse::<BaseChoice>().map(|base| base.to_string()).ok().as_deref(), Some(name));
         }
         let error = "gke".parse::<BaseChoice>().map_err(|error| error.to_string());
         assert!(error.is_err_and(|error| error.contains("one of openshift, eks")));
+        let error = "eks:m5.huge".parse::<BaseChoice>().map_err(|error| error.to_string());
+        assert!(error.is_err_and(|error| error.contains("no instance type that is known here")));
     }
 
     #[test]

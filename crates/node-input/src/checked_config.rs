@@ -5,18 +5,19 @@ use std::collections::BTreeSet;
 use admission_report::Notice;
 use anyhow::{Context as _, bail, ensure};
 use config_advice::{
-    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, left_out,
-    merge_patch, notes, propose, settings,
+    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, kubelet_flags,
+    left_out, merge_patch, notes, propose, settings,
 };
 use node_config::{KubeletConfiguration, Rules};
 use node_output::{ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings};
 use serde_json::json;
-use topology_manifest::{ConfigKind, FieldChange, Source, patch_kubelet_config};
+use topology_manifest::{ConfigKind, FieldChange, Profile, Source, patch_kubelet_config, patch_object};
 use topology_model::KubeletView;
 
-use crate::configuration::{self, ReadConfiguration};
+use crate::configuration;
 use crate::machine::LoadedMachine;
 use crate::packed::Running;
+use crate::read_configuration::ReadConfiguration;
 use crate::sources::{ResidentsSource, RulesSource};
 use crate::state_beside::StateBeside;
 
@@ -89,8 +90,8 @@ impl<'a> ConfigAdvice<'a> {
         text: &'a str,
     ) -> anyhow::Result<Self> {
         let ConfigSubject { machine, view, rules, residents, target } = subject;
-        let written = read.without_assumed();
         let proposal = read.written(propose(&read.proposed_from(), view, target));
+        let written = read.without_assumed(&proposal);
         let state = match machine.why_unconfigured(rules) {
             None => StateBeside::look(machine, rules, residents, &read.config, &proposal)?,
             // The files were written under another configuration.
@@ -126,6 +127,13 @@ impl<'a> ConfigAdvice<'a> {
         }
         if read.leaves_memory_open() {
             all.retain(|finding| !OPEN.contains(&finding.field()));
+        } else if read.may_reserve_more().is_some() {
+            all.retain(|finding| {
+                finding.field() != "reservedMemory" || finding.severity() != Severity::Refused
+            });
+        }
+        if let Some(refusal) = &read.refusal {
+            all.insert(0, ConfigFinding::of_flag(refusal.severity, &refusal.warning(), &read.name));
         }
         // After what keeps the kubelet from starting.
         let refused = all.iter().filter(|finding| finding.severity() == Severity::Refused).count();
@@ -147,13 +155,13 @@ impl<'a> ConfigAdvice<'a> {
     /// The given text with the changes made in place; of one that is built in, all that decides.
     ///
     /// # Errors
-    /// It is a `PerformanceProfile`, or the changes cannot be written into the text.
+    /// The changes cannot be written into the text.
     pub fn whole_file(&self) -> anyhow::Result<String> {
         let Self { read, text, proposal, .. } = self;
         let name = &read.name;
         ensure!(
-            read.kind != ConfigKind::PerformanceProfile,
-            "--propose: {name} is a PerformanceProfile, of which OpenShift's node tuning operator makes the kubelet's configuration: without --propose its fields and its annotation are listed as they should be",
+            read.kind != ConfigKind::Flags,
+            "--propose: {name} has flags of a kubelet, and not its configuration: without --propose the flags are listed as they should be",
         );
         if text.is_empty() {
             return Ok(serde_saphyr::to_string(proposal)?);
@@ -162,6 +170,9 @@ impl<'a> ConfigAdvice<'a> {
             ConfigKind::OpenShift => "without --propose the changes are listed",
             _ => "--drop-in prints the changes alone, which need not be written into it",
         };
+        if let Some(profile) = &read.profile {
+            return self.whole_profile(profile);
+        }
         let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
         let changes: Vec<FieldChange> = self.changes.iter().map(change).collect();
         let patched = patch_kubelet_config(&Source { name, text }, &changes)
@@ -174,11 +185,31 @@ impl<'a> ConfigAdvice<'a> {
         Ok(patched)
     }
 
+    /// The given profile with the proposed lists of CPUs, policy and annotation in place.
+    fn whole_profile(&self, profile: &Profile) -> anyhow::Result<String> {
+        let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
+        let name = &read.name;
+        if changes.is_empty() {
+            return Ok((*text).to_owned());
+        }
+        let failed =
+            || format!("failed to write the proposal into {name}; without --propose the fields are listed");
+        let fields = profile_fields(profile, proposal, changes, view.cpus().all());
+        let patched = patch_object(&Source { name, text }, &fields).with_context(failed)?;
+        ensure!(
+            serde_json::to_value(self.again(&patched)?)? == serde_json::to_value(proposal)?,
+            "failed to write the proposal into {name}: the operator would make another configuration of it; without --propose \
+             the fields are listed"
+        );
+        Ok(patched)
+    }
+
     /// Another text in the place of the given one, as a kubelet reads it.
     fn again(&self, text: &str) -> anyhow::Result<KubeletConfiguration> {
         let cpus = self.subject.view.cpus().num_cpus();
-        Ok(configuration::from_text(&self.read.name, text.as_bytes(), cpus, self.subject.rules.reading())?
-            .config)
+        let reading = self.subject.rules.reading();
+        let read = configuration::from_text(&self.read.name, text.as_bytes(), cpus, reading)?;
+        Ok(read.with_given(reading)?.config)
     }
 
     fn rules(&self) -> Rules {
@@ -228,6 +259,7 @@ impl<'a> ConfigAdvice<'a> {
         let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
         Ok(match (read.kind, &read.profile) {
             (ConfigKind::Bottlerocket, _) => settings(changes),
+            (ConfigKind::Flags, _) => kubelet_flags(changes),
             (_, Some(profile)) => {
                 serde_saphyr::to_string(&profile_fields(profile, proposal, changes, view.cpus().all()))?
             }

@@ -1,233 +1,34 @@
 //! The kubelet configuration: a file's, or a built-in one.
 
-use admission_report::Notice;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use config_advice::pinned;
-use distribution_config::{Base, Distribution, Reservation};
-use node_config::{KubeletConfiguration, KubeletFlags, OwnOptions};
+use distribution_config::{Base, Distribution};
+use node_config::{KubeletConfiguration, OwnOptions};
 use node_output::manifest_error;
 use topology_manifest::{
-    ConfigKind, KubeletConfigRead, Profile, Source, Warning, read_kubelet_config_of, read_kubelet_drop_ins,
-    read_own_options,
+    ConfigKind, ImageFamily, KubeletArguments, KubeletConfigRead, NodeSizing, Source, is_kubelet_arguments,
+    read_kubelet_arguments, read_kubelet_config_of, read_kubelet_drop_ins, read_own_options,
 };
 use topology_model::KubeletView;
 
-use crate::base_choice::{BaseChoice, Reading, of_another_release};
+use crate::base_choice::{BaseChoice, Reading};
 use crate::bottlerocket;
+use crate::kubelet_flags;
+use crate::node_class::with_user_data;
+use crate::read_configuration::{KUBEADM_PATCH, ReadConfiguration, WITHOUT_KIND};
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
 pub(crate) const DEFAULTS: &str = "kubelet-defaults";
 
-/// A configuration and what it is called.
-pub struct ReadConfiguration {
-    /// As it is shown.
-    pub name: String,
-    /// Its fields that decide.
-    pub config: KubeletConfiguration,
-    /// Where the kubelet reads static pods.
-    pub static_pods: Option<PathBuf>,
-    /// Who makes the kubelet's own file of it.
-    pub kind: ConfigKind,
-    /// What in it has no effect.
-    pub warnings: Vec<Warning>,
-    /// What in it decides too, and is not read.
-    pub unread: Vec<Warning>,
-    /// What a `PerformanceProfile` says beside it.
-    pub profile: Option<Profile>,
-    /// The flags of the kubelet that decide over its files.
-    pub(crate) flags: Option<Box<KubeletFlags>>,
-    /// The kinds of the file's other documents.
-    others: Vec<String>,
-    /// What of [`config`](Self::config) is its distribution's.
-    base: Base,
-}
-
-impl ReadConfiguration {
-    /// What it is called where it is shown: with the base that it lies over.
-    #[must_use]
-    pub fn shown_name(&self) -> String {
-        let name = &self.name;
-        match (self.base.distribution(), self.base.reservation()) {
-            (Some(base), _) => format!("{name} over base {base}"),
-            (None, Reservation::Unknown) => format!("{name} over base unknown"),
-            (None, _) => name.clone(),
-        }
-    }
-
-    /// What is not sure about the base beneath the file: memory that the node reserves, and another release.
-    pub fn notices(&self) -> impl Iterator<Item = Notice> {
-        let distribution = self.base.distribution();
-        let of_other = distribution.and_then(|base| of_another_release(base, self.config.rules));
-        let others = (!self.others.is_empty()).then(|| {
-            let (name, others) = (&self.name, self.others.join(", "));
-            format!("{name}: of its documents one is the kubelet's configuration; not looked at: {others}")
-        });
-        self.gap().into_iter().chain(of_other.into_iter().chain(others).map(Notice::warning))
-    }
-
-    /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
-    fn gap(&self) -> Option<Notice> {
-        let name = &self.name;
-        let who = self.who_reserves();
-        let text = match self.base.reservation() {
-            Reservation::Known | Reservation::BySize => return None,
-            Reservation::Unknown => {
-                let ConfigKind::Part(maker) = self.kind else { return None };
-                format!(
-                    "{name}: what {maker} sets beneath it is not known here; decided as if it set nothing. --base NAME says what \
-                     it is"
-                )
-            }
-            Reservation::ForPods(pods) => format!(
-                "{name}: {who}; its reservedMemory is right where an instance has {pods} pods, and decided as if it had"
-            ),
-            Reservation::ForNoPods(pods) => format!(
-                "{name}: {who}; its reservedMemory is right for no number of pods, and decided as if an instance had {pods}, the nearest"
-            ),
-            Reservation::UnlessPodsAreSet => format!(
-                "{name}: {who}; decided as if nothing set max-pods, for which its reservedMemory is right"
-            ),
-            Reservation::ByPods => format!(
-                "{name}: {who}, which is not known here; decided as if no memory were reserved for the kubelet"
-            ),
-        };
-        Some(Notice::warning(text))
-    }
-
-    /// How the memory of the kubelet is reserved where the file does not say it.
-    const fn who_reserves(&self) -> &'static str {
-        match self.base.distribution() {
-            Some(Distribution::Bottlerocket) => {
-                "Bottlerocket on Amazon's instances sets max-pods by the instance type, and reserves memory for the kubelet by \
-                 that, 255Mi and 11Mi for each pod"
-            }
-            _ => {
-                "nodeadm reserves memory for the kubelet by the instance type, 255Mi and 11Mi for each of its pods"
-            }
-        }
-    }
-
-    /// Whether a kubelet starts with its `reservedMemory` is not known, since what is reserved in all is not; as text to be
-    /// shown.
-    #[must_use]
-    pub fn start_not_known(&self) -> Option<String> {
-        match self.base.reservation() {
-            Reservation::UnlessPodsAreSet => Some(format!(
-                "right only where nothing sets max-pods: {}. kube-reserved with memory, or max-pods, makes it known",
-                self.who_reserves()
-            )),
-            _ => None,
-        }
-    }
-
-    /// Whether the memory that is reserved is worked out by the node, so that nothing that has to fit it can be judged or
-    /// proposed.
-    #[must_use]
-    pub fn leaves_memory_open(&self) -> bool {
-        matches!(self.base.reservation(), Reservation::BySize | Reservation::Unknown)
-    }
-
-    /// Whether it is not known what is set beneath the configuration.
-    #[must_use]
-    pub fn is_over_unknown(&self) -> bool {
-        self.base.reservation() == Reservation::Unknown
-    }
-
-    /// What a proposal that reserves memory for the kubelet writes over, as text to be shown; `None`: nothing that is not in
-    /// the file.
-    #[must_use]
-    pub fn written_over(&self, proposal: &KubeletConfiguration) -> Option<String> {
-        let is_open = matches!(
-            self.base.reservation(),
-            Reservation::ByPods | Reservation::ForNoPods(_) | Reservation::UnlessPodsAreSet
-        );
-        let memory = proposal.kube_reserved.get("memory").filter(|_| is_open)?;
-        Some(format!(
-            "kubeReserved with memory: {memory} takes the place of what the node reserves by itself, which may be more: {}",
-            self.who_reserves()
-        ))
-    }
-
-    /// The same with flags of the kubelet that the file sets.
-    fn with_flags(mut self, flags: &[String]) -> anyhow::Result<Self> {
-        if flags.is_empty() {
-            return Ok(self);
-        }
-        let failed = || format!("the kubelet does not start with its flags over {}", self.name);
-        // Each of these distributions starts its kubelet with a file or a folder of them.
-        let arguments = ["--config-dir=."].into_iter().chain(flags.iter().map(String::as_str));
-        let flags = KubeletFlags::parse(arguments).with_context(failed)?;
-        self.config = flags.over(self.config.clone()).with_context(failed)?;
-        self.flags = Some(Box::new(flags));
-        Ok(self)
-    }
-
-    /// That flags decide over what a proposal changes in files, as text to be shown; `None`: no flag does.
-    #[must_use]
-    pub fn flags_over<'f>(&self, fields: impl IntoIterator<Item = &'f str>) -> Option<String> {
-        let flags = self.flags.as_ref()?;
-        let of_field = |field: &'f str| Some(format!("--{} decides on {field}", flags.over_field(field)?));
-        let decide: Vec<String> = fields.into_iter().filter_map(of_field).collect();
-        (!decide.is_empty()).then(|| {
-            format!(
-                "{} over every file: change it on the kubelet's command line, or take it away there",
-                decide.join(", ")
-            )
-        })
-    }
-
-    /// The configuration without an assumed reservation that fits no node.
-    #[must_use]
-    pub fn without_assumed(&self) -> KubeletConfiguration {
-        let mut config = self.config.clone();
-        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
-            config.kube_reserved.remove("memory");
-        }
-        config
-    }
-
-    /// The configuration that a proposal starts from: also without a `reservedMemory` that fits no node.
-    #[must_use]
-    pub fn proposed_from(&self) -> KubeletConfiguration {
-        let mut config = self.without_assumed();
-        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
-            config.reserved_memory.clear();
-        }
-        config
-    }
-
-    /// A proposal for the kubelet's configuration, as it has to be written over what the distribution sets.
-    #[must_use]
-    pub fn written(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
-        let mut written = self.base.over(proposal);
-        if self.kind == ConfigKind::PerformanceProfile {
-            // The node tuning operator always sets it.
-            written.cpu_manager_reconcile_period = self.config.cpu_manager_reconcile_period;
-        }
-        if !self.leaves_memory_open() {
-            return written;
-        }
-        let own = self.config.clone();
-        KubeletConfiguration {
-            memory_manager_policy: own.memory_manager_policy,
-            reserved_memory: own.reserved_memory,
-            system_reserved: own.system_reserved,
-            kube_reserved: own.kube_reserved,
-            eviction_hard: own.eviction_hard,
-            ..written
-        }
-    }
-}
-
 /// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
 pub(crate) fn read(
     argument: Option<&str>,
     view: &KubeletView,
-    reading: Reading,
+    reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
     let argument = argument.unwrap_or(PINNED);
     let built_in = |config| ReadConfiguration {
@@ -239,6 +40,8 @@ pub(crate) fn read(
         unread: Vec::new(),
         profile: None,
         flags: None,
+        refusal: None,
+        missing: Vec::new(),
         others: Vec::new(),
         base: Base::default(),
     };
@@ -261,7 +64,7 @@ pub(crate) fn own_options_of(name: &str, text: &[u8]) -> anyhow::Result<OwnOptio
 }
 
 /// The configuration in a file, or in a folder of drop-ins, on a machine with so many CPUs.
-pub(crate) fn from_file(path: &str, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn from_file(path: &str, cpus: usize, reading: Reading<'_>) -> anyhow::Result<ReadConfiguration> {
     if Path::new(path).is_dir() {
         return from_folder(path, cpus, reading);
     }
@@ -270,7 +73,11 @@ pub(crate) fn from_file(path: &str, cpus: usize, reading: Reading) -> anyhow::Re
 
 /// What a kubelet makes of a `--config-dir`: the files below it that are called `*.conf`, merged in the order of their
 /// names.
-pub(crate) fn from_folder(folder: &str, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
+pub(crate) fn from_folder(
+    folder: &str,
+    cpus: usize,
+    reading: Reading<'_>,
+) -> anyhow::Result<ReadConfiguration> {
     let mut files = Vec::new();
     drop_ins(Path::new(folder), &mut files).with_context(|| format!("failed to read folder {folder}"))?;
     ensure!(
@@ -344,9 +151,9 @@ pub fn from_text(
     name: &str,
     text: &[u8],
     cpus: usize,
-    reading: Reading,
+    reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
-    let Reading { rules, base } = reading;
+    let Reading { rules, base, .. } = reading;
     if let Some(settings) = settings(text) {
         let made = bottlerocket::configuration(name, settings, cpus)?;
         let source = Source { name, text: &made };
@@ -355,11 +162,43 @@ pub fn from_text(
         let read = KubeletConfigRead { kind: ConfigKind::Bottlerocket, ..read };
         return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus, base) });
     }
-    let read = Source::from_bytes(name, text)
-        .and_then(|source| read_kubelet_config_of(&source, rules))
-        .map_err(manifest_error)?;
-    let flags = read.flags.clone();
-    of_read(name, read, cpus, base).with_flags(&flags)
+    let source = Source::from_bytes(name, text).map_err(manifest_error)?;
+    if is_kubelet_arguments(source.text) {
+        let read = read_kubelet_arguments(&[source]).map_err(manifest_error)?;
+        return Ok(of_arguments(name, &read, cpus, reading));
+    }
+    let mut read = read_kubelet_config_of(&source, rules).map_err(manifest_error)?;
+    if let Some(class) = read.node_class.clone() {
+        read = with_user_data(name, &class, read, cpus)?;
+    }
+    if is_kubeadm_patch(name) && matches!(read.kind, ConfigKind::Kubelet | ConfigKind::Part(WITHOUT_KIND)) {
+        read.kind = ConfigKind::Part(KUBEADM_PATCH);
+    }
+    Ok(of_read(name, read, cpus, base))
+}
+
+/// Whether a file is called as those are that `kubeadm --patches` lays over the kubelet's configuration:
+/// `kubeletconfiguration0+merge.yaml`.
+fn is_kubeadm_patch(path: &str) -> bool {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let rest = name.strip_prefix("kubeletconfiguration").unwrap_or_default();
+    let (suffix, kind) =
+        rest.split_once('+').or_else(|| Some(("", rest.strip_prefix('.')?))).unwrap_or(("+", ""));
+    suffix.chars().all(|letter| letter.is_ascii_alphanumeric()) && !kind.is_empty()
+}
+
+/// Flags that are given in the place of a configuration.
+pub(crate) fn of_flags(cpus: usize, reading: Reading<'_>) -> anyhow::Result<ReadConfiguration> {
+    let name = match reading.flags {
+        [one] if Path::new(one).exists() => one.clone(),
+        _ => "--kubelet-flags".to_owned(),
+    };
+    Ok(of_arguments(&name, &kubelet_flags::given(reading.flags)?, cpus, reading))
+}
+
+fn of_arguments(name: &str, read: &KubeletArguments, cpus: usize, reading: Reading<'_>) -> ReadConfiguration {
+    let made = of_read(name, kubelet_flags::alone(read, reading.rules), cpus, reading.base);
+    ReadConfiguration { missing: read.missing.clone(), ..made }
 }
 
 /// Settings of Bottlerocket, if the text is such.
@@ -383,10 +222,23 @@ pub(crate) fn of_read(
     let base = match (base, read.kind) {
         (Some(BaseChoice::None), _) => Base::default(),
         (Some(BaseChoice::Of(distribution)), _) => of(distribution),
-        (None, ConfigKind::Part(_)) => Base::unknown(),
+        (Some(BaseChoice::Instance(instance)), _) => Base::on_instance(instance, &read.config, cpus),
+        (None, ConfigKind::Part(_) | ConfigKind::Flags) => {
+            match read.node_class.as_ref().map(|class| class.family) {
+                Some(ImageFamily::AmazonLinux2023) => of(Distribution::Eks),
+                Some(ImageFamily::Bottlerocket) => of(Distribution::Bottlerocket),
+                Some(ImageFamily::Other) | None => Base::unknown(),
+            }
+        }
         (None, kind) => distribution_of(kind).map_or_else(Base::default, of),
     };
-    let base = if read.is_sized_by_node { base.sized_by_node() } else { base };
+    let base = match read.sizing {
+        NodeSizing::Sized => base.sized_by_node(),
+        NodeSizing::NotWritten if base.distribution() == Some(Distribution::OpenShift) => {
+            base.sized_unless_updated()
+        }
+        NodeSizing::Fixed | NodeSizing::NotWritten => base,
+    };
     ReadConfiguration {
         name: name.to_owned(),
         config: base.under(read.config),
@@ -396,20 +248,24 @@ pub(crate) fn of_read(
         unread: read.unread,
         profile: read.profile,
         flags: None,
+        refusal: None,
+        missing: Vec::new(),
         others: read.others,
         base,
     }
+    .with_flags(&read.flags)
 }
 
 /// Who makes the kubelet's own file of a form.
 const fn distribution_of(kind: ConfigKind) -> Option<Distribution> {
     match kind {
-        ConfigKind::Kubelet | ConfigKind::Part(_) => None,
+        ConfigKind::Kubelet | ConfigKind::Flags | ConfigKind::Part(_) => None,
         ConfigKind::OpenShift | ConfigKind::PerformanceProfile => Some(Distribution::OpenShift),
         ConfigKind::Eks => Some(Distribution::Eks),
         ConfigKind::Bottlerocket => Some(Distribution::Bottlerocket),
         ConfigKind::Talos => Some(Distribution::Talos),
         ConfigKind::TalosControlPlane => Some(Distribution::TalosControlPlane),
         ConfigKind::K3s => Some(Distribution::K3s),
+        ConfigKind::Rke2 => Some(Distribution::Rke2),
     }
 }

@@ -8,7 +8,8 @@ use node_output::manifest_error;
 use topology_manifest::{KubeletConfigRead, Source, read_kubelet_drop_ins};
 
 use crate::base_choice::Reading;
-use crate::configuration::{self, ReadConfiguration};
+use crate::configuration;
+use crate::read_configuration::ReadConfiguration;
 
 /// A configuration that has been found, and what it is called.
 #[derive(Clone, Debug)]
@@ -49,8 +50,8 @@ impl FoundConfig {
     ///
     /// # Errors
     /// A text is no configuration, or a flag keeps the kubelet from starting.
-    pub(crate) fn read(&self, cpus: usize, reading: Reading) -> anyhow::Result<ReadConfiguration> {
-        let Reading { rules, base } = reading;
+    pub(crate) fn read(&self, cpus: usize, reading: Reading<'_>) -> anyhow::Result<ReadConfiguration> {
+        let Reading { rules, base, .. } = reading;
         let mut read = match self.texts.as_slice() {
             [] => {
                 let config = KubeletConfiguration::without_file(rules);

@@ -105,7 +105,7 @@ impl Gathering<'_> {
                 if is_built_in(&name) {
                     read(Some(&name), &KubeletView::new(&self.machine.info)?, rules.into())?
                 } else {
-                    from_file(&name, cpus, rules.into())?
+                    from_file(&name, cpus, rules.into())?.accepted()?
                 }
             }
             (None, Some(found)) => found.read(cpus, rules.into())?,

@@ -87,7 +87,9 @@ impl LoadedMachine {
     /// Whether the configuration of the kubelet is given, or found where the machine keeps it.
     #[must_use]
     pub fn has_configuration(&self, rules: &RulesSource) -> bool {
-        rules.config.is_some() || self.packed.as_deref().is_some_and(|packed| packed.config.is_some())
+        rules.config.is_some()
+            || !rules.kubelet_flags.is_empty()
+            || self.packed.as_deref().is_some_and(|packed| packed.config.is_some())
     }
 
     /// That no configuration of a kubelet is given or found, as text to be shown; `None`: there is one, or the machine is a

@@ -10,6 +10,7 @@
 
 mod sources;
 mod node;
+mod start_failure;
 mod node_release;
 mod other_rules;
 mod fates;
@@ -25,7 +26,10 @@ mod view;
 mod change;
 mod base_choice;
 mod bottlerocket;
+mod node_class;
 mod configuration;
+mod read_configuration;
+mod kubelet_flags;
 mod devices;
 mod identity;
 mod packed;
@@ -87,7 +91,7 @@ pub use change::{changed_problems, changes};
 pub use checked_config::{ConfigAdvice, ConfigSubject};
 pub use claim_check::check_claims;
 pub use claims::{BadFeatureGates, ClaimCount, NodeClaims, scheduler_features};
-pub use configuration::{PINNED, ReadConfiguration, from_text as configuration_of_text};
+pub use configuration::{PINNED, from_text as configuration_of_text};
 pub use devices::DeviceText;
 pub use exported::ExportedNode;
 pub use fates::FateOfPod;
@@ -103,8 +107,7 @@ pub use machine_slices::MachineSlices;
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};
 pub use missing_memory::MissingMemory;
 pub use node::{
-    ConfigurationRefused, InputWarning, Keeping, LoadedNode, StartFailed, configuration_of,
-    configuration_to_check, inventory_of, options_of,
+    InputWarning, Keeping, LoadedNode, configuration_of, configuration_to_check, inventory_of, options_of,
 };
 pub use node_sources::{LoadedSources, NodeSources};
 pub use object_text::ObjectText;
@@ -120,6 +123,7 @@ pub use published::{
 };
 pub use quarantine::{parse_quarantine, quarantine_in, still_quarantined};
 pub use questions::Questions;
+pub use read_configuration::ReadConfiguration;
 pub use recorder::NodeRecorder;
 pub use repacked::{RepackLimits, Repacked};
 pub use residents::{Known, Residents};
@@ -129,6 +133,7 @@ pub use seen::{SeenNode, was_admitted};
 pub use sequence::Sequence;
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
+pub use start_failure::{ConfigurationRefused, StartFailed};
 #[cfg(feature = "pods-api")]
 pub use told::{told_object, told_pod, told_text};
 pub use upgrade::{BeforeUpgrade, ReleaseConfigurations, UpgradeSource, UpgradeWay};

@@ -15,12 +15,12 @@ use node_config::{
     Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, capacity,
 };
 use node_output::{NodeLine, manifest_style};
-use topology_admission::{Compat, Ledger, Node, StartError};
+use topology_admission::{Compat, Ledger, Node};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView};
 
 use crate::base_choice::Reading;
-use crate::configuration::{self, PINNED, ReadConfiguration, own_options};
+use crate::configuration::{self, PINNED, own_options};
 use crate::devices::DeviceText;
 use crate::found_config::FoundConfig;
 use crate::kubelet_version::NamedBy;
@@ -29,7 +29,9 @@ use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
 use crate::next_start::{self, NextStart};
 use crate::packed::{Packed, Source};
+use crate::read_configuration::ReadConfiguration;
 use crate::sources::{MachineSource, RulesSource};
+use crate::start_failure::{is_of_reservation, refuse_invalid, start_failed, start_not_known};
 use crate::ways_out::WaysOut;
 
 /// Where no configuration is known, and more than this machine may be meant.
@@ -81,30 +83,6 @@ pub(crate) struct DecidesBy {
     pub(crate) options: OwnOptions,
     pub(crate) decided_by: DecidedBy,
     pub(crate) links: Option<Links>,
-}
-
-/// A kubelet does not start on a machine with a configuration.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the kubelet would not start with configuration {config} on {machine}: {error}{way_out}")]
-pub struct StartFailed {
-    /// What the configuration is called.
-    pub config: String,
-    /// What the machine is called.
-    pub machine: String,
-    /// The kubelet's error.
-    pub error: String,
-    /// What can be asked instead, as the end of the sentence.
-    pub way_out: &'static str,
-}
-
-/// A kubelet refuses a configuration before it looks at the machine.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("configuration {config} is refused by the kubelet:\n  {}", .faults.join("\n  "))]
-pub struct ConfigurationRefused {
-    /// What the configuration is called.
-    pub config: String,
-    /// The kubelet's errors.
-    pub faults: Vec<String>,
 }
 
 /// A warning about a file that was read.
@@ -297,6 +275,7 @@ impl LoadedNode {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
         }
         warnings.extend(read.notices().map(InputWarning::Notice));
+        let may_reserve_more = read.may_reserve_more();
         let (mut name, mut config) = (read.shown_name(), read.config);
         let static_pods = read.static_pods;
         if let Some(policy) = &rules.policy {
@@ -319,8 +298,12 @@ impl LoadedNode {
             DecidedBy::Kubelet => OwnOptions::default(),
             DecidedBy::Topolet => options_of(machine, rules)?,
         };
-        let mut node = Node::start_with(&view, &config, None, compat, options.clone())
-            .map_err(|error| start_failed(&error, &name, &machine.name, &view, &config))?;
+        let mut node = Node::start_with(&view, &config, None, compat, options.clone()).map_err(|error| {
+            match may_reserve_more.filter(|_| is_of_reservation(&error)) {
+                Some(way_out) => start_not_known(&error, &name, &machine.name, way_out),
+                None => start_failed(&error, &name, &machine.name, &view, &config),
+            }
+        })?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
@@ -393,12 +376,15 @@ pub fn configuration_of(
     machine: &LoadedMachine,
     given: Option<&str>,
     view: &KubeletView,
-    reading: Reading,
+    reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
-    match (given, packed_config(machine)) {
-        (None, Some(found)) => found.read(view.cpus().num_cpus(), reading),
-        (given, _) => configuration::read(given, view, reading),
-    }
+    let cpus = view.cpus().num_cpus();
+    let read = match (given, packed_config(machine)) {
+        (None, Some(found)) => found.read(cpus, reading)?.with_given(reading)?,
+        (None, None) if !reading.flags.is_empty() => configuration::of_flags(cpus, reading)?,
+        (given, _) => configuration::read(given, view, reading)?.with_given(reading)?,
+    };
+    read.accepted()
 }
 
 /// The machine's own configuration.
@@ -493,7 +479,21 @@ pub fn configuration_to_check(
     given: Option<&str>,
     machine: &LoadedMachine,
     view: &KubeletView,
-    reading: Reading,
+    reading: Reading<'_>,
+) -> anyhow::Result<(ReadConfiguration, String)> {
+    if given.is_none() && packed_config(machine).is_none() && !reading.flags.is_empty() {
+        return Ok((configuration::of_flags(view.cpus().num_cpus(), reading)?, String::new()));
+    }
+    let (read, text) = without_given_flags(given, machine, view, reading)?;
+    Ok((read.with_given(reading)?, text))
+}
+
+/// The same without the flags that are given beside it.
+fn without_given_flags(
+    given: Option<&str>,
+    machine: &LoadedMachine,
+    view: &KubeletView,
+    reading: Reading<'_>,
 ) -> anyhow::Result<(ReadConfiguration, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if let (None, Some(found)) = (given, packed_config(machine)) {
@@ -532,25 +532,4 @@ fn placement_gaps(node: &Node, placement: &Placement, inventory: &Inventory) -> 
         Notice::warning(text)
     };
     lacked.map(gap).collect()
-}
-
-pub(crate) fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Result<(), ConfigurationRefused> {
-    let faults: Vec<String> = config.validate().iter().map(ToString::to_string).collect();
-    if faults.is_empty() {
-        return Ok(());
-    }
-    Err(ConfigurationRefused { config: name.to_owned(), faults })
-}
-
-pub(crate) fn start_failed(
-    error: &StartError,
-    config: &str,
-    machine: &str,
-    view: &KubeletView,
-    of_config: &KubeletConfiguration,
-) -> anyhow::Error {
-    let starts = Node::start(view, of_config, None, Compat::default()).is_ok();
-    let way_out = if starts { "; topolet itself would start: --for topolet decides as it does" } else { "" };
-    let (config, machine) = (config.to_owned(), machine.to_owned());
-    StartFailed { config, machine, error: error.to_string(), way_out }.into()
 }

@@ -7,7 +7,8 @@ use node_config::{OwnOptions, Strategy};
 use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, RunningPods};
 
-use crate::node::{DecidesBy, Keeping, LoadedNode, hazards, refuse_invalid, start_failed};
+use crate::node::{DecidesBy, Keeping, LoadedNode, hazards};
+use crate::start_failure::{refuse_invalid, start_failed};
 use crate::ways_out::WaysOut;
 
 /// Options of the static CPU policy that need a feature gate which is off by default.

@@ -41,6 +41,8 @@ impl MachineSource {
 pub struct RulesSource {
     /// A file, or the name of a built-in configuration; `None`: that of the node, else [`PINNED`](crate::PINNED).
     pub config: Option<String>,
+    /// Flags of the kubelet over the configuration: files with them, or flags themselves.
+    pub kubelet_flags: Vec<String>,
     /// The base that the configuration lies over; `None`: the one that its form tells.
     pub base: Option<BaseChoice>,
     /// The kubelet whose rules apply; `None`: one of the default release.
@@ -68,8 +70,8 @@ impl RulesSource {
 
     /// How its configuration is read.
     #[must_use]
-    pub fn reading(&self) -> Reading {
-        Reading { rules: self.kubelet_rules(), base: self.base }
+    pub fn reading(&self) -> Reading<'_> {
+        Reading { rules: self.kubelet_rules(), base: self.base, flags: &self.kubelet_flags }
     }
 }
 

@@ -137,6 +137,12 @@ impl ConfigFinding {
         Self::of_warning(Severity::WithoutEffect, warning, name)
     }
 
+    /// A flag over the configuration `name`.
+    #[must_use]
+    pub fn of_flag(severity: Severity, warning: &Warning, name: &str) -> Self {
+        Self::of_warning(severity, warning, name)
+    }
+
     /// Something in a file of the configuration `name` that decides too, and is not read.
     #[must_use]
     pub fn not_known(warning: &Warning, name: &str) -> Self {

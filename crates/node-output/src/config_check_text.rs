@@ -62,6 +62,10 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         ConfigKind::Bottlerocket => {
             "\nas settings of Bottlerocket (--propose prints the kubelet's configuration that they make):\n\n"
         }
+        ConfigKind::Flags => {
+            "\nas flags, each in the place of those of its name; such flags are deprecated, and the file of --config takes the \
+             fields too:\n\n"
+        }
         _ if given.text.is_empty() => {
             "\nas a file (--propose prints nothing else):\n\n"
         }
@@ -72,7 +76,7 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         ConfigKind::Talos | ConfigKind::TalosControlPlane => {
             "\nas a patch of the machine configuration (--propose prints the whole file with it):\n\n"
         }
-        ConfigKind::K3s => {
+        ConfigKind::K3s | ConfigKind::Rke2 => {
             "\nas a drop-in for agent/etc/kubelet.conf.d below the data folder of k3s or RKE2 (--drop-in prints nothing else):\n\n"
         }
         ConfigKind::Part(_) => "\nas a KubeletConfiguration, whose fields go into the file:\n\n",

@@ -187,6 +187,11 @@ pub(crate) struct RulesArguments {
     /// `state` and `status`, which guess none.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
+    /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
+    /// Without --config and a configuration of the machine they are all that is known.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) kubelet_flags: Vec<String>,
     /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
     /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
     #[arg(long, value_name = "NAME")]
@@ -253,10 +258,22 @@ pub(crate) struct DeviceArguments {
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
-        let Self { config, base, kubelet, program, topolet_config, policy, scope, devices } = self.clone();
+        let Self { config, kubelet_flags, base, kubelet, program, topolet_config, policy, scope, devices } =
+            self.clone();
         let decided_by = program.decided_by;
         let DeviceArguments { devices, selected } = devices;
-        RulesSource { config, base, kubelet, decided_by, topolet_config, policy, scope, devices, selected }
+        RulesSource {
+            config,
+            kubelet_flags,
+            base,
+            kubelet,
+            decided_by,
+            topolet_config,
+            policy,
+            scope,
+            devices,
+            selected,
+        }
     }
 }
 

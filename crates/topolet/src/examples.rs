@@ -111,6 +111,13 @@ Examples:
   # A configuration that pins as much as possible
   topolet config check -m xeon-2s-96cpu-sriov --propose > proposed.yaml";
 
+pub(crate) const CONFIG_SHOW: &str = "\
+Examples:
+  # What is a node's configuration under a NodeConfig, where the instance is an m5.24xlarge?
+  topolet config show -m xeon-2s-96cpu-sriov -c nodeconfig.yaml --base eks:m5.24xlarge
+  # With the flags that kubeadm gives the kubelet
+  topolet config show -c config.yaml --kubelet-flags kubeadm-flags.env";
+
 pub(crate) const CLAIM_CHECK: &str = "\
 Examples:
   # What would an API server refuse of these, and what does not do what it was meant to?

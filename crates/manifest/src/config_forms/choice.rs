@@ -4,6 +4,7 @@
 //! lists. Several `NodeConfig` are laid over each other, as `nodeadm` does.
 
 use super::{is_configuration, names};
+use crate::kubelet_arguments::KubeletArgument;
 use crate::merge::merge;
 use crate::node::{Field, Node, Value};
 use crate::{ManifestError, Problem, Source};
@@ -14,7 +15,7 @@ pub(crate) struct Chosen {
     /// The kinds of those that are not looked at, in their order.
     pub(crate) others: Vec<String>,
     /// The flags that those set.
-    pub(crate) flags: Vec<String>,
+    pub(crate) flags: Vec<KubeletArgument>,
 }
 
 /// The one document with a configuration; if there is a single document, that one.

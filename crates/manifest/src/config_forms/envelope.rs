@@ -1,9 +1,12 @@
-//! Texts in which a configuration is a text within: user data in MIME, and the `ConfigMap` of kubeadm.
+//! Texts in which a configuration is a text within: user data in MIME, the `ConfigMap` of kubeadm, and a `MachineConfig` of
+//! OpenShift.
 //!
 //! What is around it becomes blank lines, so that every place in it stays what it is in the file.
 
 use core::ops::Range;
 
+use super::kind::ConfigKind;
+use super::machine_config::kubelet_file;
 use crate::node::Value;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
@@ -11,8 +14,10 @@ use crate::{ManifestError, Problem, Source};
 /// A text with nothing but the configuration, at its lines.
 pub(crate) struct Envelope {
     pub(crate) text: String,
-    /// The bytes that it is in the whole; the text ends where they do. `None`: it is written in quotes.
+    /// The bytes that it is in the whole; the text ends where they do. `None`: it is written in quotes, or encoded.
     pub(crate) range: Option<Range<usize>>,
+    /// Who lays flags over the kubelet's own file that is within; `None`: that file is all.
+    pub(crate) flags_of: Option<ConfigKind>,
 }
 
 /// What is within, if something is around it.
@@ -20,7 +25,17 @@ pub(crate) fn envelope(source: &Source<'_>) -> Result<Option<Envelope>, Manifest
     if is_mime(source.text) {
         return of_mime(source).map(Some);
     }
-    Ok(of_config_map(source))
+    Ok(of_config_map(source).or_else(|| of_machine_config(source)))
+}
+
+/// The kubelet's file that Ignition writes.
+fn of_machine_config(source: &Source<'_>) -> Option<Envelope> {
+    if !source.text.contains("MachineConfig") {
+        return None;
+    }
+    let nodes = documents(source, RepeatedKey::LastCounts).ok()?;
+    let text = nodes.iter().find_map(kubelet_file)?;
+    Some(Envelope { text, range: None, flags_of: Some(ConfigKind::OpenShift) })
 }
 
 const NODEADM: &str = "application/node.eks.aws";
@@ -86,7 +101,7 @@ fn of_mime(source: &Source<'_>) -> Result<Envelope, ManifestError> {
     let start = first.ok_or_else(|| fail("user data in MIME without a NodeConfig"))?;
     bytes.truncate(end);
     let text = String::from_utf8(bytes).map_err(|_| fail("user data in MIME that is no text"))?;
-    Ok(Envelope { text, range: Some(start..end) })
+    Ok(Envelope { text, range: Some(start..end), flags_of: None })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,7 +132,7 @@ fn of_config_map(source: &Source<'_>) -> Option<Envelope> {
     let (key, line) = (own.key_span.start, text.get(own.key_span.end..)?.lines().next()?);
     if !line.trim_start_matches(['"', '\'', ' ', ':']).starts_with('|') {
         let Value::Text(within) = &own.value.value else { return None };
-        return Some(Envelope { text: within.clone(), range: None });
+        return Some(Envelope { text: within.clone(), range: None, flags_of: None });
     }
     let start = text.get(key..)?.find('\n')? + key + 1;
     let line = text.get(..key)?.rfind('\n').map_or(0, |at| at + 1);
@@ -132,5 +147,5 @@ fn of_config_map(source: &Source<'_>) -> Option<Envelope> {
     }
     let mut bytes = blank(text.get(..start)?);
     bytes.extend_from_slice(text.get(start..end)?.as_bytes());
-    Some(Envelope { text: String::from_utf8(bytes).ok()?, range: Some(start..end) })
+    Some(Envelope { text: String::from_utf8(bytes).ok()?, range: Some(start..end), flags_of: None })
 }

@@ -6,6 +6,9 @@
 mod choice;
 mod envelope;
 mod flags;
+mod kind;
+mod machine_config;
+mod node_class;
 
 use crate::kubelet_fields::READ;
 use crate::node::{Field, Node, Value};
@@ -17,30 +20,8 @@ use crate::{ManifestError, Problem};
 pub(crate) use choice::{Chosen, chosen};
 pub(crate) use envelope::{Envelope, envelope};
 pub(crate) use flags::flags;
-
-/// Who makes the kubelet's own configuration of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ConfigKind {
-    /// It is the kubelet's own.
-    #[default]
-    Kubelet,
-    /// `KubeletConfig`: OpenShift's machine config operator.
-    OpenShift,
-    /// `PerformanceProfile`: OpenShift's node tuning operator, which works most fields out.
-    PerformanceProfile,
-    /// `NodeConfig`: `nodeadm` of Amazon EKS, which adds what it works out of the instance.
-    Eks,
-    /// Settings of Bottlerocket, which others read.
-    Bottlerocket,
-    /// A machine configuration of Talos for a worker.
-    Talos,
-    /// The same for a node of the control plane.
-    TalosControlPlane,
-    /// A `config.yaml` of k3s or RKE2, which sets flags.
-    K3s,
-    /// A form of which only the kubelet's part is known; the name of what makes it.
-    Part(&'static str),
-}
+pub use kind::ConfigKind;
+pub use node_class::{ImageFamily, NodeClass};
 
 /// A form with the fields as a part.
 struct Part {
@@ -59,7 +40,7 @@ const fn part(
     Part { kind, group, path, is }
 }
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 14] = [
     part(
         "KubeletConfig",
         "machineconfiguration.openshift.io/v1",
@@ -67,7 +48,12 @@ const PARTS: [Part; 9] = [
         ConfigKind::OpenShift,
     ),
     part("NodeConfig", "node.eks.aws/", &["spec", "kubelet", "config"], ConfigKind::Eks),
-    part("EC2NodeClass", "karpenter.k8s.aws/", &["spec", "kubelet"], ConfigKind::Part("Karpenter")),
+    part("EC2NodeClass", "karpenter.k8s.aws/", &["spec", "kubelet"], ConfigKind::Part(KARPENTER)),
+    part("ClusterConfig", "eksctl.io/", &[], ConfigKind::Part(EKSCTL)),
+    part("KubeadmConfig", "bootstrap.cluster.x-k8s.io/", &[], ConfigKind::Part(CLUSTER_API)),
+    part("KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io/", &[], ConfigKind::Part(CLUSTER_API)),
+    part("KubeadmControlPlane", "controlplane.cluster.x-k8s.io/", &[], ConfigKind::Part(CLUSTER_API)),
+    part("KubeadmControlPlaneTemplate", "controlplane.cluster.x-k8s.io/", &[], ConfigKind::Part(CLUSTER_API)),
     part("AKSNodeClass", "karpenter.azure.com/", &["spec", "kubelet"], ConfigKind::Part("AKS")),
     part("AzureManagedMachinePool", CAPI_NODES, &["spec", "kubeletConfig"], ConfigKind::Part("AKS")),
     part(
@@ -80,6 +66,12 @@ const PARTS: [Part; 9] = [
     part("InstanceGroup", "kops.k8s.io/", &["spec", "kubelet"], ConfigKind::Part("kops")),
     part("Cluster", "kops.k8s.io/", &["spec", "kubelet"], ConfigKind::Part("kops")),
 ];
+/// A class of nodes with user data.
+pub(crate) const KARPENTER: &str = "Karpenter";
+/// A cluster with node groups, each of which may have fields of a kubelet.
+const EKSCTL: &str = "eksctl";
+/// Objects of which the kubelet's part is flags.
+const CLUSTER_API: &str = "Cluster API";
 const CAPI_NODES: &str = "infrastructure.cluster.x-k8s.io/";
 
 /// The fields around the kubelet's part, where a misspelt one would leave it out.
@@ -133,8 +125,13 @@ pub(crate) fn warn_around(
 }
 
 /// Forms without a kind, by a key that only they have, and where the fields are.
-const WITHOUT_KIND: [(&str, &[&str], ConfigKind); 14] = [
+const WITHOUT_KIND: [(&str, &[&str], ConfigKind); 18] = [
     ("machine", &["machine", "kubelet", "extraConfig"], ConfigKind::Talos),
+    ("cni", &[], ConfigKind::Rke2),
+    ("audit-policy-file", &[], ConfigKind::Rke2),
+    ("control-plane-resource-limits", &[], ConfigKind::Rke2),
+    ("control-plane-resource-requests", &[], ConfigKind::Rke2),
+    ("pod-security-admission-config-file", &[], ConfigKind::Rke2),
     ("kubelet-arg", &[], ConfigKind::K3s),
     ("kubelet-arg+", &[], ConfigKind::K3s),
     ("tls-san", &[], ConfigKind::K3s),
@@ -143,7 +140,6 @@ const WITHOUT_KIND: [(&str, &[&str], ConfigKind); 14] = [
     ("node-label", &[], ConfigKind::K3s),
     ("node-taint", &[], ConfigKind::K3s),
     ("flannel-backend", &[], ConfigKind::K3s),
-    ("cni", &[], ConfigKind::K3s),
     ("disable", &[], ConfigKind::K3s),
     ("kubelet", &["kubelet"], ConfigKind::Part("MicroShift")),
     ("apiServer", &["kubelet"], ConfigKind::Part("MicroShift")),
@@ -257,6 +253,24 @@ fn is_configuration(document: &Field<'_>) -> bool {
         || without_kind(document).is_some()
 }
 
+/// The fields of the one node group of eksctl that has some.
+fn node_group<'a>(document: &Field<'a>) -> Result<Option<Field<'a>>, ManifestError> {
+    let mut found = Vec::new();
+    for list in ["nodeGroups", "managedNodeGroups"] {
+        let Some(groups) = document.get(list)? else { continue };
+        for group in groups.items()? {
+            found.extend(group.get("kubeletExtraConfig")?);
+        }
+    }
+    if let [_, second, ..] = found.as_slice() {
+        return Err(second.fail(Problem::OtherForm {
+            what: "a second node group with fields of the kubelet".to_owned(),
+            instead: "one node group: take the others out of the file",
+        }));
+    }
+    Ok(found.pop())
+}
+
 /// The mapping that holds the fields; an empty one where a form sets none.
 pub(crate) fn body<'a>(document: &Field<'a>) -> Result<Field<'a>, ManifestError> {
     const VERSION: &str = "apiVersion kubelet.config.k8s.io/v1beta1";
@@ -267,9 +281,16 @@ pub(crate) fn body<'a>(document: &Field<'a>) -> Result<Field<'a>, ManifestError>
     if let Some(configz) = document.get("kubeletconfig")? {
         return Ok(configz);
     }
-    let path =
-        part_of(document).map(|part| part.path).or_else(|| without_kind(document).map(|(path, _)| path));
-    if let Some(path) = path {
+    let place = match part_of(document) {
+        Some(Part { is: ConfigKind::Part(EKSCTL), .. }) => match node_group(document)? {
+            Some(fields) => return Ok(fields),
+            None => None,
+        },
+        Some(Part { is: ConfigKind::Part(CLUSTER_API), .. }) if flags(document)?.is_empty() => None,
+        Some(part) => Some(part.path),
+        None => without_kind(document).map(|(path, _)| path),
+    };
+    if let Some(path) = place {
         if path == WHOLE {
             return Ok(document.clone());
         }

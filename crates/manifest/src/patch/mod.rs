@@ -5,13 +5,17 @@
 //! anything else would mean something else, as may come of anchors and merged keys, is refused.
 
 mod edit;
+mod error;
 mod flow;
+mod object;
 mod write;
 
 use serde_json::Value as Json;
-use thiserror::Error;
 
-use self::edit::{Obstacle, remove, set};
+use self::edit::{remove, set};
+pub use self::error::PatchError;
+use self::object::json;
+pub use self::object::patch_object;
 use self::write::Language;
 use crate::config_forms::{Envelope, body as body_of, envelope};
 use crate::kubelet::documents_of;
@@ -27,37 +31,6 @@ pub struct FieldChange {
     pub value: Option<Json>,
 }
 
-/// Why a text cannot be patched.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-pub enum PatchError {
-    /// It cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] ManifestError),
-    /// The change of this field would change something else.
-    #[error("{0} cannot be changed in place: anchors, aliases or merged keys tie it to other fields")]
-    Tied(String),
-    /// The keys around this field are written in a way that is not edited.
-    #[error(
-        "{0} cannot be changed in place: not every key beside it stands plainly at the start of a line, or in brackets"
-    )]
-    Keys(String),
-    /// The values around this field are written in a way that is not edited.
-    #[error(
-        "{0} cannot be changed in place: it stands in brackets, where a value has an anchor or a tag, or a key has no value"
-    )]
-    Values(String),
-}
-
-impl PatchError {
-    fn of(obstacle: Obstacle, field: &str) -> Self {
-        match obstacle {
-            Obstacle::Elsewhere => Self::Tied(field.to_owned()),
-            Obstacle::Keys => Self::Keys(field.to_owned()),
-            Obstacle::Values => Self::Values(field.to_owned()),
-        }
-    }
-}
-
 /// What some editors begin a text with.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -70,7 +43,7 @@ pub fn patch_kubelet_config(source: &Source<'_>, changes: &[FieldChange]) -> Res
     let rest = source.text.trim_start_matches(BYTE_ORDER_MARK);
     let mark = source.text.get(..source.text.len() - rest.len()).unwrap_or_default();
     let source = Source { name: source.name, text: rest };
-    if let Some(Envelope { text, range: Some(range) }) = envelope(&source)? {
+    if let Some(Envelope { text, range: Some(range), .. }) = envelope(&source)? {
         let text = patched(&Source { text: &text, ..source }, changes)?;
         let part = |range| rest.get(range).unwrap_or_default();
         let within = text.get(range.start..).unwrap_or_default();
@@ -219,17 +192,4 @@ fn standing_alone(name: &str, text: String) -> Result<String, ManifestError> {
         alone.extend(entries.iter().map(|own| (own.key.clone(), json(&own.value))));
     }
     Ok(write::document(&alone, Language::of(&text)))
-}
-
-fn json(node: &Node) -> Json {
-    match &node.value {
-        Value::Null => Json::Null,
-        Value::Bool(value) => Json::Bool(*value),
-        Value::Number(text) => serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.clone())),
-        Value::Text(text) => Json::String(text.clone()),
-        Value::List(items) => Json::Array(items.iter().map(json).collect()),
-        Value::Map(entries) => {
-            Json::Object(entries.iter().map(|own| (own.key.clone(), json(&own.value))).collect())
-        }
-    }
 }

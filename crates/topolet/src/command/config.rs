@@ -5,7 +5,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
-    BaseChoice, ConfigAdvice, ConfigSubject, IdentitySource, KubeletVersion, LoadedMachine, RulesSource,
+    BaseChoice, ConfigAdvice, ConfigSubject, IdentitySource, InputWarning, KubeletVersion, LoadedMachine,
+    ResidentsSource, RulesSource,
 };
 use node_output::{Document, Format, config_check};
 use topology_model::KubeletView;
@@ -27,16 +28,26 @@ pub(crate) enum ConfigCommand {
     /// wrong.
     #[command(after_help = examples::CONFIG_CHECK)]
     Check(ConfigCheckArguments),
+    /// Prints the configuration that a kubelet has in the end: the fields that decide, with what the distribution sets
+    /// beneath them and the flags over them.
+    #[command(after_help = examples::CONFIG_SHOW)]
+    Show(ConfigShowArguments),
 }
 
+/// Which configuration.
 #[derive(Args, Debug)]
-pub(crate) struct ConfigCheckArguments {
+pub(crate) struct ConfigSourceArguments {
     /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
     /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, or a kubelet's /configz,
     /// as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir).
     /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
+    /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
+    /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
+    /// Without --config and a configuration of the machine they are all that is known.
+    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
+    pub(crate) kubelet_flags: Vec<String>,
     /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
     /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
     #[arg(long, value_name = "NAME")]
@@ -45,6 +56,20 @@ pub(crate) struct ConfigCheckArguments {
     /// writes state files as the machine's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
     pub(crate) kubelet: Option<KubeletVersion>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigShowArguments {
+    #[command(flatten)]
+    pub(crate) source: ConfigSourceArguments,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigCheckArguments {
+    #[command(flatten)]
+    pub(crate) source: ConfigSourceArguments,
     /// Prints nothing but the proposed configuration: the given file with the proposed fields changed in place, and
     /// everything else in it, comments too, as it was. A list that changes is written anew, and comments inside it are
     /// lost. What `/configz` answered becomes a file that a kubelet reads.
@@ -69,38 +94,74 @@ pub(crate) struct ConfigCheckArguments {
 pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result<Outcome> {
     match &arguments.command {
         ConfigCommand::Check(arguments) => check(arguments, screen),
+        ConfigCommand::Show(arguments) => show(arguments, screen),
     }
+}
+
+impl ConfigSourceArguments {
+    /// The rules by which a kubelet of the machine reads it.
+    fn rules(
+        &self,
+        machine: &LoadedMachine,
+        residents: &ResidentsSource,
+        target: DecidedBy,
+        screen: Screen,
+    ) -> anyhow::Result<RulesSource> {
+        let Self { config, kubelet_flags, base, kubelet } = self;
+        if config.is_none() {
+            for gap in machine.known_config_gaps()? {
+                screen.warn(gap);
+            }
+        }
+        let rules = RulesSource {
+            config: config.clone(),
+            kubelet_flags: kubelet_flags.clone(),
+            base: *base,
+            kubelet: *kubelet,
+            decided_by: Some(target),
+            ..RulesSource::default()
+        };
+        if let Some(why) = machine.why_unconfigured(&rules) {
+            screen.warn(Notice::warning(format!("{why}. The kubelet's defaults are checked")));
+        }
+        let rules = rules.of_node(&IdentitySource::default(), residents, machine.packed.as_deref())?;
+        if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
+            screen.warn(doubt);
+        }
+        Ok(rules)
+    }
+}
+
+/// The machine as a kubelet counts it.
+fn view_of(machine: &LoadedMachine) -> anyhow::Result<KubeletView> {
+    KubeletView::new(&machine.info)
+        .with_context(|| format!("the kubelet could not use machine {}", machine.name))
+}
+
+fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    let machine = LoadedMachine::load_node(&arguments.machine.source())?;
+    let view = view_of(&machine)?;
+    let residents = ResidentsSource::default();
+    let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, screen)?;
+    let config = arguments.source.config.as_deref();
+    let (read, _) = node_input::configuration_to_check(config, &machine, &view, rules.reading())?;
+    for notice in read.notices() {
+        screen.warn(notice);
+    }
+    for warning in read.warnings.iter().chain(&read.unread) {
+        screen.warn(InputWarning::Configuration(warning.clone()));
+    }
+    screen.print(&read.written_out()?)?;
+    Ok(Outcome::Done)
 }
 
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
-    if arguments.config.is_none() {
-        for gap in machine.known_config_gaps()? {
-            screen.warn(gap);
-        }
-    }
-    let view = KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
-    let rules = RulesSource {
-        config: arguments.config.clone(),
-        base: arguments.base,
-        kubelet: arguments.kubelet,
-        decided_by: Some(arguments.target),
-        ..RulesSource::default()
-    };
-    let unconfigured = machine.why_unconfigured(&rules);
-    if let Some(why) = unconfigured {
-        screen.warn(Notice::warning(format!("{why}. The kubelet's defaults are checked")));
-    }
+    let view = view_of(&machine)?;
     let residents = arguments.residents.source();
-    let rules = rules.of_node(&IdentitySource::default(), &residents, machine.packed.as_deref())?;
-    if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
-        screen.warn(doubt);
-    }
-    let source = rules;
-    let reading = source.reading();
-    let (read, text) =
-        node_input::configuration_to_check(arguments.config.as_deref(), &machine, &view, reading)?;
+    let source = arguments.source.rules(&machine, &residents, arguments.target, screen)?;
+    let config = arguments.source.config.as_deref();
+    let (read, text) = node_input::configuration_to_check(config, &machine, &view, source.reading())?;
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }

@@ -106,6 +106,7 @@ impl DiffArguments {
                 for scope in or_none(scopes) {
                     rules.push(RulesSource {
                         config: config.clone(),
+                        kubelet_flags: Vec::new(),
                         base: None,
                         kubelet: *kubelet,
                         decided_by: program.decided_by,

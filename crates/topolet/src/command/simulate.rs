@@ -98,8 +98,17 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
 
 /// A scenario has machines, rules and pods; arguments about them would be ignored.
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
-    let RulesArguments { config, base, kubelet, program: _, topolet_config, policy, scope, devices } =
-        &arguments.rules;
+    let RulesArguments {
+        config,
+        kubelet_flags,
+        base,
+        kubelet,
+        program: _,
+        topolet_config,
+        policy,
+        scope,
+        devices,
+    } = &arguments.rules;
     let DeviceArguments { devices, selected } = devices;
     let ReadingArguments { lenient, strict, are_static } = arguments.reading;
     let said = [
@@ -110,6 +119,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--memory", arguments.machine.memory.is_some()),
         ("--config", config.is_some()),
+        ("--kubelet-flags", !kubelet_flags.is_empty()),
         ("--base", base.is_some()),
         ("--kubelet", kubelet.is_some()),
         ("--topolet-config", topolet_config.is_some()),

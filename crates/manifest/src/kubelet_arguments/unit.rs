@@ -1,0 +1,85 @@
+//! Units and drop-ins of systemd, of which `[Service]` says how a kubelet is started.
+
+use core::ops::Range;
+
+use super::command::{Command, of_words};
+use super::lines::is_name;
+use super::words::{Comments, Letters, Word, first_line, letters, split};
+
+/// What a unit says of a command line.
+#[derive(Default)]
+pub(super) struct Unit {
+    /// `Environment=`
+    pub(super) variables: Vec<(String, Letters)>,
+    /// `EnvironmentFile=`, without the dash that lets it be missing.
+    pub(super) files: Vec<String>,
+    /// The last `ExecStart=`.
+    pub(super) command: Option<Command>,
+}
+
+/// Whether a text is a unit or a part of one: a section, and a line that starts a program or sets variables.
+pub(super) fn is_unit(text: &str) -> bool {
+    first_line(text).is_some_and(|line| matches!(line, "[Service]" | "[Unit]" | "[Install]"))
+        && text.lines().any(|line| line.starts_with("ExecStart=") || line.starts_with("Environment"))
+}
+
+impl Unit {
+    /// # Errors
+    /// A quote that does not end: its bytes.
+    pub(super) fn read(text: &str) -> Result<Self, Range<usize>> {
+        let mut unit = Self::default();
+        let mut is_service = false;
+        for line in lines(text) {
+            let written = text.get(line.clone()).unwrap_or_default();
+            if written.starts_with('[') {
+                is_service = written.trim_end() == "[Service]";
+            } else if let Some((key, _)) = written.split_once('=').filter(|_| is_service) {
+                unit.assign(key.trim_end(), letters(text, line.start + key.len() + 1..line.end))?;
+            }
+        }
+        Ok(unit)
+    }
+
+    fn assign(&mut self, key: &str, value: Letters) -> Result<(), Range<usize>> {
+        let words = split(&value, Comments::None)?;
+        match key {
+            // Without a value they take back what was written before.
+            "Environment" if words.is_empty() => self.variables.clear(),
+            "EnvironmentFile" if words.is_empty() => self.files.clear(),
+            "ExecStart" if words.is_empty() => self.command = None,
+            "Environment" => self.variables.extend(words.iter().filter_map(variable)),
+            "EnvironmentFile" => {
+                let path = |word: &Word| word.text().trim_start_matches('-').to_owned();
+                self.files.extend(words.iter().map(path));
+            }
+            "ExecStart" => self.command = Some(of_words(words)),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// `NAME=VALUE`.
+fn variable(word: &Word) -> Option<(String, Letters)> {
+    let text = word.text();
+    let (name, _) = text.split_once('=').filter(|(name, _)| is_name(name))?;
+    Some((name.to_owned(), word.behind(name.len() + 1)))
+}
+
+/// The lines of a unit: those that end in a backslash go on in the next one. Comments are left out.
+fn lines(text: &str) -> Vec<Range<usize>> {
+    let mut lines: Vec<Range<usize>> = Vec::new();
+    let mut goes_on = false;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.trim_end_matches(['\n', '\r']).len();
+        match lines.last_mut() {
+            Some(last) if goes_on => last.end = end,
+            _ if !line.starts_with(['#', ';']) => lines.push(at..end),
+            _ => {}
+        }
+        goes_on = text.get(at..end).is_some_and(|line| line.ends_with('\\') && !line.starts_with(['#', ';']));
+        at += line.len();
+    }
+    lines
+}

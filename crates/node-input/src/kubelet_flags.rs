@@ -1,0 +1,206 @@
+//! Flags that are given for a kubelet: over a configuration, or in its place.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use config_advice::Severity;
+use node_config::{FlagError, KubeletConfiguration, KubeletFlags, Rules};
+use node_output::manifest_error;
+use terminal_text::nearest;
+use topology_manifest::{
+    ArgumentsOf, ConfigKind, KubeletArgument, KubeletArguments, KubeletConfigRead, Source, Warning,
+    is_kubelet_arguments, read_kubelet_arguments,
+};
+
+use crate::files;
+
+/// Flags with which a kubelet does not start, or does nothing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct FlagRefusal {
+    argument: KubeletArgument,
+    /// With its dashes.
+    flag: String,
+    text: String,
+    instead: Option<String>,
+    pub(crate) severity: Severity,
+}
+
+impl FlagRefusal {
+    /// What is wrong, at its place.
+    pub(crate) fn warning(&self) -> Warning {
+        self.argument.refused(&self.flag, self.text.clone(), self.instead.clone())
+    }
+
+    /// The same as an error that says that no kubelet starts with it.
+    pub(crate) fn error(&self) -> anyhow::Error {
+        let text = match self.severity {
+            Severity::Refused => format!("the kubelet does not start: {}", self.text),
+            _ => self.text.clone(),
+        };
+        let warning = self.argument.refused(&self.flag, text, self.instead.clone());
+        manifest_error(warning.as_error().clone()).into()
+    }
+
+    fn of(error: &FlagError, arguments: &[KubeletArgument], rules: Rules) -> Option<Self> {
+        let argument = at_fault(error, arguments)?.clone();
+        let flag = match error {
+            FlagError::Command(word) => word.clone(),
+            _ => error.flag().map_or_else(|| argument.text().to_owned(), |flag| format!("--{flag}")),
+        };
+        let severity = if *error == FlagError::NoPods { Severity::Harmful } else { Severity::Refused };
+        let text = error.text(rules.flag_texts).replace('\n', " ");
+        Some(Self { flag, text, instead: instead(error, rules), severity, argument })
+    }
+}
+
+/// What is right in the place of what is wrong, after `expected`.
+fn instead(error: &FlagError, rules: Rules) -> Option<String> {
+    let FlagError::Unknown(flag) = error else { return None };
+    let having: Vec<String> = KubeletFlags::releases_with(flag).map(|release| release.to_string()).collect();
+    if !having.is_empty() {
+        return Some(format!("nothing in its place: of the releases here {} have it", having.join(", ")));
+    }
+    let names: Vec<&str> = KubeletFlags::names().collect();
+    let meant = nearest(flag, &names).map(|meant| format!("--{meant}"));
+    Some(meant.unwrap_or_else(|| format!("a flag of kubelet {}", rules.version.release())))
+}
+
+/// The argument that is wrong: the one with the value that is, else the last one of its flag.
+fn at_fault<'a>(error: &FlagError, arguments: &'a [KubeletArgument]) -> Option<&'a KubeletArgument> {
+    let named = |argument: &KubeletArgument| {
+        let text = argument.text().strip_prefix("--")?;
+        Some(text.split('=').next().unwrap_or_default().replace('_', "-"))
+    };
+    let is_it = |argument: &&KubeletArgument| match error {
+        FlagError::Command(text) | FlagError::Syntax(text) => argument.text() == text,
+        FlagError::UnknownLetter { letters, .. } => argument.text().ends_with(letters.as_str()),
+        error => error.flag().map(|flag| flag.replace('_', "-")) == named(argument),
+    };
+    let has_value = |argument: &&KubeletArgument| match error {
+        FlagError::Value { value, .. } => {
+            argument.text().split_once('=').is_some_and(|(_, own)| own == value)
+        }
+        _ => true,
+    };
+    let first = arguments.iter().filter(is_it).find(has_value);
+    first.or_else(|| arguments.iter().rfind(is_it)).or(arguments.first())
+}
+
+/// What flags make of a configuration.
+pub(crate) struct OverConfiguration {
+    pub(crate) config: KubeletConfiguration,
+    pub(crate) flags: Option<Box<KubeletFlags>>,
+    pub(crate) refusal: Option<FlagRefusal>,
+}
+
+/// Flags over the configuration of files. Those with which the kubelet does not start are left out.
+pub(crate) fn over(config: KubeletConfiguration, arguments: &[KubeletArgument]) -> OverConfiguration {
+    let rules = config.rules;
+    // The kubelet reads its flags over its files.
+    let words = || ["--config-dir=."].into_iter().chain(arguments.iter().map(KubeletArgument::text));
+    let put_over = |flags: KubeletFlags| Ok((flags.over(config.clone())?, flags));
+    let strict = KubeletFlags::parse_of(rules.flags, words()).and_then(put_over);
+    let refusal = strict.as_ref().err().and_then(|error| FlagRefusal::of(error, arguments, rules));
+    let lenient = strict.or_else(|_| KubeletFlags::parse(words()).and_then(put_over));
+    match lenient {
+        Ok((config, flags)) => OverConfiguration { config, flags: Some(Box::new(flags)), refusal },
+        Err(_) => OverConfiguration { config, flags: None, refusal },
+    }
+}
+
+/// Flags in the place of a configuration, and what is read beneath them.
+pub(crate) fn alone(read: &KubeletArguments, rules: Rules) -> KubeletConfigRead {
+    let words = read.arguments.iter().map(KubeletArgument::text);
+    let names_files = KubeletFlags::parse(words)
+        .is_ok_and(|flags| flags.config().is_some() || flags.config_dir().is_some());
+    let (kind, config) = match read.of {
+        ArgumentsOf::Kubelet if !names_files => {
+            (ConfigKind::Kubelet, KubeletConfiguration::without_file(rules))
+        }
+        ArgumentsOf::K3s => (ConfigKind::K3s, KubeletConfiguration { rules, ..Default::default() }),
+        ArgumentsOf::Kubelet | ArgumentsOf::SomeFlags => {
+            (ConfigKind::Flags, KubeletConfiguration { rules, ..Default::default() })
+        }
+    };
+    KubeletConfigRead { kind, config, flags: read.arguments.clone(), ..KubeletConfigRead::default() }
+}
+
+/// The command line that arguments `--kubelet-flags` make together: files, or flags themselves.
+pub(crate) fn given(arguments: &[String]) -> anyhow::Result<KubeletArguments> {
+    let texts = arguments.iter().map(|argument| text_of(argument)).collect::<anyhow::Result<Vec<_>>>()?;
+    let sources = texts.iter().map(|(name, text)| Source::from_bytes(name, text));
+    let sources = sources.collect::<Result<Vec<_>, _>>().map_err(manifest_error)?;
+    Ok(read_kubelet_arguments(&sources).map_err(manifest_error)?)
+}
+
+/// A text with its name.
+fn text_of(argument: &str) -> anyhow::Result<(String, Vec<u8>)> {
+    const NAME: &str = "--kubelet-flags";
+    let path = Path::new(argument);
+    if argument == "-" || path.exists() {
+        return Ok((files::name(path), files::read(path)?));
+    }
+    if is_kubelet_arguments(argument) {
+        return Ok((NAME.to_owned(), argument.as_bytes().to_vec()));
+    }
+    if argument.starts_with('-') || argument.contains([' ', '=']) {
+        bail!(
+            "{NAME}: {argument:?} is no flag of a kubelet: write them as \"--max-pods=20 --v=2\", or name a file with them"
+        );
+    }
+    let read = files::read(path);
+    Ok((argument.to_owned(), read.with_context(|| format!("{NAME}: no file and no flags: {argument}"))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use node_config::Release;
+
+    use super::*;
+
+    fn refusal(text: &str, release: Release) -> Option<(String, Option<String>)> {
+        let read = read_kubelet_arguments(&[Source { name: "flags.env", text }]);
+        let read = read.unwrap_or_else(|error| panic!("{error}"));
+        let config = KubeletConfiguration { rules: Rules::of(release), ..KubeletConfiguration::default() };
+        let refusal = over(config, &read.arguments).refusal?;
+        Some((refusal.warning().as_error().to_string(), refusal.instead))
+    }
+
+    #[test]
+    fn a_flag_that_a_release_removed_keeps_its_kubelet_from_starting() {
+        let text = "KUBELET_KUBEADM_ARGS=\"--max-pods=20 --pod-infra-container-image=pause\"\n";
+        assert_eq!(refusal(text, Release::V1_34), None);
+        let Some((error, _)) = refusal(text, Release::V1_35) else { panic!("not refused") };
+        assert!(error.starts_with(
+            "flags.env:1:38: --pod-infra-container-image: unknown flag: --pod-infra-container-image"
+        ));
+        assert!(error.ends_with("of the releases here 1.34 have it"), "{error}");
+        let cadvisor = "--storage-driver-db=a";
+        assert_eq!(refusal(cadvisor, Release::V1_36), None);
+        assert!(refusal(cadvisor, Release::V1_37).is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_at_its_place() {
+        for (text, expected) in [
+            (
+                "--max-pods=20\n--max-pods=ten\n--max-pods=3",
+                "flags.env:2:1: --max-pods: invalid argument \"ten\"",
+            ),
+            ("--max-podz=20", "flags.env:1:1: --max-podz: unknown flag: --max-podz, expected --max-pods"),
+            ("--v=2 x", "flags.env:1:7: x: unknown command x"),
+            (
+                "--v=2 --max-pods=0",
+                "flags.env:1:7: --max-pods: --max-pods=0: a kubelet refuses every pod with it",
+            ),
+            (
+                "--node-labels=node-role.kubernetes.io/worker=",
+                "flags.env:1:1: --node-labels: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: \
+                 [node-role.kubernetes.io/worker] --node-labels in",
+            ),
+        ] {
+            let Some((error, _)) = refusal(text, Release::V1_36) else { panic!("{text}") };
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

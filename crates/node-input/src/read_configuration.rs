@@ -1,0 +1,311 @@
+//! A configuration that was read, over what its distribution sets, and what is not known of it.
+
+use admission_report::Notice;
+use std::path::PathBuf;
+
+use distribution_config::{Base, Distribution, Reservation};
+use node_config::{KubeletConfiguration, KubeletFlags};
+use topology_manifest::{ConfigKind, KubeletArgument, KubeletArguments, Profile, Warning};
+
+use crate::base_choice::{Reading, of_another_release};
+use crate::kubelet_flags::{self, FlagRefusal, OverConfiguration};
+
+/// What is called so in a [`ConfigKind::Part`]: a file that is the fields alone, and one of `kubeadm --patches`.
+pub(crate) const WITHOUT_KIND: &str = "its installer";
+pub(crate) const KUBEADM_PATCH: &str = "kubeadm";
+/// A configuration and what it is called.
+pub struct ReadConfiguration {
+    /// As it is shown.
+    pub name: String,
+    /// Its fields that decide.
+    pub config: KubeletConfiguration,
+    /// Where the kubelet reads static pods.
+    pub static_pods: Option<PathBuf>,
+    /// Who makes the kubelet's own file of it.
+    pub kind: ConfigKind,
+    /// What in it has no effect.
+    pub warnings: Vec<Warning>,
+    /// What in it decides too, and is not read.
+    pub unread: Vec<Warning>,
+    /// What a `PerformanceProfile` says beside it.
+    pub profile: Option<Profile>,
+    /// The flags of the kubelet that decide over its files.
+    pub(crate) flags: Option<Box<KubeletFlags>>,
+    /// What of the flags keeps the kubelet from starting.
+    pub(crate) refusal: Option<FlagRefusal>,
+    /// What of a command line is not known, as text to be shown.
+    pub(crate) missing: Vec<String>,
+    /// The kinds of the file's other documents.
+    pub(crate) others: Vec<String>,
+    /// What of [`config`](Self::config) is its distribution's.
+    pub(crate) base: Base,
+}
+
+impl ReadConfiguration {
+    /// What it is called where it is shown: with the base that it lies over.
+    #[must_use]
+    pub fn shown_name(&self) -> String {
+        let name = &self.name;
+        match (self.base.distribution(), self.base.reservation()) {
+            (Some(base), _) if self.base.instance().is_some() => {
+                format!(
+                    "{name} over base {base}:{}",
+                    self.base.instance().map(|one| one.to_string()).unwrap_or_default()
+                )
+            }
+            (Some(base @ Distribution::Eks), reservation) if reservation != Reservation::Known => {
+                format!("{name} over base {base} of an unknown instance type")
+            }
+            (Some(base), _) => format!("{name} over base {base}"),
+            (None, Reservation::Unknown) => format!("{name} over base unknown"),
+            (None, _) => name.clone(),
+        }
+    }
+
+    /// What is not sure about the base beneath the file: memory that the node reserves, and another release.
+    pub fn notices(&self) -> impl Iterator<Item = Notice> {
+        let distribution = self.base.distribution();
+        let of_other = distribution.and_then(|base| of_another_release(base, self.config.rules));
+        let others = (!self.others.is_empty()).then(|| {
+            let (name, others) = (&self.name, self.others.join(", "));
+            format!("{name}: of its documents one is the kubelet's configuration; not looked at: {others}")
+        });
+        let missing = self.missing.iter().map(|missing| format!("{}: {missing}", self.name));
+        self.gap().into_iter().chain(of_other.into_iter().chain(others).chain(missing).map(Notice::warning))
+    }
+
+    /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
+    fn gap(&self) -> Option<Notice> {
+        let name = &self.name;
+        let who = self.who_reserves();
+        let unnamed = match self.base.distribution() {
+            Some(Distribution::Eks) => ". The type is base unknown: --base eks:TYPE names it",
+            _ => ", which is not known here",
+        };
+        let text = match self.base.reservation() {
+            Reservation::Known | Reservation::BySize => return None,
+            Reservation::Unknown => match self.kind {
+                ConfigKind::Part(WITHOUT_KIND) => format!(
+                    "{name}: it has no kind, and no kubelet reads it as it is: its own file has kind KubeletConfiguration and apiVersion \
+                     kubelet.config.k8s.io/v1beta1. Read as the part that an installer puts into such a file, over base unknown: \
+                     decided as if the rest set nothing. --base NAME says what it is"
+                ),
+                ConfigKind::Part(KUBEADM_PATCH) => format!(
+                    "{name}: a patch of kubeadm for the kubelet's configuration, over base unknown: decided as if the cluster set \
+                     nothing beneath it. What it sets prints kubectl -n kube-system get configmap kubelet-config -o yaml"
+                ),
+                ConfigKind::Part(maker) => format!(
+                    "{name}: what {maker} sets beneath it is not known here; decided as if it set nothing. --base NAME says what \
+                     it is"
+                ),
+                ConfigKind::Flags => format!(
+                    "{name}: flags of a kubelet, over {}; decided as if that set nothing. --config FILE --kubelet-flags \
+                     {name} lays them over it",
+                    self.file_beneath()
+                ),
+                _ => return None,
+            },
+            Reservation::ForPods(pods) => format!(
+                "{name}: {who}{unnamed}; its reservedMemory is right where an instance has {pods} pods, and decided as if it had"
+            ),
+            Reservation::ForNoPods(_) => format!(
+                "{name}: {who}{unnamed}; its reservedMemory is right for no number of pods: the kubelet starts on no instance"
+            ),
+            Reservation::FixedUnlessSized => format!(
+                "{name}: workers of clusters that were installed with OpenShift 4.21 or later size what is reserved for the system by \
+                 the node, those of clusters that were updated reserve 500m of CPU and 1Gi of memory; which one this is is not \
+                 known here, and decided as if it were fixed. spec.autoSizingReserved or systemReserved says it"
+            ),
+            Reservation::UnlessPodsAreSet => format!(
+                "{name}: {who}; decided as if nothing set max-pods, for which its reservedMemory is right"
+            ),
+            Reservation::ByPods => {
+                format!("{name}: {who}{unnamed}; decided as if no memory were reserved for the kubelet")
+            }
+        };
+        Some(Notice::warning(text))
+    }
+
+    /// The files that flags name, or that they name none.
+    fn file_beneath(&self) -> String {
+        let flags = self.flags.as_deref();
+        let path = flags.and_then(KubeletFlags::config).or_else(|| flags.and_then(KubeletFlags::config_dir));
+        path.map_or_else(
+            || "a configuration that is not given".to_owned(),
+            |path| format!("{path}, which is not given"),
+        )
+    }
+
+    /// How the memory of the kubelet is reserved where the file does not say it.
+    const fn who_reserves(&self) -> &'static str {
+        match self.base.distribution() {
+            Some(Distribution::Bottlerocket) => {
+                "Bottlerocket on Amazon's instances sets max-pods by the instance type, and reserves memory for the kubelet by \
+                 that, 255Mi and 11Mi for each pod"
+            }
+            _ => {
+                "nodeadm reserves memory for the kubelet by the instance type, 255Mi and 11Mi for each of its pods"
+            }
+        }
+    }
+
+    /// Whether a kubelet starts with its `reservedMemory` is not known, since what is reserved in all is not; as text to be
+    /// shown.
+    #[must_use]
+    pub fn start_not_known(&self) -> Option<String> {
+        match self.base.reservation() {
+            Reservation::FixedUnlessSized if self.config.memory_policy() == "Static" => Some(
+                "the sum depends on systemReserved, which is 500m and 1Gi in clusters that were updated to OpenShift 4.21, and else by \
+                 the node's size. spec.autoSizingReserved: false, or systemReserved with memory, makes it known"
+                    .to_owned(),
+            ),
+            Reservation::UnlessPodsAreSet => Some(format!(
+                "right only where nothing sets max-pods: {}. kube-reserved with memory, or max-pods, makes it known",
+                self.who_reserves()
+            )),
+            _ => None,
+        }
+    }
+
+    /// Why a kubelet may start although what is reserved here is too little or another sum, with what makes that known; `None`: it
+    /// does not.
+    pub(crate) fn may_reserve_more(&self) -> Option<&'static str> {
+        match self.base.reservation() {
+            Reservation::Unknown => Some("--base NAME says what lies beneath it"),
+            Reservation::BySize | Reservation::FixedUnlessSized => {
+                Some("spec.autoSizingReserved: false, or systemReserved with memory, says what is reserved")
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the memory that is reserved is worked out by the node, so that nothing that has to fit it can be judged or
+    /// proposed.
+    #[must_use]
+    pub fn leaves_memory_open(&self) -> bool {
+        matches!(self.base.reservation(), Reservation::BySize | Reservation::Unknown)
+    }
+
+    /// Whether it is not known what is set beneath the configuration.
+    #[must_use]
+    pub fn is_over_unknown(&self) -> bool {
+        self.base.reservation() == Reservation::Unknown
+    }
+
+    /// What a proposal that reserves memory for the kubelet writes over, as text to be shown; `None`: nothing that is not in
+    /// the file.
+    #[must_use]
+    pub fn written_over(&self, proposal: &KubeletConfiguration) -> Option<String> {
+        let is_open = matches!(
+            self.base.reservation(),
+            Reservation::ByPods | Reservation::ForNoPods(_) | Reservation::UnlessPodsAreSet
+        );
+        let memory = proposal.kube_reserved.get("memory").filter(|_| is_open)?;
+        Some(format!(
+            "kubeReserved with memory: {memory} takes the place of what the node reserves by itself, which may be more: {}",
+            self.who_reserves()
+        ))
+    }
+
+    /// The same with flags of the kubelet over it.
+    pub(crate) fn with_flags(mut self, arguments: &[KubeletArgument]) -> Self {
+        if !arguments.is_empty() {
+            let OverConfiguration { config, flags, refusal } = kubelet_flags::over(self.config, arguments);
+            if let Some(path) = flags.as_ref().and_then(|flags| flags.pod_manifest_path()) {
+                self.static_pods = Some(PathBuf::from(path)).filter(|_| !path.is_empty());
+            }
+            (self.config, self.flags, self.refusal) = (config, flags, refusal.or(self.refusal));
+        }
+        self
+    }
+
+    /// The same with the flags that are given beside it.
+    pub(crate) fn with_given(mut self, reading: Reading<'_>) -> anyhow::Result<Self> {
+        if reading.flags.is_empty() {
+            return Ok(self);
+        }
+        let KubeletArguments { arguments, missing, .. } = kubelet_flags::given(reading.flags)?;
+        self.name.push_str(" with --kubelet-flags");
+        self.missing.extend(missing);
+        Ok(self.with_flags(&arguments))
+    }
+
+    /// The same where a kubelet starts with its flags.
+    pub(crate) fn accepted(self) -> anyhow::Result<Self> {
+        match &self.refusal {
+            Some(refusal) => Err(refusal.error()),
+            None => Ok(self),
+        }
+    }
+
+    /// That flags decide over what a proposal changes in files, as text to be shown; `None`: no flag does.
+    #[must_use]
+    pub fn flags_over<'f>(&self, fields: impl IntoIterator<Item = &'f str>) -> Option<String> {
+        let flags = self.flags.as_ref()?;
+        let of_field = |field: &'f str| Some(format!("--{} decides on {field}", flags.over_field(field)?));
+        let decide: Vec<String> = fields.into_iter().filter_map(of_field).collect();
+        (!decide.is_empty()).then(|| {
+            format!(
+                "{} over every file: change it on the kubelet's command line, or take it away there",
+                decide.join(", ")
+            )
+        })
+    }
+
+    /// The configuration without a reservation that is assumed, which a proposal has to write if memory has to fit it.
+    #[must_use]
+    pub fn without_assumed(&self, proposal: &KubeletConfiguration) -> KubeletConfiguration {
+        let mut config = self.config.clone();
+        if self.base.reservation() != Reservation::FixedUnlessSized || proposal.memory_policy() == "Static" {
+            self.base.take_assumed(&mut config);
+        }
+        config
+    }
+
+    /// The configuration that a proposal starts from: also without a `reservedMemory` that fits no node.
+    #[must_use]
+    pub fn proposed_from(&self) -> KubeletConfiguration {
+        let mut config = self.config.clone();
+        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
+            self.base.take_assumed(&mut config);
+        }
+        if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
+            config.reserved_memory.clear();
+        }
+        config
+    }
+
+    /// The configuration as a file of a kubelet: the fields that decide.
+    ///
+    /// # Errors
+    /// A kubelet does not start with its flags.
+    pub fn written_out(&self) -> anyhow::Result<String> {
+        if let Some(refusal) = &self.refusal {
+            return Err(refusal.error());
+        }
+        let head = format!("# {}, of kubelet v{}\n", self.shown_name(), self.config.rules.version);
+        Ok(format!("{head}{}", serde_saphyr::to_string(&self.config)?))
+    }
+
+    /// A proposal for the kubelet's configuration, as it has to be written over what the distribution sets.
+    #[must_use]
+    pub fn written(&self, proposal: KubeletConfiguration) -> KubeletConfiguration {
+        let mut written = self.base.over(proposal);
+        if self.kind == ConfigKind::PerformanceProfile {
+            // The node tuning operator always sets it.
+            written.cpu_manager_reconcile_period = self.config.cpu_manager_reconcile_period;
+        }
+        if !self.leaves_memory_open() {
+            return written;
+        }
+        let own = self.config.clone();
+        KubeletConfiguration {
+            memory_manager_policy: own.memory_manager_policy,
+            reserved_memory: own.reserved_memory,
+            system_reserved: own.system_reserved,
+            kube_reserved: own.kube_reserved,
+            eviction_hard: own.eviction_hard,
+            ..written
+        }
+    }
+}
