@@ -23,7 +23,7 @@ pub fn kubelet_flags(changes: &[Change]) -> String {
         match to {
             None => left_out.push(format!("--{name}")),
             Some(value) => {
-                lines.extend(values(name, value).into_iter().map(|value| format!("--{name}={value}")))
+                lines.extend(values(name, value).into_iter().map(|value| format!("--{name}={value}")));
             }
         }
     }

@@ -120,11 +120,13 @@ impl<'a> ConfigAdvice<'a> {
         let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
         let faults = find_faults(&read.config, proposal, view, *target).into_iter();
         let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
-        if read.is_over_unknown() {
-            all.retain(|finding| {
-                finding.field() != "reservedSystemCPUs" || finding.severity() != Severity::Refused
-            });
-        }
+        // With nothing else reserved it would not start.
+        let is_open = |finding: &&ConfigFinding| {
+            finding.severity() == Severity::Refused
+                && (finding.field() == "reservedSystemCPUs" || OPEN.contains(&finding.field()))
+        };
+        let open = all.iter().find(is_open).filter(|_| read.is_over_unknown()).cloned();
+        all.retain(|finding| open.is_none() || !is_open(&finding));
         if read.leaves_memory_open() {
             all.retain(|finding| !OPEN.contains(&finding.field()));
         } else if read.may_reserve_more().is_some() {
@@ -140,9 +142,16 @@ impl<'a> ConfigAdvice<'a> {
         let unread = read.unread.iter().map(|warning| ConfigFinding::not_known(warning, &read.name));
         let not_known =
             read.start_not_known().map(|why| ConfigFinding::start_not_known("reservedMemory", why, text));
+        let beneath = open.map(|finding| {
+            let why = format!(
+                "whether a kubelet starts, which with nothing else reserved it does not: {}",
+                finding.text()
+            );
+            ConfigFinding::start_not_known(finding.field(), why, text)
+        });
         let without_effect =
             read.warnings.iter().map(|warning| ConfigFinding::without_effect(warning, &read.name));
-        all.splice(refused..refused, unread.chain(not_known).chain(without_effect));
+        all.splice(refused..refused, unread.chain(not_known).chain(beneath).chain(without_effect));
         if let Some(profile) = &read.profile {
             all.extend(profile_findings(profile, proposal, view));
         }

@@ -86,6 +86,9 @@ fn at_fault<'a>(error: &FlagError, arguments: &'a [KubeletArgument]) -> Option<&
     first.or_else(|| arguments.iter().rfind(is_it)).or(arguments.first())
 }
 
+/// Stands for the folder of drop-ins of a kubelet whose flags name no files.
+pub(crate) const SOME_FOLDER: &str = ".";
+
 /// What flags make of a configuration.
 pub(crate) struct OverConfiguration {
     pub(crate) config: KubeletConfiguration,
@@ -97,7 +100,8 @@ pub(crate) struct OverConfiguration {
 pub(crate) fn over(config: KubeletConfiguration, arguments: &[KubeletArgument]) -> OverConfiguration {
     let rules = config.rules;
     // The kubelet reads its flags over its files.
-    let words = || ["--config-dir=."].into_iter().chain(arguments.iter().map(KubeletArgument::text));
+    let folder = format!("--config-dir={SOME_FOLDER}");
+    let words = || [folder.as_str()].into_iter().chain(arguments.iter().map(KubeletArgument::text));
     let put_over = |flags: KubeletFlags| Ok((flags.over(config.clone())?, flags));
     let strict = KubeletFlags::parse_of(rules.flags, words()).and_then(put_over);
     let refusal = strict.as_ref().err().and_then(|error| FlagRefusal::of(error, arguments, rules));
@@ -171,9 +175,9 @@ mod tests {
         let text = "KUBELET_KUBEADM_ARGS=\"--max-pods=20 --pod-infra-container-image=pause\"\n";
         assert_eq!(refusal(text, Release::V1_34), None);
         let Some((error, _)) = refusal(text, Release::V1_35) else { panic!("not refused") };
-        assert!(error.starts_with(
-            "flags.env:1:38: --pod-infra-container-image: unknown flag: --pod-infra-container-image"
-        ));
+        let expected =
+            "flags.env:1:37: --pod-infra-container-image: unknown flag: --pod-infra-container-image";
+        assert!(error.starts_with(expected), "{error}");
         assert!(error.ends_with("of the releases here 1.34 have it"), "{error}");
         let cadvisor = "--storage-driver-db=a";
         assert_eq!(refusal(cadvisor, Release::V1_36), None);

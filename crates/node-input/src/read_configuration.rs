@@ -130,6 +130,7 @@ impl ReadConfiguration {
     fn file_beneath(&self) -> String {
         let flags = self.flags.as_deref();
         let path = flags.and_then(KubeletFlags::config).or_else(|| flags.and_then(KubeletFlags::config_dir));
+        let path = path.filter(|path| *path != kubelet_flags::SOME_FOLDER);
         path.map_or_else(
             || "a configuration that is not given".to_owned(),
             |path| format!("{path}, which is not given"),

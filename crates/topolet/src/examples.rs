@@ -72,7 +72,7 @@ Examples:
 pub(crate) const RESOURCE_SLICES: &str = "\
 Examples:
   # What drivers could publish of the devices of a machine
-  topolet export resourceslices -m xeon-2s-96cpu-sriov --node-name worker-1 > slices.yaml";
+  topolet export resourceslices --node-name worker-1 > slices.yaml";
 
 pub(crate) const STATE_SHOW: &str = "\
 Examples:
@@ -113,10 +113,10 @@ Examples:
 
 pub(crate) const CONFIG_SHOW: &str = "\
 Examples:
-  # What is a node's configuration under a NodeConfig, where the instance is an m5.24xlarge?
-  topolet config show -m xeon-2s-96cpu-sriov -c nodeconfig.yaml --base eks:m5.24xlarge
+  # What is it over what nodeadm sets on an m5.24xlarge?
+  topolet config show -c kubelet.yaml --base eks:m5.24xlarge
   # With the flags that kubeadm gives the kubelet
-  topolet config show -c config.yaml --kubelet-flags kubeadm-flags.env";
+  topolet config show -c kubelet.yaml --kubelet-flags kubeadm-flags.env";
 
 pub(crate) const CLAIM_CHECK: &str = "\
 Examples:

@@ -37,6 +37,8 @@ fn files() -> Folder {
     let (root, fixtures) = (folder.path(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures"));
     fs::write(root.join("pod.yaml"), pod("web-0", "cpu: 2, memory: 1Gi")).unwrap();
     fs::write(root.join("kubelet.yaml"), CONFIG).unwrap();
+    let flags = "KUBELET_KUBEADM_ARGS=\"--max-pods=40 --v=2\"\n";
+    fs::write(root.join("kubeadm-flags.env"), flags).unwrap();
     fs::write(root.join("new.yaml"), CONFIG.replace("restricted", "single-numa-node")).unwrap();
     fs::copy(fixtures.join("scenarios/telco.yaml"), root.join("scenario.yaml")).unwrap();
     let training = fixtures.join("../docs/guide/files/training");

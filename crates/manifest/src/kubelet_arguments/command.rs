@@ -117,7 +117,7 @@ fn of_k3s(words: Vec<Word>) -> Vec<Word> {
         match text.strip_prefix(FLAG) {
             Some("") => flags.extend(words.next().map(|value| value.with_text(&k3s_flag(&value.text())))),
             Some(rest) if rest.starts_with('=') => {
-                flags.push(word.with_text(&k3s_flag(rest.trim_start_matches('='))))
+                flags.push(word.with_text(&k3s_flag(rest.trim_start_matches('='))));
             }
             _ => {}
         }

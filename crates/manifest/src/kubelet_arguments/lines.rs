@@ -70,13 +70,11 @@ fn value(letters: &mut impl Iterator<Item = (usize, char)>) -> Result<Letters, R
             }
         }
     }
-    match quote {
-        Some((_, start)) => Err(start..last + 1),
-        None => {
-            while value.last().is_some_and(|(_, letter)| letter.is_whitespace()) {
-                value.pop();
-            }
-            Ok(value)
-        }
+    if let Some((_, start)) = quote {
+        return Err(start..last + 1);
     }
+    while value.last().is_some_and(|(_, letter)| letter.is_whitespace()) {
+        value.pop();
+    }
+    Ok(value)
 }

@@ -121,7 +121,9 @@ impl Parts {
         };
         if is_unit(text) {
             let Unit { variables, files, command } = Unit::read(text).map_err(unclosed)?;
-            variables.into_iter().for_each(|(name, value)| self.set(name, at, value));
+            for (name, value) in variables {
+                self.set(name, at, value);
+            }
             self.files.extend(files);
             if let Some(command) = command {
                 self.command = Some((at, command));

@@ -34,14 +34,14 @@ impl Unit {
             if written.starts_with('[') {
                 is_service = written.trim_end() == "[Service]";
             } else if let Some((key, _)) = written.split_once('=').filter(|_| is_service) {
-                unit.assign(key.trim_end(), letters(text, line.start + key.len() + 1..line.end))?;
+                unit.assign(key.trim_end(), &letters(text, line.start + key.len() + 1..line.end))?;
             }
         }
         Ok(unit)
     }
 
-    fn assign(&mut self, key: &str, value: Letters) -> Result<(), Range<usize>> {
-        let words = split(&value, Comments::None)?;
+    fn assign(&mut self, key: &str, value: &[(usize, char)]) -> Result<(), Range<usize>> {
+        let words = split(value, Comments::None)?;
         match key {
             // Without a value they take back what was written before.
             "Environment" if words.is_empty() => self.variables.clear(),

@@ -74,7 +74,7 @@ pub(super) fn letters(text: &str, range: Range<usize>) -> Letters {
 ///
 /// # Errors
 /// A quote that does not end: the bytes from it to the end.
-pub(super) fn split(letters: &Letters, comments: Comments) -> Result<Vec<Word>, Range<usize>> {
+pub(super) fn split(letters: &[(usize, char)], comments: Comments) -> Result<Vec<Word>, Range<usize>> {
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
     let mut letters = letters.iter().copied().peekable();
