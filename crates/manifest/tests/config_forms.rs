@@ -33,7 +33,9 @@ fn of_several_documents_the_configuration_is_read() {
     assert_eq!(own.others, ["InitConfiguration", "ClusterConfiguration"]);
     assert_eq!(flags(&own), ["--max-pods=20"]);
     let arguments = "kubeletExtraArgs: {max-pods: \"20\", v: \"2\"}";
-    let older = format!("{HEADER}---\nkind: JoinConfiguration\nnodeRegistration: {{{arguments}}}\n");
+    let older = format!(
+        "{HEADER}---\napiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration: {{{arguments}}}\n"
+    );
     assert_eq!(flags(&read(&older)), ["--max-pods=20", "--v=2"]);
 
     let list =
@@ -41,9 +43,8 @@ fn of_several_documents_the_configuration_is_read() {
     assert_eq!(read(&list).config.max_pods, Some(7));
     assert!(refused(&format!("{INIT}---\n{CLUSTER}")).contains("InitConfiguration, ClusterConfiguration"));
     assert!(refused("apiVersion: v1\nkind: List\nitems: []\n").contains("configz"));
-    assert!(
-        refused(&format!("{HEADER}---\n{HEADER}")).contains("expected one configuration: split the file")
-    );
+    let twice = format!("{INIT}---\n{HEADER}---\n{HEADER}");
+    assert!(refused(&twice).contains("expected one configuration: split the file"));
 }
 
 #[test]

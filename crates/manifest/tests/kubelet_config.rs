@@ -222,10 +222,12 @@ fn unknown_and_repeated_fields_warn() {
 }
 
 #[test]
-fn one_configuration_a_file() {
-    let text = format!("{HEADER}---\n{HEADER}");
-    let error = read_kubelet_config(&Source { name: "config.yaml", text: &text }).expect_err("two of them");
-    assert_eq!(error.line(), 4);
+fn of_a_kubelets_own_file_the_first_document_counts() {
+    let read = read(&format!("{HEADER}maxPods: 7\n---\n{HEADER}maxPods: 8\n"));
+    assert_eq!(read.config.max_pods, Some(7));
+    let [behind] = read.warnings.as_slice() else { panic!("{:?}", read.warnings) };
+    assert_eq!(behind.as_error().line(), 4);
+    assert!(behind.as_error().to_string().contains("the kubelet reads no other"), "{behind:?}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn documents_are_cut_as_kubectl_cuts_them() {
 fn what_the_go_library_refuses() {
     for (text, line, problem) in [
         ("a: b: c", 1, "mapping values are not allowed in this context"),
-        ("a:\n\tb: c", 2, "found character that cannot start any token"),
+        ("a:\n\tb: c", 2, "found a tab where a token begins: indentation is of spaces alone"),
         ("a: [1,\n", 1, "this bracket is not closed"),
         ("x: 1\nv: \"a\\/b\"", 2, "found unknown escape character"),
         ("a: 1\n---b\n", 2, "invalid Yaml document separator: b"),
