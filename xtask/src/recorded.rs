@@ -8,7 +8,7 @@ use crate::hwloc;
 use crate::test::Tests;
 
 /// What a folder of recorded answers has for these tests.
-const PARTS: [&str; 7] = [
+const PARTS: [&str; 8] = [
     "machines/real",
     "machines/synthesised",
     "oracle/machineinfo",
@@ -16,6 +16,7 @@ const PARTS: [&str; 7] = [
     "oracle/admission/fragment.jsonl.zst",
     "oracle/cpu/start.jsonl.zst",
     "oracle/memory/start.jsonl.zst",
+    "oracle-dra/numa/machines.jsonl.zst",
 ];
 
 /// The tests that read more where they are given it, as nextest selects them.
