@@ -288,6 +288,9 @@ fn a_node_file_decides_on_claims_as_its_cluster_did() {
     let away = itself.pointer_mut("/decisions/3/claims/claims/0/devices").unwrap();
     assert_eq!(away.take()[0]["device"], "elsewhere");
     *away = Value::Array(Vec::new());
+    // Nor does the file have other nodes, whose reasons stand beside this one's.
+    let refused = itself.pointer_mut("/decisions/1/unschedulable").and_then(Value::as_object_mut).unwrap();
+    assert_eq!(refused.remove("nodes").unwrap()["nodes"], 2);
     assert_eq!(elsewhere, itself);
     assert!(renamed.contains(&format!("{uuid}1")), "{renamed}");
 
