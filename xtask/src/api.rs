@@ -1,7 +1,7 @@
 //! `cargo xtask api`: what each published crate offers, compared with the list that is committed.
 //!
-//! cargo-public-api reads it off rustdoc's JSON, which only a nightly toolchain writes. That needs a build of its own, so it is
-//! no part of CI.
+//! cargo-public-api reads it off rustdoc's JSON, which only a nightly toolchain writes. That needs a separate
+//! build, so it is no part of CI.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ fn items(package: &Value, name: &str) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).context("cargo-public-api printed no text")
 }
 
-/// A folder of its own: another toolchain builds there.
+/// A separate folder: another toolchain builds there.
 fn folder() -> PathBuf {
     target().join("api")
 }

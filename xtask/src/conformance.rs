@@ -29,7 +29,7 @@ impl Conformance {
             run(Program::Campaigns.start().arg("reliability"))?;
         }
         if !status.success() {
-            // It has said why.
+            // It has printed why.
             std::process::exit(status.code().unwrap_or(1));
         }
         Ok(())

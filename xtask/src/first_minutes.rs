@@ -1,4 +1,4 @@
-//! `cargo xtask first-minutes`: what it costs to build topolet from nothing, as somebody does who has just cloned it.
+//! `cargo xtask first-minutes`: what it costs to build topolet from nothing, as after a fresh clone.
 //!
 //! Two builds are measured: the small one, which `./topolet` makes, and the whole one, which `cargo install` makes. Each
 //! starts with an empty target folder; the crates are on the machine already, so that no network is measured.
@@ -40,7 +40,7 @@ pub(crate) struct FirstMinutes {
 #[derive(Clone, Copy)]
 struct Build {
     name: &'static str,
-    /// As somebody types it.
+    /// The command as a user types it.
     typed: &'static str,
     /// Of `cargo build`.
     arguments: &'static [&'static str],

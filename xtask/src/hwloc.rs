@@ -40,8 +40,7 @@ impl Hwloc {
             eprintln!("skipped: the contract with hwloc, which needs {}", PACKAGES.join(", "));
             return Ok(());
         }
-        let built =
-            ["--package", "topology-discovery", "--package", "topolet", "--features", "topolet/hwloc"];
+        let built = ["--package", "topology-discovery", "--features", "hwloc"];
         run(cargo(&["clippy"]).args(built).args(["--all-targets", "--", "--deny", "warnings"]))
     }
 }

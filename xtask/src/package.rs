@@ -1,9 +1,9 @@
 //! `cargo xtask package`: every crate that is published, built from its package, as its README says that it is used.
 //!
-//! The packages are made by cargo, unpacked side by side and checked as a workspace of their own, in which each stands
-//! for the crate of its name on the registry: what a package lacks is missed. cargo's own verification does the same
-//! from scratch for each crate, and keeps what it has unpacked once, so that it knows a changed crate only by a new
-//! version.
+//! The packages are made by cargo, unpacked side by side and checked as a separate workspace, in which each
+//! stands for the crate of its name on the registry: what a package lacks is missed. cargo's own verification
+//! does the same from scratch for each crate, and keeps what it has unpacked once, so that it knows a changed
+//! crate only by a new version.
 //!
 //! Beside each package lies its user: a package whose dependencies are those that the `cargo add` line of the README
 //! writes, and whose programs are the README's examples.

@@ -1,7 +1,7 @@
 //! `cargo xtask plugins`: device plugins in Go and in Python, built as they are, for the tests of `device-plugin`.
 //!
 //! They go to `target/plugins`, and what the Go compiler keeps to `target/go-build`. In CI what cannot be built is a
-//! failure; elsewhere it is said, and the test that needs it says so too.
+//! failure; elsewhere a line names it, and so does the test that needs it.
 
 use std::path::Path;
 use std::process::Command;

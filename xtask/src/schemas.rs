@@ -20,8 +20,7 @@ impl Schemas {
         let kinds: BTreeSet<&str> =
             list.lines().skip(1).filter_map(|row| row.split_whitespace().next()).collect();
         ensure!(!kinds.is_empty(), "topolet schema lists no kinds:\n{list}");
-        let folder = docs.join("schemas");
-        for entry in fs::read_dir(&folder)? {
+        for entry in fs::read_dir(docs.join("schemas"))? {
             let path = entry?.path();
             let kind = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
             if path.extension().is_some_and(|end| end == "json") && !kinds.contains(kind) {
@@ -29,7 +28,7 @@ impl Schemas {
             }
         }
         for kind in kinds {
-            fs::write(folder.join(format!("{kind}.json")), topolet(&[kind])?)?;
+            fs::write(docs.join(format!("schemas/{kind}.json")), topolet(&[kind])?)?;
         }
         Ok(fs::write(docs.join("openapi.json"), topolet(&["--openapi"])?)?)
     }

@@ -86,7 +86,7 @@ const SERVERS: [(&str, &str); 4] = [
     ("node-daemon", "serve"),
 ];
 
-/// Runs every example program that ends, each without arguments. Cargo, told to run one, would build its package again with
+/// Runs every example program that ends, each without arguments. `cargo run` would build its package again with
 /// the features that it has alone.
 fn run_examples() -> anyhow::Result<()> {
     run(&mut cargo(&["build", "--workspace", "--examples", "--quiet"]))?;

@@ -4,8 +4,8 @@
 //! that it or the head of a file names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
 //! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust, and no folder of `LIMITS` more than its lines. Circles: no files of a crate
 //! use each other in a circle, but for those listed in `xtask/circles.txt`. The rows are printed, highest first, and the
-//! largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Files
-//! below the root folder are opened in one place.
+//! largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Words: comments have none of
+//! those that `workspace_tools::words` denies. Files below the root folder are opened in one place.
 
 mod sources;
 mod circles;
@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
+use workspace_tools::words;
 use workspace_tools::workspace::{metadata_of, root};
 
 use self::sources::files_of;
@@ -86,12 +87,13 @@ const ROWS: &[Row] = &[
     ),
     row("many nodes", Pure, &["scheduler-extender"]),
     row("many pods", Pure, &["node-simulation"]),
-    row("sockets", Outside, &["kept-socket"]),
+    row("sockets", Outside, &["kept-socket", "http-exchange"]),
     row(
         "effects",
         Outside,
         &[
             "topology-discovery",
+            "machine-text",
             "device-plugin",
             "pods-api",
             "bounded-http",
@@ -120,7 +122,7 @@ const ROWS: &[Row] = &[
 
 /// The most of the workspace's lines that one crate may have, in percent.
 const LARGEST: usize = 12;
-/// It grows with the answers that are compared, and nobody builds on it.
+/// It grows with the answers that are compared, and no crate depends on it.
 const OF_ANY_SIZE: &str = "conformance";
 
 /// The most lines of Rust that a folder may have.
@@ -172,15 +174,16 @@ impl Tidy {
         faults.extend(differences(&compat, &map));
         for folder in ["crates", "xtask"] {
             faults.extend(modules(&root().join(folder))?);
+            for file in files_of("rs", &root().join(folder))? {
+                faults.extend(words::faults(&file)?);
+            }
         }
-        for found in &crates {
-            faults.extend(purity(&found.name)?);
-        }
-        faults.extend(circles(&crates)?);
         let mut sizes = Vec::new();
         for found in &crates {
+            faults.extend(purity(&found.name)?);
             sizes.push((found.name.as_str(), lines(&found.folder)?));
         }
+        faults.extend(circles(&crates)?);
         faults.extend(too_large(&sizes));
         let limits = LIMITS.iter().map(Limit::check).collect::<anyhow::Result<Vec<_>>>()?;
         faults.extend(limits.iter().filter_map(|(_, fault)| fault.clone()));
@@ -241,14 +244,14 @@ fn share(lines: usize, all: usize) -> String {
 fn too_large(sizes: &[(&str, usize)]) -> Vec<String> {
     let all = all_lines(sizes);
     let large = sizes.iter().filter(|(name, lines)| *name != OF_ANY_SIZE && lines * 100 > all * LARGEST);
-    let told = large.map(|(name, lines)| {
+    let fault = |(name, lines): &(&str, usize)| {
         let share = share(*lines, all);
         format!(
             "{name} has {lines} of {all} lines of Rust ({share}), more than {LARGEST} %: take a crate out of it that can say \
              in one sentence what it does not know"
         )
-    });
-    told.collect()
+    };
+    large.map(fault).collect()
 }
 
 /// What is wrong with circles of files, beside the list of those that still stand.

@@ -15,7 +15,9 @@ use alloc::vec::Vec;
 use crate::attempt::admission::Admission;
 use crate::attempt::refusal::{Cause, Refused};
 use crate::attempt::trace::Trace;
-use crate::explain::explanation::{Explanation, Limits, OnEmptyNode};
+use crate::explain::asks::is_aligned;
+use crate::explain::change::Change;
+use crate::explain::explanation::{Explanation, Limits, OnEmptyNode, WouldFit};
 use crate::explain::trial::Trial;
 
 impl<'a> Admission<'a> {
@@ -23,6 +25,10 @@ impl<'a> Admission<'a> {
     ///
     /// Candidates are read off the trace, since acceptance does not follow amounts: under `restricted` a larger
     /// request can fit where a smaller one does not. Of each kind of change the two smallest that fit are listed. No rules but the node's are asked about.
+    ///
+    /// The list is ranked over all kinds: first the changes after which no container is on more NUMA nodes than it needs; among
+    /// these by who has to act: no one, the owner of another pod, this pod's owner, the node's administrator, the administrator
+    /// for all pods of the node. Of equal rank the smaller change comes first.
     ///
     /// - *Wait*: single pods that hold something, those that ask for least first; pairs where no single one is enough.
     /// - *Move*: one pod, the one with the least memory, of whose restarts at most forty are tried.
@@ -55,7 +61,7 @@ impl<'a> Admission<'a> {
         let mut asks = trial.asks_less();
         asks.extend(trial.asks_more());
         let mut would_fit = match on_empty_node {
-            // Then nobody's end is enough.
+            // Then waiting for the end of other pods does not help.
             OnEmptyNode::DoesNotFit => Vec::new(),
             OnEmptyNode::Fits | OnEmptyNode::Unknown => trial.waits(),
         };
@@ -65,7 +71,46 @@ impl<'a> Admission<'a> {
         would_fit.extend(asks);
         would_fit.extend(other);
         would_fit.extend(rules);
+        would_fit.sort_by_key(Rank::of);
         let (search, tries) = trial.end();
         Explanation { on_empty_node, would_fit, search, tries }
+    }
+}
+
+/// Which changes come first: the smallest. The field order is the rule.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// A container is on more NUMA nodes than it needs then.
+    is_wide: bool,
+    actor: Actor,
+}
+
+/// Who has to act for a change, those first to whom it costs least.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Actor {
+    /// No one: other pods leave in time.
+    Time,
+    /// The owner of another pod, which restarts.
+    OtherPod,
+    /// The owner of the pod.
+    ThisPod,
+    /// The administrator, who changes the node.
+    Node,
+    /// The administrator, who changes the rules for every pod of the node.
+    EveryPod,
+}
+
+impl Rank {
+    fn of(fit: &WouldFit) -> Self {
+        let actor = match fit.change {
+            Change::Wait(_) => Actor::Time,
+            Change::Move(_) => Actor::OtherPod,
+            Change::AskLess(_) | Change::AskMore(_) => Actor::ThisPod,
+            Change::More { .. } | Change::ReserveCpus(_) | Change::Regroup | Change::PreferLinks => {
+                Actor::Node
+            }
+            Change::Policy(_) | Change::Scope(_) => Actor::EveryPod,
+        };
+        Self { is_wide: !is_aligned(&fit.placement), actor }
     }
 }

@@ -156,8 +156,8 @@ impl Node {
         }
     }
 
-    /// The node with a provider of your own, which is asked after the kubelet's three. What it grants is kept in a form
-    /// of its own, and takes part in attempts, commits, releases and explanations.
+    /// The node with a provider of the caller, which is asked after the kubelet's three. Its grants are kept as
+    /// bytes that only it reads, and take part in attempts, commits, releases and explanations.
     ///
     /// A network card with two queues on each of two nodes:
     ///
@@ -198,7 +198,7 @@ impl Node {
     ///     }
     /// }
     ///
-    /// /// Whoever asks for `acme.com/queue` gets one.
+    /// /// Each container that asks for `acme.com/queue` gets one.
     /// struct Nic;
     ///
     /// fn asks(unit: Unit<'_>) -> bool {

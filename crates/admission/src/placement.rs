@@ -9,11 +9,11 @@
 //! one unit of one device. A unit that needs `w` NUMA nodes has
 //! on each the place of a `w`-th of its request. What many places of a kind are worth grows ever more slowly: `n` of them
 //! `n / (n + 3)`, so the last ones count most. A node's score is the worth that is lost on the machine when the unit takes
-//! its share there. Only room for a whole unit is a place; of what is left over a quarter counts, so that it decides between
-//! equals. That nodes are compared by the units that would fit no more is from FGD (Weng et al., USENIX ATC 2023), which
-//! counts all parts of places alike. Example: node 0 has 8 CPUs and 2 cards free, node 1 has 8 CPUs; half of the mix asks for 4
-//! CPUs and a card, half for 2 CPUs. A unit of 2 CPUs takes one of eight places of its own kind on either, but on node 0 one of the
-//! two places with a card as well: it gets node 1.
+//! its share there. Only room for a whole unit is a place; of what is left over a quarter counts, so that it
+//! decides between equals. That nodes are compared by the units that would fit no more is from FGD (Weng et
+//! al., USENIX ATC 2023), which counts all parts of places alike. Example: node 0 has 8 CPUs and 2 cards free,
+//! node 1 has 8 CPUs; half of the mix asks for 4 CPUs and a card, half for 2 CPUs. A unit of 2 CPUs takes one
+//! of eight places of its kind on either, but on node 0 also one of the two with a card: it gets node 1.
 
 mod scores;
 mod rows;

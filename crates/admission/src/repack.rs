@@ -16,7 +16,7 @@
 //! are the pages that have to be filled again. Sets of pods are tried in that order; of each set every order of its
 //! deletions and creations, at first those that delete all of it at once. Two sound bounds leave sets out:
 //!
-//! - A pod that holds nothing is in nobody's way.
+//! - A pod that holds nothing blocks no other pod.
 //! - What is free on a NUMA node and what the set holds there has to be enough for the refused unit, if its policy
 //!   wants one node; else the same of all nodes together.
 //!
@@ -85,7 +85,7 @@ impl<'a> Admission<'a> {
             }
             _ => {}
         }
-        // Whoever comes last finds all others there, and so does this pod if it does.
+        // The pod that is created last finds all others there, and so does this pod if it is that one.
         let pod = self.node.classified(self.pod.clone());
         let shortages = self.node.shortages(self.ledger, &pod, &self.node.requests(&pod));
         let sums: Vec<_> = shortages.into_iter().filter(|of| !self.has_plugin(&of.resource)).collect();

@@ -5,9 +5,9 @@
 //! A refusal says whether the pod can have these amounts later (`Deferred`) or never here (`Infeasible`), as a pod's
 //! condition `PodResizePending` does.
 //!
-//! A kubelet refuses the pods that its managers have given something to alone. The options `cpu.resize` and
-//! `memory.resize` allow them, by the rules of [`cpu_manager::Static::begin_resize`] and
-//! [`memory_manager::Static::resize`]. Nobody is preempted for a resize, and no device is given or taken.
+//! A kubelet refuses the pods to which its managers have given exclusive resources. The options `cpu.resize`
+//! and `memory.resize` allow them, by the rules of [`cpu_manager::Static::begin_resize`] and
+//! [`memory_manager::Static::resize`]. A resize preempts no pod, and allocates and releases no device.
 
 pub(crate) mod sizes;
 mod largest;
@@ -147,7 +147,7 @@ impl Ledger {
 
 /// Why a resize stops.
 enum Stop {
-    /// Somebody else has what it takes, or nobody can have it.
+    /// Another pod has what it takes, or the node has too little.
     Room(NotNow),
     /// It is about devices, of which their plugin tells.
     Plugin(NotNow),
@@ -255,8 +255,8 @@ impl Way<'_> {
         }
     }
 
-    /// A refusal that the pod would get on a node without other pods is for ever, where CPUs or memory of its own are
-    /// asked for. Of other pods the kubelet's word stands.
+    /// A refusal that the pod would get on a node without other pods is for ever, where the options allow a
+    /// resize of exclusive CPUs or memory. For other pods the kubelet's answer stands.
     fn timed(self, ledger: &Ledger, stop: Stop) -> NotNow {
         let refused = match stop {
             // One that is away is so without other pods too, and comes back.

@@ -1,4 +1,4 @@
-//! Ledgers that decide alike whoever holds what, and ledgers without what only their node needs.
+//! Ledgers that decide alike with different holders, and ledgers without what only their node needs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fixture;

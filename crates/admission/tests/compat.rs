@@ -33,7 +33,7 @@ const FIELDS: [(&str, Flip); 10] = [
 /// What happens on a node.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Somebody asks, in eighths of what a node has.
+    /// A pod asks, in eighths of what a node has.
     Admit(Vec<[u64; 4]>),
     /// The pod of that step, if any, comes again.
     Again(usize),

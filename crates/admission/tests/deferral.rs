@@ -1,4 +1,5 @@
-//! Pods that wait for device plugins: who waits, for how long, and that nobody waits who would be refused anyway.
+//! Pods that wait for device plugins: which pods wait, for how long, and that a pod does not wait if it would
+//! be refused anyway.
 
 mod fixture;
 
@@ -123,8 +124,8 @@ fn a_plugin_that_has_registered_and_not_listed_is_waited_for() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A pod waits exactly where it asks for devices of a plugin that has been gone for less than the option says, is
-    /// refused, and would not be if it asked for none of them. Without the option nobody waits.
+    /// A pod waits exactly where it asks for devices of a plugin that has been gone for less than the option
+    /// says, is refused, and would not be if it asked for none of them. Without the option no pod waits.
     #[test]
     fn who_waits_lacks_nothing_but_plugins(
         policy in proptest::sample::select(vec!["none", "best-effort", "restricted", "single-numa-node"]),

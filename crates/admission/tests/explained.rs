@@ -1,4 +1,4 @@
-//! Explanations of single refusals: what is told where, when an explanation ends, and what it takes for granted.
+//! Explanations of single refusals: what they report, when an explanation ends, and what it takes for granted.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod fixture;
@@ -54,6 +54,33 @@ fn with_cpus(name: &str, cpus: u64) -> Pod {
     fixture::pod(name, &[Asked { cpus, memory: 64, ..Asked::default() }])
 }
 
+/// Each with its number, by node: who holds CPUs, memory and huge pages there.
+#[test]
+fn every_resource_names_its_holders_by_node() {
+    let node = node("best-effort", "container");
+    let mut ledger = node.empty_ledger();
+    for (name, asked) in [
+        ("a", Asked { cpus: 4, memory: 64, pages: 1, ..Asked::default() }),
+        ("b", Asked { cpus: 20, memory: 64, ..Asked::default() }),
+        // It shares CPUs and holds memory.
+        ("c", Asked { cpus: 0, memory: 64, ..Asked::default() }),
+    ] {
+        let pod = fixture::pod(name, &[asked]);
+        ledger = admitted(&node, &ledger, &pod);
+    }
+    let holders = |resource: &str| -> Vec<Vec<String>> {
+        let rows = node.room(&ledger);
+        let (_, room) = rows.iter().find(|(name, _)| name.as_str() == resource).unwrap();
+        let of = |cell: &topology_admission::Cell| cell.holders.iter().map(ToString::to_string).collect();
+        room.nodes.iter().map(of).collect()
+    };
+    let uid = |name: &str| fixture::pod(name, &[]).uid.to_string();
+    let (a, b) = (uid("a"), uid("b"));
+    assert_eq!(holders("cpu"), [vec![a.clone(), b.clone()], vec![b.clone()]]);
+    assert_eq!(holders("hugepages-1Gi"), [vec![a], Vec::new()]);
+    assert!(holders("memory").iter().any(|on_node| on_node.contains(&b)), "{:?}", holders("memory"));
+}
+
 #[test]
 fn cpus_reserved_elsewhere_can_be_what_is_missing() {
     let node = node("single-numa-node", "container");
@@ -71,6 +98,39 @@ fn cpus_reserved_elsewhere_can_be_what_is_missing() {
     let ours = node.cpus().unwrap();
     assert_eq!((reserved.len(), reserved.is_disjoint(ours.reserved())), (2, true));
     assert!(reserved.is_subset(&ours.available(ledger.cpus().unwrap())), "nobody holds them");
+}
+
+/// Waiting for a small pod takes no work, and the pod would be on two NUMA nodes then: asking for less comes before.
+#[test]
+fn changes_are_ranked_over_all_kinds_and_those_that_spread_the_pod_come_last() {
+    let node = node("best-effort", "container");
+    let mut ledger = node.empty_ledger();
+    // Ten CPUs are left, on both nodes.
+    for (name, cpus) in [("six", 6), ("two", 2), ("twelve", 12)] {
+        ledger = admitted(&node, &ledger, &with_cpus(name, cpus));
+    }
+    let told = explained(&node, &ledger, &with_cpus("pod", 12), Tries::default());
+    let ranked = told.would_fit.iter().map(|fit| {
+        let is_wide = fit
+            .placement
+            .containers
+            .iter()
+            .any(|placed| placed.hint.is_some_and(|hint| !hint.is_preferred()));
+        let what = match &fit.change {
+            Change::Wait(pods) => format!("wait for {}", pods[0]),
+            Change::AskLess(asks) => format!("ask {}", asks[0].fits),
+            other => format!("{other:?}"),
+        };
+        format!("{what}{}", if is_wide { ", wide" } else { "" })
+    });
+    let uid = |name: &str| with_cpus(name, 1).uid;
+    let expected = [
+        format!("wait for {}", uid("six")),
+        "ask 6".to_owned(),
+        format!("wait for {}, wide", uid("two")),
+        "ask 10, wide".to_owned(),
+    ];
+    assert_eq!(ranked.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -162,4 +222,25 @@ fn of_pods_that_are_alike_one_is_tried() {
     let found = explained(&node, &ledger, &wide, Tries(40));
     assert_eq!(found.search, Search::Complete, "{} tries", found.tries);
     assert!(changes(&found).contains(&Change::Wait(vec![PodUid::new("test_second")])), "{found:?}");
+}
+
+#[test]
+fn what_asks_for_less_of_everything_than_another_change_is_left_out() {
+    let node = node("single-numa-node", "container");
+    let ledger = node.empty_ledger().with_inventory(fixture::inventory(&node, 4));
+    let fits = |cpus, vfs| -> Vec<Vec<String>> {
+        let pod = fixture::pod("pod", &[Asked { cpus, memory: 64, vfs, ..Asked::default() }]);
+        let less = changes(&explained(&node, &ledger, &pod, Tries::default())).into_iter();
+        let asks = less.filter_map(|change| match change {
+            Change::AskLess(asks) => Some(asks),
+            _ => None,
+        });
+        asks.map(|asks| asks.iter().map(|ask| format!("{} {}", ask.resource, ask.fits)).collect()).collect()
+    };
+    // Node 0 has 14 CPUs and four functions, node 1 has 16 and two.
+    assert_eq!(fits(20, 1), [["cpu 16"]]);
+    assert_eq!(fits(15, 3), [["cpu 14"], ["example.com/vf 2"]]);
+    let mut both = fits(20, 4);
+    both.sort();
+    assert_eq!(both, [vec!["cpu 14"], vec!["cpu 16", "example.com/vf 2"]]);
 }

@@ -100,7 +100,7 @@ fn who_must_not_restart_is_left_alone() {
         assert_eq!(found.left_alone, expected);
         let moved = found.plan.map(|plan| plan.moved);
         let expected = if expected.is_empty() { Some(vec![PodUid::new("test_second")]) } else { None };
-        // The other one has node 0, of which one CPU is reserved: seven fit there only if nobody is.
+        // The other pod is on node 0, where one CPU is reserved: seven fit there only without other pods.
         assert_eq!(moved, expected.or_else(|| alone(&node, &ledger)), "{:?}", found.left_alone);
     }
     let ledger = in_pieces(&node, pod("first", 4), pod("second", 3));

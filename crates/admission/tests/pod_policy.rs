@@ -302,7 +302,7 @@ proptest! {
         }
     }
 
-    /// Exclusive CPUs that were chosen are nobody else's, whoever comes and goes.
+    /// Exclusive CPUs that a pod chose stay exclusive, while other pods come and go.
     #[test]
     fn chosen_cpus_are_exclusive(pods in prop::collection::vec((1..6_u64, any::<bool>(), any::<bool>()), 1..8)) {
         let node = node("best-effort", "container", allow(&["cpu"]));

@@ -17,7 +17,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 use repacking::{BruteForce, admit, repack};
 use topology_admission::{Compat, Ledger, Node, Plan, Repack, Search, Step, Tries};
 
-/// From two to 34 NUMA nodes, with and without memory or CPUs of their own.
+/// From two to 34 NUMA nodes, some of them without memory or CPUs.
 const MACHINES: [&str; 8] = [
     "xeon-2s-96cpu-sriov",
     "gnr-6980p-snc3-asym-6node",

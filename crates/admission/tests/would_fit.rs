@@ -246,7 +246,7 @@ impl BruteForce<'_> {
     }
 }
 
-/// How often each kind of change was told.
+/// How often each kind of change was reported.
 type Told = BTreeMap<&'static str, u32>;
 
 fn kind(change: &Change) -> &'static str {

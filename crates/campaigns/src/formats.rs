@@ -9,9 +9,7 @@ use anyhow::{Context as _, ensure};
 use fs_err as fs;
 use node_input::Reading;
 use pod_spec::PodRules;
-use topology_manifest::{
-    ManifestError, Manifests, PodLimit, Skipped, Source, UnknownFields, read_manifests_up_to,
-};
+use topology_manifest::{ManifestError, Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::root;
 
@@ -23,6 +21,9 @@ pub(crate) struct Formats {
     /// Write the figures to docs/formats.md
     #[arg(long)]
     write: bool,
+    /// Print also why each file that is refused with a next step is refused
+    #[arg(long)]
+    refusals: bool,
 }
 
 /// A line of the list.
@@ -37,7 +38,7 @@ struct Listed {
 enum Verdict {
     Understood,
     /// It is refused, with what to do instead.
-    NextStep,
+    NextStep(String),
     /// It is refused without that.
     Neither(String),
     /// It is not there, or is another file.
@@ -85,6 +86,9 @@ impl Formats {
         }
         let text = figures.text();
         println!("{text}{}", figures.messages.join("\n"));
+        if self.refusals {
+            println!("\nRefused with a next step:\n\n{}", figures.refusals.join("\n"));
+        }
         if self.write {
             write_figures("docs/formats.md", "formats", &text)?;
         }
@@ -144,10 +148,14 @@ fn digest(path: &Path) -> anyhow::Result<String> {
 fn configuration(name: &str, bytes: &[u8]) -> Verdict {
     match node_input::configuration_of_text(name, bytes, CPUS, Reading::default()) {
         Ok(_) => Verdict::Understood,
-        Err(error) if error.chain().any(|error| node_output::next_step(error).is_some()) => Verdict::NextStep,
         Err(error) => {
             let line = error.chain().find_map(node_output::in_one_line);
-            Verdict::Neither(line.map_or_else(|| format!("{error:#}"), str::to_owned))
+            let line = line.map_or_else(|| format!("{error:#}"), str::to_owned);
+            if error.chain().any(|error| node_output::next_step(error).is_some()) {
+                Verdict::NextStep(line)
+            } else {
+                Verdict::Neither(line)
+            }
         }
     }
 }
@@ -165,7 +173,7 @@ fn manifests(name: &str, bytes: &[u8]) -> Verdict {
 
 fn of_error(error: &ManifestError) -> Verdict {
     match error.problem().next_step() {
-        Some(_) => Verdict::NextStep,
+        Some(_) => Verdict::NextStep(error.to_string()),
         None => Verdict::Neither(error.to_string()),
     }
 }
@@ -175,13 +183,14 @@ fn of_manifests(read: &Manifests) -> Verdict {
     if let Some(refusal) = read.refused.iter().find(|refusal| !refusal.has_next_step()) {
         return Verdict::Neither(refusal.to_string());
     }
-    let is_misspelt = read.skipped.iter().any(|skipped| skipped.meant().is_some());
-    if !read.refused.is_empty() || is_misspelt {
-        return Verdict::NextStep;
+    if let Some(refusal) = read.refused.first() {
+        return Verdict::NextStep(refusal.to_string());
     }
-    match read.skipped.iter().find_map(Skipped::instead) {
-        Some(_) if read.pods.is_empty() => Verdict::NextStep,
-        _ => Verdict::Understood,
+    let misspelt = read.skipped.iter().find(|skipped| skipped.meant().is_some());
+    let unread = read.skipped.iter().find(|skipped| skipped.instead().is_some() && read.pods.is_empty());
+    match misspelt.or(unread) {
+        Some(skipped) => Verdict::NextStep(skipped.to_string()),
+        None => Verdict::Understood,
     }
 }
 
@@ -201,6 +210,8 @@ struct Figures {
     neither: Vec<String>,
     /// The messages of the same files.
     messages: Vec<String>,
+    /// Those of files that are refused with a next step.
+    refusals: Vec<String>,
     missing: Vec<String>,
 }
 
@@ -209,7 +220,10 @@ impl Figures {
         let counts = self.kinds.entry(listed.kind.clone()).or_default();
         match verdict {
             Verdict::Understood => counts.understood += 1,
-            Verdict::NextStep => counts.next_step += 1,
+            Verdict::NextStep(error) => {
+                counts.next_step += 1;
+                self.refusals.push(format!("{} {} ({}): {error}", listed.number, listed.kind, listed.source));
+            }
             Verdict::Neither(error) => {
                 counts.neither += 1;
                 self.neither.push(format!("| {} | {} | {} |", listed.number, listed.kind, listed.source));

@@ -9,7 +9,7 @@
 mod trace;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::BufRead as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ use fs_err::{self as fs, File};
 use parking_lot::Mutex;
 use pods_api::{KubeletPod, PodsServer, SOCKET};
 use serde_json::{Value, json};
-use workspace_tools::client::Client;
+use workspace_tools::client::{Client, Request};
 use workspace_tools::debian;
 use workspace_tools::workspace::{cargo, run, target};
 
@@ -357,11 +357,11 @@ struct Heard(Receiver<(String, Instant)>);
 
 impl Heard {
     fn listen(socket: &Path) -> anyhow::Result<Self> {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.write_all(b"GET /v1/events?watch=true HTTP/1.0\r\nHost: localhost\r\n\r\n")?;
+        let lines =
+            Request::new("GET", "/v1/events?watch=true").open(UnixStream::connect(socket)?)?.body.lines();
         let (sender, heard) = mpsc::channel();
         thread::spawn(move || {
-            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+            for line in lines.map_while(Result::ok) {
                 let Some(data) = line.strip_prefix("data: ") else { continue };
                 let now = Instant::now();
                 let event: Value = serde_json::from_str(data).unwrap_or_default();

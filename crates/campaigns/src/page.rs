@@ -152,12 +152,12 @@ fn shown(looked: &Looked<'_>) -> anyhow::Result<()> {
     );
     looked.look("ui-with-pods")?;
     no_complaints(browser, "a node with pods")?;
-    let (status, body) = browser::request(ui.port, "GET", "/v1/status", "", "")?;
+    let (status, body) = browser::request(ui.port, "GET", "/v1/status", &[], "")?;
     ensure!(status == 401, "without the token the status is answered with {status}: {body}");
     for (method, path) in
         [("POST", "/v1/simulations"), ("POST", "/v1/node-files?name=x"), ("POST", "/v1/try")]
     {
-        let (status, body) = browser::request(ui.port, method, path, "", "")?;
+        let (status, body) = browser::request(ui.port, method, path, &[], "")?;
         ensure!(status == 401, "without the token {path} is answered with {status}: {body}");
     }
     browser.run("sessionStorage.clear(); location.reload()", &json!([]))?;

@@ -46,7 +46,7 @@ struct Figures {
     unlisted: Vec<String>,
 }
 
-/// So many differences that nobody has judged are shown.
+/// At most so many unlisted differences are shown.
 const SHOWN: usize = 40;
 
 impl Texts {

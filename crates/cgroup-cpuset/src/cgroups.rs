@@ -40,7 +40,7 @@ pub enum NotUsable {
     Unreadable {
         /// What was read.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },

@@ -62,8 +62,8 @@ pub type Moved = BTreeMap<u32, Move>;
 pub struct Move {
     /// The CPUs that it gets back.
     pub home: CpuSet,
-    /// The CPUs that were written since. Between the note of a write and the write itself there are two; with any other
-    /// CPUs than these somebody else has moved it.
+    /// The CPUs that were written since. Between the note of a write and the write itself there are two; with
+    /// any other CPUs than these another program has moved it.
     pub away: Vec<CpuSet>,
 }
 
@@ -90,11 +90,12 @@ impl<F: Files> Interrupts<F> {
         Ok(noise)
     }
 
-    /// Moves interrupts away from `taken`, and those back that were moved from other CPUs before. One that has no other
-    /// CPU goes to all of `others`. Where somebody else has moved one since, that is where it gets back to, but for
-    /// `taken` again. What is to be written is given to `remember` first, so that the next program knows what was even
-    /// if this one ends half-way. The interrupts that are not where they should be are returned, each with why. Such a
-    /// one is written again when it or its target is another one, or after [`Interrupts::try_again`].
+    /// Moves interrupts away from `taken`, and those back that were moved from other CPUs before. One that has
+    /// no other CPU goes to all of `others`. Where another program has moved one since, that is where it gets
+    /// back to, but for `taken` again. What is to be written is given to `remember` first, so that the next
+    /// program knows what was even if this one ends half-way. The interrupts that are not where they should be
+    /// are returned, each with why. Such a one is written again when it or its target is another one, or after
+    /// [`Interrupts::try_again`].
     ///
     /// # Errors
     /// `/proc/irq` cannot be listed, or `remember` fails.
@@ -192,8 +193,8 @@ impl<F: Files> Interrupts<F> {
 
     fn is_served(&self, number: u32, cpus: &CpuSet) -> bool {
         let is_here = |list: Option<CpuSet>| list.is_some_and(|list| !list.is_disjoint(cpus));
-        // Some architectures have no file for what is in effect. It is empty while nobody uses the interrupt, and changes
-        // only when the interrupt comes next where the controller cannot be told before.
+        // Some architectures have no file for what is in effect. It is empty while no driver uses the
+        // interrupt. Where the controller cannot be set before, it changes only when the interrupt comes next.
         let effective = self.list(number, "effective_affinity_list");
         is_here(self.affinity(number))
             && effective.is_none_or(|list| is_here(Some(list)))

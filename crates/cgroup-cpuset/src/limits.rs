@@ -71,7 +71,7 @@ pub enum LimitError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },
@@ -82,7 +82,7 @@ pub enum LimitError {
         path: PathBuf,
         /// What was written.
         text: String,
-        /// What it said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },

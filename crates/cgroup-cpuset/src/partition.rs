@@ -1,4 +1,4 @@
-//! CPUs that nobody else runs on: a partition for a cgroup, wherever in the hierarchy it is.
+//! CPUs that no other cgroup runs on: a partition for a cgroup, wherever in the hierarchy it is.
 //!
 //! The kernel makes a *remote* partition of a cgroup when its CPUs stand in `cpuset.cpus.exclusive` of the cgroup and of
 //! every cgroup above it but the root, and its `cpuset.cpus.partition` says so. The cgroups above have the CPUs of all
@@ -27,7 +27,7 @@ const MEMBER: &str = "member";
 /// What a partition is for its CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// A scheduling domain of their own: `root`.
+    /// A separate scheduling domain: `root`.
     Root,
     /// None: tasks stay on the CPU where they are put, and the kernel's unbound work stays away: `isolated`.
     Isolated,
@@ -63,7 +63,7 @@ pub enum PartitionError {
         path: PathBuf,
         /// What was written.
         text: String,
-        /// What it said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },

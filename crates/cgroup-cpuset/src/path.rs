@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use thiserror::Error;
 
-/// The path of a cgroup below the root of the hierarchy; the root itself is none, since it has no sets of its own.
+/// The path of a cgroup below the root of the hierarchy; the root itself is none, since it has no sets.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CgroupPath(PathBuf);
 
@@ -13,7 +13,7 @@ pub struct CgroupPath(PathBuf);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum NotAPath {
     /// Nothing, or only slashes.
-    #[error("the root of cgroups has no sets of its own")]
+    #[error("the root cgroup has no cpuset files to write")]
     Root,
     /// `..` or the like.
     #[error("the path of a cgroup has no parts such as `..`")]

@@ -97,7 +97,7 @@ pub enum PlaceError {
         path: PathBuf,
         /// What was written.
         text: String,
-        /// What it said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
@@ -106,7 +106,7 @@ pub enum PlaceError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         #[source]
         source: io::Error,
     },

@@ -23,8 +23,8 @@ pub enum ProcessError {
     /// Cgroup v1 alone.
     #[error("process {0} is in no cgroup v2")]
     NotVersion2(i32),
-    /// In none that has sets.
-    #[error("process {pid} is in no cgroup of its own")]
+    /// In the root cgroup, or outside the root that `/proc` shows.
+    #[error("process {pid} is in no cgroup whose cpuset can be written")]
     Root {
         /// Which.
         pid: i32,

@@ -1,5 +1,5 @@
-//! How much CPU time a cgroup gets: `cpu.max`. Containers with CPUs of their own have no quota, since one would stop
-//! them on CPUs that nobody else may use (the kubelet's `DisableCPUQuotaWithExclusiveCPUs`).
+//! How much CPU time a cgroup gets: `cpu.max`. Containers with exclusive CPUs have no quota, since one would
+//! stop them on CPUs that no other container may use (the kubelet's `DisableCPUQuotaWithExclusiveCPUs`).
 
 use std::fmt;
 use std::io;
@@ -48,7 +48,7 @@ pub enum QuotaError {
         path: PathBuf,
         /// What was written.
         text: String,
-        /// What it said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },

@@ -12,7 +12,7 @@ pub struct Reconciled {
     pub in_order: usize,
     /// Containers that had drifted and are right again.
     pub repaired: Vec<CgroupPath>,
-    /// Containers whose cgroup is gone: somebody will say that they exited.
+    /// Containers whose cgroup is gone: a report of their exit is to follow.
     pub gone: Vec<CgroupPath>,
     /// Containers that are not where they belong, and why.
     pub failed: Vec<(CgroupPath, PlaceError)>,
@@ -28,7 +28,7 @@ pub enum Kept {
 }
 
 impl<F: Files> Cgroups<F> {
-    /// Puts each container where it belongs. One that fails keeps nobody else from it.
+    /// Puts each container where it belongs. A failure does not keep the others from it.
     pub fn reconcile<'a>(&self, wanted: impl IntoIterator<Item = (&'a CgroupPath, &'a Place)>) -> Reconciled {
         let mut round = Reconciled::default();
         for (cgroup, place) in wanted {

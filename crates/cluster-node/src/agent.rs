@@ -76,7 +76,8 @@ impl Cluster {
     /// Asks an agent; `body`: `POST` with that instead of `GET`.
     ///
     /// # Errors
-    /// The right to forward ports is missing, the node's kubelet cannot be reached, or nobody listens at the port.
+    /// The right to forward ports is missing, the node's kubelet cannot be reached, or nothing listens at the
+    /// port.
     pub fn ask_agent(
         &self,
         agent: &AgentPod,

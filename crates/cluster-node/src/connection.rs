@@ -35,7 +35,7 @@ pub enum Access {
     Kubectl(KubectlAccess),
 }
 
-/// What kubectl is told of where the API server is: by default nothing.
+/// The options by which kubectl finds the API server: by default none.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KubectlAccess {
     /// `--kubeconfig`. `None`: those of `KUBECONFIG`, else `~/.kube/config`, else the pod's service account.
@@ -124,7 +124,7 @@ impl Cluster {
         &self.clock
     }
 
-    /// Whether somebody listens at the address of the API server. Nothing is asked.
+    /// Whether the address of the API server accepts connections. No request is sent.
     #[must_use]
     pub fn is_listening(&self) -> bool {
         let address = self.server.parse::<hyper::Uri>().ok();

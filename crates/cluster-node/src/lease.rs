@@ -1,8 +1,8 @@
 //! The Lease of a node: by it a control plane knows that the node's agent lives, and an agent that another one of the
 //! same name does.
 //!
-//! A kubelet's Lease names the node as its holder. Here the holder is an agent, so that two of them on one node are told
-//! apart; who watches Leases of nodes looks at the time alone.
+//! A kubelet's Lease names the node as its holder. Here the holder is an agent, which distinguishes two agents
+//! on one node; control planes read the time of a node's Lease alone.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub struct NodeLease {
     pub duration: Duration,
 }
 
-/// Somebody else who renews the Lease of a node.
+/// Another agent that renews the Lease of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OtherHolder {
     /// Its name: a kubelet's is that of its node.
@@ -42,7 +42,7 @@ pub struct OtherHolder {
 }
 
 impl Cluster {
-    /// Who else renews the Lease of the node of that name now; `None`: nobody does.
+    /// The other agent that renews the Lease of the node of that name now; `None`: there is none.
     ///
     /// # Errors
     /// The API server cannot be reached, or the right to get leases is missing.
@@ -54,8 +54,8 @@ impl Cluster {
     /// Renews the Lease, which is made if it is missing. Gives who else holds it: then nothing is written.
     ///
     /// # Errors
-    /// The API server cannot be reached, somebody has written in between ([`ClusterError::Refused`] with 409), or the
-    /// right to get, create or update leases is missing.
+    /// The API server cannot be reached, another client has written in between ([`ClusterError::Refused`] with
+    /// 409), or the right to get, create or update leases is missing.
     pub fn renew_lease(&self, wanted: &NodeLease) -> Result<Option<OtherHolder>, ClusterError> {
         let now = self.clock.since_1970();
         let parameters = PostParams { field_manager: Some(WRITER.to_owned()), ..PostParams::default() };

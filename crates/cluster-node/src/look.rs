@@ -58,7 +58,7 @@ impl Cluster {
         self.wait(pods.list(&list))?.items.into_iter().map(told).collect()
     }
 
-    /// What the scheduler said last of a pod that it found no node for; `None`: nothing.
+    /// The scheduler's last message on a pod for which it found no node; `None`: there is none.
     ///
     /// # Errors
     /// The right to list events is missing.
@@ -116,7 +116,7 @@ impl Cluster {
     /// What schedulers read of a node's NUMA nodes: its whole `NodeResourceTopology` of `topology.node.k8s.io/v1alpha2`.
     ///
     /// # Errors
-    /// Nobody publishes one for it, or the right to get them is missing.
+    /// None is published for the node, or the right to get them is missing.
     pub fn node_resource_topology(&self, node: &str) -> Result<Value, ClusterError> {
         let kind = GroupVersionKind::gvk("topology.node.k8s.io", "v1alpha2", "NodeResourceTopology");
         let all = ApiResource::from_gvk_with_plural(&kind, "noderesourcetopologies");

@@ -1,4 +1,5 @@
-//! The pods that are bound to a node, in the form in which a kubelet tells of its own: all of them, and then each change.
+//! The pods that are bound to a node, in the form in which a kubelet streams its own: all of them, and then
+//! each change.
 //!
 //! A pod is there once it is bound, before the kubelet has looked at it. A mirror pod stands for a static pod of the
 //! kubelet's, and is known by the UID that the kubelet has for that pod.

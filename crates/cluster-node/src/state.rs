@@ -83,7 +83,7 @@ impl<T> fmt::Debug for Part<'_, T> {
 }
 
 impl Cluster {
-    /// Writes a part of the state of the node of that name, in JSON an object. Nobody else writes it.
+    /// Writes a part of the state of the node of that name, in JSON an object. No other program writes it.
     ///
     /// # Errors
     /// The kind is not installed, the right to patch `nodestates` of `topolet.dev` is missing, or the API server cannot be

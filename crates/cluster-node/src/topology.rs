@@ -1,7 +1,7 @@
 //! A node's `NodeResourceTopology`: written by server-side apply, and watched for what others do to it.
 //!
-//! The API server knows who has written which fields. What another field manager has set stays as it is, and who it is
-//! is named, unless the writer is told to take these fields.
+//! The API server knows who has written which fields. What another field manager has set stays as it is, and
+//! errors name the manager, unless the caller forces the write.
 
 use std::fmt;
 use std::pin::Pin;
@@ -72,7 +72,7 @@ impl fmt::Display for FieldConflict {
 /// What writing has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Written {
-    /// The object is another one now, or nobody knew what it was.
+    /// The object has changed, or its earlier contents are unknown.
     Changed,
     /// It was so already.
     Same,

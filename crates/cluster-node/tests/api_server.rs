@@ -64,7 +64,7 @@ fn pods_of_a_node_are_heard_of() {
     local.kubectl(&["patch", "pod", "second", "--subresource=status", "--type=merge", "-p", status]).unwrap();
     assert_eq!(next(&mut watch), "second is Failed TopologyAffinityError");
     local.kubectl(&["delete", "pod", "second", "--force"]).unwrap();
-    // It is told once more on its way out.
+    // The watch reports it once more before it is gone.
     let told = [next(&mut watch), next(&mut watch)];
     assert!(told.contains(&"second is gone".to_owned()), "{told:?}");
 
@@ -154,7 +154,7 @@ fn what_is_missing_is_named() {
     std::fs::write(&gone, text.replace(&local.server(), "https://127.0.0.1:1")).unwrap();
     let gone = error(&gone);
     assert!(gone.starts_with("https://127.0.0.1:1 cannot be reached: "), "{gone}");
-    // Signed by somebody else.
+    // Signed by another authority.
     let other = cluster().unwrap();
     let theirs = own.path().join("theirs.conf");
     std::fs::write(&theirs, text.replace(&local.server(), &other.server())).unwrap();

@@ -79,8 +79,8 @@ fn agrees(expected: Option<&Value>, got: Option<&Value>, path: &mut String, unst
     }
 }
 
-/// Whether `got` is what the kubelet said. Of a plugin that has gone away it prints its memory, which is never twice the
-/// same; ours is its resource, which is named in there.
+/// Whether `got` is the kubelet's text. For a plugin that has gone away the kubelet prints its memory, which
+/// differs from run to run; ours prints the resource, which is named in there.
 fn says(expected: &Value, got: &Value) -> bool {
     let stopped = |value: &'_ Value| {
         let (before, rest) = value.as_str()?.split_once("endpoint ")?;

@@ -52,7 +52,7 @@ const DOWNGRADE: &str = "downgrade";
 /// Why a case file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// The file system said no.
+    /// A file system error.
     #[error("failed to read {path}")]
     Read {
         /// What was read.
@@ -332,7 +332,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), CorpusError> {
 }
 
 /// Writes the files of a folder to another, unpacked where they are packed. A file that is there already stays
-/// untouched, so that whoever reads it meanwhile reads all of it.
+/// untouched, so that a process that reads it meanwhile reads all of it.
 pub fn unpack(from: &Path, to: &Path) -> Result<(), CorpusError> {
     fs::create_dir_all(to).map_err(|error| read_error(to, error))?;
     for entry in fs::read_dir(from).map_err(|error| read_error(from, error))? {

@@ -87,7 +87,7 @@ fn construct(corpus: &Corpus, case: &Case) -> Outcome {
     }
 }
 
-/// One container on one machine; CPUs that the case takes away beforehand belong to nobody.
+/// One container on one machine; CPUs that the case takes away beforehand have no holder.
 fn take(corpus: &Corpus, case: &Case) -> Outcome {
     let input = &case.input;
     let node = match Node::new(corpus, case) {

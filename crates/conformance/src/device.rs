@@ -165,7 +165,7 @@ fn comparable(expected: &Value, got: &Value) -> Value {
             calls.filter(|call| call["call"] != "GetPreferredAllocation").cloned().collect();
         fields.insert("rpcs".into(), if own.is_empty() { Value::Null } else { Value::Array(own) });
     }
-    // A plugin may send once more before it notices that the kubelet has closed the connection: nobody hears it.
+    // A plugin may send another list, which is lost, before it notices that the connection is closed.
     if got["not_delivered"] == json!(true) && fields.remove("not_settled").is_some() {
         fields.insert("not_delivered".into(), json!(true));
     }

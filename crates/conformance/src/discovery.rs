@@ -53,7 +53,7 @@ fn cpuset_ops(_: &Corpus, case: &Case) -> Outcome {
     let set = |name: &str| {
         numbers(&case.input[name]).into_iter().map(CpuId::try_from).collect::<Result<CpuSet, _>>()
     };
-    // Negative ids can be built by the kubelet's library and by nobody else.
+    // Only the kubelet's library can build negative ids.
     let (a, b) = match (set("a"), set("b")) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(error), _) | (_, Err(error)) => return Outcome::unanswered(error),

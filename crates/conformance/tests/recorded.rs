@@ -19,7 +19,7 @@ fn cases() -> (Corpus, Vec<Case>) {
     (corpus, cases)
 }
 
-/// A folder of its own for one test, gone when the test ends.
+/// A separate folder for one test, gone when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {

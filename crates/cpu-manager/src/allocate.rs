@@ -106,7 +106,7 @@ impl Static {
         Ok(Granted::Exclusive(cpus))
     }
 
-    /// Whether an init container of a pod has CPUs of its own, which those after it get again.
+    /// Whether an init container of a pod has exclusive CPUs, which those after it get again.
     fn has_exclusive_init(&self, pod: &Pod) -> bool {
         let mut init = pod.containers.iter().filter(|container| container.role == Role::Init);
         init.any(|container| self.pod_level.exclusive_cpus(pod, container).is_ok())

@@ -1,11 +1,11 @@
 //! Serving a pod as a whole: pods with pod-level resources under pod scope.
 //!
-//! The pod gets its CPUs at once, the *bubble*; its containers share them. Init containers and sidecars come first,
-//! in order: one with CPUs of its own takes them out of what the sidecars before it leave, an init container without
-//! runs on all of that. What is left beside the sidecars is the pool: app containers with CPUs of their own take them
-//! out of it, and all others, sidecars too, share what remains in the end.
+//! The pod gets its CPUs at once, the *bubble*; its containers share them. Init containers and sidecars come
+//! first, in order: one with exclusive CPUs takes them out of what the sidecars before it leave, an init
+//! container without runs on all of that. What is left beside the sidecars is the pool: app containers with
+//! exclusive CPUs take them out of it, and all others, sidecars too, share what remains in the end.
 //!
-//! Example: 8 CPUs, an init container without CPUs of its own, a sidecar with 2, apps with 4 and with none: the init
+//! Example: 8 CPUs, an init container without exclusive ones, a sidecar with 2, apps with 4 and none: the init
 //! container runs on 8, the sidecar on 2 of them, the first app on 4 of the other 6, the second on the last 2.
 
 use alloc::vec::Vec;
@@ -153,7 +153,7 @@ impl Shares {
         Self { left: bubble, given: Vec::new(), counts: Counts { exclusive: 0, shared: 0, asked: 0 } }
     }
 
-    /// The share of the next container, which has `own` CPUs of its own, if any.
+    /// The share of the next container. `own` is its number of exclusive CPUs, if it gets any.
     fn add(
         &mut self,
         name: ContainerName,

@@ -142,8 +142,8 @@ pub enum PodBubble {
     /// They are lost until the node is drained, as in the kubelet: a failed pod keeps them and is never collected,
     /// a second allocation overwrites the first.
     Lose,
-    /// A failed pod holds nothing, a pod that is served already keeps what it has, and CPUs that nobody holds are
-    /// given to the shared pool at the next start.
+    /// A failed pod holds nothing, a pod that is served already keeps what it has, and the next start returns
+    /// CPUs without a holder to the shared pool.
     #[default]
     Find,
 }

@@ -73,7 +73,7 @@ impl Containers {
         self.written.get(container)
     }
 
-    /// A container is about to be started. If it has CPUs of its own, the runtime is given them at its creation.
+    /// A container is about to be started. If it has exclusive CPUs, the runtime gets them at its creation.
     #[must_use]
     pub fn start(&self, id: ContainerId, container: ContainerKey, held: &Holdings) -> Self {
         let mut after = self.clone();

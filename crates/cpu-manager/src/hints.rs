@@ -1,9 +1,11 @@
 //! Where a unit's CPUs could come from.
 //!
-//! The kubelet lists every set of NUMA nodes on which enough CPUs are free. More nodes never have fewer CPUs, so
-//! the answer is one open family: nodes with CPUs, all nodes of the CPUs that the pod can reuse, and enough in
-//! sum. Preferred are sets as small as the *installed* CPUs allow, whoever holds them; so there may be an answer
+//! The kubelet lists every set of NUMA nodes on which enough CPUs are free. More nodes never have fewer CPUs,
+//! so the answer is one open family: nodes with CPUs, all nodes of the CPUs that the pod can reuse, and enough
+//! in sum. Preferred are sets as small as the *installed* CPUs allow, held or free; so there may be an answer
 //! without a preferred set.
+
+use alloc::collections::BTreeSet;
 
 use cpuset::CpuSet;
 use numa_bitmask::NodeMask;
@@ -31,12 +33,12 @@ pub struct OnNode {
     pub node: NodeMask,
     /// CPUs that the pod could get there now: free, or left by its finished init containers.
     pub free: usize,
-    /// CPUs that could be got there if nobody held any.
+    /// CPUs that the pod could get there on a node without other pods.
     pub allocatable: usize,
 }
 
 impl Static {
-    /// How many CPUs of its own `unit` is to get; `None` if it runs in the shared pool, wherever that is.
+    /// How many exclusive CPUs `unit` is to get; `None` if it runs in a shared pool, the node's or its pod's.
     #[must_use]
     pub fn asked(&self, unit: Unit<'_>) -> Option<usize> {
         match unit {
@@ -59,6 +61,15 @@ impl Static {
         })
     }
 
+    /// The pods that hold exclusive CPUs on `node`, each once, by uid.
+    #[must_use]
+    pub fn holders<'a>(&self, held: &'a Holdings, node: NodeMask) -> BTreeSet<&'a PodUid> {
+        let Some(node) = self.nodes.iter().find(|of| of.mask == node) else { return BTreeSet::new() };
+        let containers = held.iter().map(|(pod, _, cpus)| (pod, cpus));
+        let on_node = containers.chain(held.whole_pods()).filter(|(_, cpus)| !cpus.is_disjoint(&node.cpus));
+        on_node.map(|(pod, _)| pod).collect()
+    }
+
     /// The nodes of which each set must have all: those of CPUs that finished init containers of `pod` have left, which
     /// are used before others.
     #[must_use]
@@ -66,7 +77,7 @@ impl Static {
         Supply::Pool { shared: held.shared(), reusable: held.reusable(pod) }.must(&self.nodes)
     }
 
-    /// Pushes the answer for `unit`: none if it gets no CPUs of its own, impossible if it holds another number
+    /// Pushes the answer for `unit`: none if it gets no exclusive CPUs, impossible if it holds another number
     /// than it asks for, else a family.
     pub fn hints(&self, held: &Holdings, unit: Unit<'_>, answers: &mut Answers) {
         match unit {
@@ -127,7 +138,7 @@ impl Static {
         self.push_family(request, supply, answers);
     }
 
-    /// Of a pod under resize. What init containers that have run hold serves nobody.
+    /// Of a pod under resize. CPUs of finished init containers do not count.
     fn pod_hints_of_running(&self, held: &Holdings, pod: &Pod, answers: &mut Answers) {
         let (mut own, mut request) = (CpuSet::new(), 0);
         for container in pod.containers.iter().filter(|container| container.role != Role::Init) {

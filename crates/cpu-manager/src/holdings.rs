@@ -11,8 +11,8 @@ use smallvec::SmallVec;
 /// By name. Most pods have one container.
 type OfPod = SmallVec<[(ContainerName, CpuSet); 1]>;
 
-/// The shared pool, the CPUs of each container that has some of its own, and the CPUs of finished init containers
-/// that later containers of the same pod may take. A value: cheap to clone, every change gives the next one.
+/// The shared pool, the exclusive CPUs of each container, and the CPUs of finished init containers that later
+/// containers of the same pod may take. A value: cheap to clone, every change gives the next one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Holdings {
     shared: CpuSet,
@@ -134,7 +134,7 @@ impl Holdings {
         self.rare.baselines.iter().flat_map(|(pod, of)| of.iter().map(move |(name, cpus)| (pod, name, cpus)))
     }
 
-    /// The shared pool: CPUs for all containers that have none of their own. Reserved CPUs are in it, unless they
+    /// The shared pool: CPUs for all containers without exclusive ones. Reserved CPUs are in it, unless they
     /// are for the system alone.
     #[must_use]
     pub const fn shared(&self) -> &CpuSet {
@@ -148,12 +148,12 @@ impl Holdings {
         of.binary_search_by(|(name, _)| name.cmp(container)).ok().map(|at| &of[at].1)
     }
 
-    /// Every container that has CPUs of its own, by pod and name.
+    /// Every container with exclusive CPUs, by pod and name.
     pub fn iter(&self) -> impl Iterator<Item = (&PodUid, &ContainerName, &CpuSet)> {
         self.assigned.iter().flat_map(|(pod, of)| of.iter().map(move |(name, cpus)| (pod, name, cpus)))
     }
 
-    /// The containers of one pod that have CPUs of their own, by name.
+    /// The containers of one pod with exclusive CPUs, by name.
     pub fn of_pod(&self, pod: &PodUid) -> impl Iterator<Item = (&ContainerName, &CpuSet)> {
         self.assigned.get(pod).into_iter().flat_map(|of| of.iter().map(|(name, cpus)| (name, cpus)))
     }
@@ -175,7 +175,7 @@ impl Holdings {
         self.shared == other.shared && self.assigned == other.assigned && self.rare == other.rare
     }
 
-    /// Whether no pod holds CPUs of its own.
+    /// Whether no pod holds exclusive CPUs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.assigned.is_empty()
@@ -296,7 +296,7 @@ impl Holdings {
         self
     }
 
-    /// Puts CPUs that nobody holds into the shared pool.
+    /// Puts CPUs without a holder into the shared pool.
     pub(crate) fn give_to_shared(&mut self, cpus: &CpuSet) {
         self.shared |= cpus;
     }

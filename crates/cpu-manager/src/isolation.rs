@@ -8,11 +8,11 @@ use crate::{Holdings, Static};
 /// With whom a container shares its CPUs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Isolation {
-    /// With the containers of the node that have none of their own.
+    /// With the node's containers that have no exclusive CPUs.
     Host,
     /// With containers of its pod.
     Pod,
-    /// With nobody.
+    /// With no other container.
     Container,
 }
 
@@ -31,7 +31,7 @@ impl Isolation {
 /// The feature gate `DisableCPUQuotaWithExclusiveCPUs`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QuotaWithExclusiveCpus {
-    /// On: who has CPUs of its own is not throttled.
+    /// On: containers with exclusive CPUs are not throttled.
     #[default]
     Disabled,
     /// Off: limits are enforced by quota everywhere.
@@ -90,7 +90,7 @@ impl Static {
         if is_pod_unlimited { CpuQuota::Unlimited } else { CpuQuota::ByLimit }
     }
 
-    /// Whether a container has CPUs that no other container may use, of its own pod neither.
+    /// Whether a container has CPUs that no other container may use, not even one of its pod.
     #[must_use]
     pub fn has_exclusive_cpus(&self, held: &Holdings, pod: &Pod, container: &Container) -> bool {
         held.assigned(&pod.uid, &container.name).is_some_and(|cpus| !cpus.is_empty())

@@ -9,11 +9,11 @@
 //! So a request goes to the broken cache with the fewest free CPUs that holds it. What is larger than a cache takes whole
 //! ones, and its rest goes to the tightest.
 //!
-//! A cache is whole if each CPU of it on the NUMA node is free. With [`Order::AcrossCores`] the kubelet's choice stays,
-//! since CPUs are to be spread there. So it does where cores are not alike and a better choice is not found, and where the
-//! search is cut after 10,000 steps ([`Steps::of_groups`]). It stays for all containers of a pod with an init container that
-//! has CPUs of its own too: what the kubelet takes for few CPUs is a part of what it takes for more, so that app containers
-//! get again what the init container had.
+//! A cache is whole if each CPU of it on the NUMA node is free. With [`Order::AcrossCores`] the kubelet's
+//! choice stays, since CPUs are to be spread there. So it does where cores are not alike and a better choice is
+//! not found, and where the search is cut after 10,000 steps ([`Steps::of_groups`]). It stays for all
+//! containers of a pod with an init container that has exclusive CPUs too: what the kubelet takes for few CPUs
+//! is a part of what it takes for more, so that app containers get again what the init container had.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What decisions change in the kubelet's metrics, as values: nothing is counted until somebody applies a change.
+//! What decisions change in the kubelet's metrics, as values: a change counts only once it is applied.
 //!
 //! As upstream: CPUs that are used again within a pod are counted at each allocation and released once, so the two
 //! gauges drift until the next start, and the last CPU of a node that is released leaves the old value of the node.
@@ -16,7 +16,7 @@ use crate::{AllocateError, Collected, Granted, Holdings, PodLevel, Static, Whole
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Containers that asked for CPUs of their own.
+    /// Containers that asked for exclusive CPUs.
     PinningRequests,
     /// Of these, those that could not be served.
     PinningErrors,
@@ -59,9 +59,9 @@ pub enum Source {
 /// What a container was given.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Assigned {
-    /// CPUs of its own, out of the node.
+    /// Exclusive CPUs, out of the node.
     NodeExclusive,
-    /// CPUs of its own, out of its pod.
+    /// Exclusive CPUs, out of its pod.
     PodExclusive,
     /// The shared CPUs of its pod.
     PodShared,
@@ -162,7 +162,7 @@ pub(crate) enum Served {
 pub(crate) struct Counts {
     pub(crate) exclusive: u32,
     pub(crate) shared: u32,
-    /// Containers that asked for CPUs of their own.
+    /// Containers that asked for exclusive CPUs.
     pub(crate) asked: u32,
 }
 

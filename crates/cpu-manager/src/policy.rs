@@ -166,7 +166,7 @@ impl Static {
         &self.reserved
     }
 
-    /// CPUs that containers can get for themselves, when nobody holds any.
+    /// CPUs that can become exclusive on a node without pods.
     #[must_use]
     pub fn allocatable(&self) -> CpuSet {
         self.all() - &self.reserved

@@ -1,9 +1,9 @@
 //! Bringing the CPUs of running containers in line with what they hold: statuses in, updates out.
 //!
-//! A container with CPUs of its own is written at its creation and after a restart of the kubelet; one of the shared
-//! pool after each change of the pool. What is written is decided by comparing with what was last written for a
-//! container of this name, so a container that restarts with another id is written again only if its CPUs changed: it
-//! was created with the right ones.
+//! The CPUs of a container with exclusive ones are written at its creation and after a restart of the kubelet;
+//! those of one in the shared pool after each change of the pool. What is written is decided by comparing with
+//! what was last written for a container of this name, so a container that restarts with another id is written
+//! again only if its CPUs changed: it was created with the right ones.
 
 use pod_spec::{ContainerKey, ContainerName, Pod};
 
@@ -21,7 +21,7 @@ pub struct Status {
 /// Whether a container runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContainerState {
-    /// It does not run yet, or nothing is said.
+    /// It does not run yet, or its status has no state.
     Waiting,
     /// It runs.
     Running,

@@ -3,10 +3,10 @@
 //! The kubelet tries every subset of those that have a group left, larger ones first, and hands out in rounds: of a
 //! subset with more nodes than groups the first ones give one each, of a smaller one some give more.
 //!
-//! One each is computed: the most even are those with the most free CPUs; of subsets of a size the first that begins
-//! with nodes as good. It is the best of all where handing out group by group to whoever has most comes to the same,
-//! which is so where the nodes are about equally loaded. Else the smaller subsets are looked at one by one, until
-//! that bound is reached.
+//! One each is computed: the most even are those with the most free CPUs; of subsets of a size the first that
+//! begins with nodes as good. It is the best of all where handing out group by group, always to the node with
+//! the most free CPUs, gives the same result, which is so where the nodes are about equally loaded. Else the
+//! smaller subsets are looked at one by one, until that bound is reached.
 //!
 //! Example: 1, 3, 2 and 3 CPUs left, two groups of one: 3 and 3 give, which leaves 1, 2, 2, 2. The largest subset
 //! that begins with the second and the fourth node is these two; no larger one has them in front.

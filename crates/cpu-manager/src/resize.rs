@@ -1,11 +1,11 @@
-//! Giving a container that runs more or fewer CPUs of its own.
+//! Giving a container that runs more or fewer exclusive CPUs.
 //!
 //! # Which CPUs
 //!
-//! A container never has fewer CPUs than it was admitted with: that set is its *baseline*. Growth adds CPUs to what it
-//! has, those of its own NUMA nodes first, by the rules of an allocation. Where an allocation looks at last-level caches
-//! those of its own come before that. Shrinking takes back what was added last first; of an addition that is taken back
-//! in part, those CPUs stay that an allocation would take out of it.
+//! A container never has fewer CPUs than it was admitted with: that set is its *baseline*. Growth adds CPUs to
+//! what it has, those of its NUMA nodes first, by the rules of an allocation. Where an allocation looks at
+//! last-level caches, CPUs of its caches come before these. Shrinking takes back what was added last first; of
+//! an addition that is taken back in part, those CPUs stay that an allocation would take out of it.
 //!
 //! Example: admitted with 2-3, grown by 10-11 and then by 4-5. One CPU fewer takes 5, three fewer take 4-5 and 11, and
 //! five fewer are refused.
@@ -43,10 +43,10 @@ pub enum ResizeError {
         /// CPUs that it was admitted with.
         baseline: usize,
     },
-    /// It has CPUs of its own, and with the new amounts would have none.
+    /// It has exclusive CPUs, and with the new amounts would have none.
     #[error("the container has exclusive CPUs, which it would lose: {0}")]
     Unpinned(NotPinned),
-    /// It runs in the shared pool, and with the new amounts would have CPUs of its own.
+    /// It runs in the shared pool, and with the new amounts would have exclusive CPUs.
     #[error("the container runs in the shared pool, and {requested} whole CPUs would be exclusive ones")]
     Shared {
         /// CPUs asked for.
@@ -175,7 +175,7 @@ impl Static {
         let mut free = self.available(held);
         let more = requested.saturating_sub(own.len());
         if self.options.whole_cores == WholeCores::Required {
-            // Nobody can have a whole core of what shares one with reserved CPUs.
+            // CPUs that share a core with reserved ones are never part of a whole free core.
             free -= &self.reserved_cores;
             if more > free.len() {
                 let per_core = self.allocator.units.cpus_per_core;

@@ -79,7 +79,7 @@ impl Static {
         Ok(stored)
     }
 
-    /// Puts CPUs into the shared pool that nobody holds, or a pod without containers.
+    /// Puts lost CPUs into the shared pool: those without a holder, and those of a pod without containers.
     fn find_lost(&self, mut held: Holdings) -> Holdings {
         let is_alone = |pod: &&PodUid| held.of_pod(pod).next().is_none();
         let alone: Vec<_> = held.whole_pods().map(|(pod, _)| pod).filter(is_alone).cloned().collect();

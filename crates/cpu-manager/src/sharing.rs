@@ -1,12 +1,12 @@
 //! Which nodes share a request: the combination that the kubelet's walk over all of them ends with, without the walk.
 //!
-//! With the number of nodes fixed, so are each node's share and what is left over. The sum of what remains free is
-//! the same for all combinations, so the most even one has the least sum of squares; and a node with more free CPUs
-//! in the place of another always makes it less. So the nodes with the most free CPUs bound what can be reached, and
-//! so they do for every beginning of a combination with the best of the nodes that may follow. The combinations are
-//! searched in the order of the walk, and beginnings that cannot reach the best known are passed over. What is left
-//! over is bounded by handing it out group by group to whoever has most; [`remainder`](crate::remainder) says what
-//! really comes of it.
+//! With the number of nodes fixed, so are each node's share and what is left over. The sum of what remains free
+//! is the same for all combinations, so the most even one has the least sum of squares; and a node with more
+//! free CPUs in the place of another always makes it less. So the nodes with the most free CPUs bound what can
+//! be reached, and so they do for every beginning of a combination with the best of the nodes that may follow.
+//! The combinations are searched in the order of the walk, and beginnings that cannot reach the best known are
+//! passed over. What is left over is bounded by handing it out group by group to the node with the most free
+//! CPUs; [`remainder`](crate::remainder) computes the exact result.
 //!
 //! The kubelet compares deviations rounded to thousandths, and the first of equals wins: the bound is rounded the
 //! same way. Afterwards the combination is overwritten as in the kubelet, by position.

@@ -16,9 +16,9 @@ impl Static {
         }
     }
 
-    /// The policy if the CPUs that are reserved on the nodes `from` were reserved on the nodes `to` instead, and what
-    /// its containers hold then; as many CPUs, whole cores first, and only such as nobody holds now. `None` where
-    /// nothing is reserved on `from`, or `to` has too few.
+    /// The policy if the CPUs that are reserved on the nodes `from` were reserved on the nodes `to` instead,
+    /// and what its containers hold then; as many CPUs, whole cores first, out of those that are free now.
+    /// `None` where nothing is reserved on `from`, or `to` has too few.
     #[must_use]
     pub fn with_reserved_moved(
         &self,
@@ -39,7 +39,7 @@ impl Static {
             return None;
         }
         let new = self.allocator.in_order(self.options.order, &free, gone.len()).ok()?;
-        // On machines whose cores are not alike the allocator may be told to hand out others.
+        // On machines whose cores are not alike the allocator may hand out other CPUs.
         if new.len() != gone.len() || !new.is_subset(&free) {
             return None;
         }

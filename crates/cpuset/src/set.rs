@@ -155,7 +155,7 @@ fn bit(cpu: CpuId) -> u64 {
 pub struct Iter<'a> {
     words: &'a [u64],
     at: usize,
-    /// What is still to come of the word at `at`.
+    /// The CPUs of the word at `at` that are still to be returned.
     left: u64,
 }
 
@@ -204,7 +204,7 @@ impl From<CpuId> for CpuSet {
     }
 }
 
-/// The list text, because 128 words of bits tell nobody anything.
+/// The list text, because 128 words of bits cannot be read.
 impl fmt::Debug for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CpuSet({self})")

@@ -1,10 +1,10 @@
 //! How much each plugin may add to what a node keeps, so that the excess of one refuses only what is its own.
 //!
-//! The state file of devices has a largest size, which the lists and the answers of all plugins share. Each resource
-//! has a part that nobody else can use; what is above comes from a pool. A resource takes at most half of what the
-//! others leave of the pool, or what it has already. So a resource of some 300 devices finds room whatever the others
-//! list, and however greedy they are, each that comes later finds half of the rest: three that take all they can leave
-//! 2 of 16 MiB. What a resource has is never taken away, since pods may hold it.
+//! The state file of devices has a largest size, which the lists and the answers of all plugins share. Each
+//! resource has a part that no other can use; what is above comes from a pool. A resource takes at most half of
+//! what the others leave of the pool, or what it has already. So a resource of some 300 devices finds room
+//! whatever the others list, and however greedy they are, each that comes later finds half of the rest: three
+//! that take all they can leave 2 of 16 MiB. What a resource has is never taken away, since pods may hold it.
 
 use alloc::collections::BTreeMap;
 

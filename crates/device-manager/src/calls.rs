@@ -50,7 +50,7 @@ pub enum ReplacedPlugins {
     /// It stays open, as in the kubelet: its lists count, and its end closes the newer connection. A plugin that
     /// registers again and again uses up the file descriptors.
     KeepOpen,
-    /// It is closed when the newer plugin has listed its devices, and nobody is told. Until then it is as in the
+    /// It is closed, without an event, when the newer plugin has listed its devices. Until then it is as in the
     /// kubelet. A newer plugin that does not list is closed when the next one has registered.
     #[default]
     Close,

@@ -65,7 +65,7 @@ impl Serving<'_> {
             return Ok(None);
         }
         let stock = stock.ok_or_else(|| AllocateError::Unregistered(resource.clone()))?;
-        // Before the look at the amount: after a start of the node nobody may go ahead without devices.
+        // Before the look at the amount: after a start of the node no container may go ahead without devices.
         if stock.list.healthy().next().is_none() {
             return Err(AllocateError::NoHealthyDevices(resource.clone()).into());
         }

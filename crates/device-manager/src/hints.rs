@@ -1,11 +1,11 @@
 //! Where a unit's devices could come from.
 //!
-//! The kubelet lists every set of those nodes that have devices of the resource ([`DeviceHintNodes`]: of all nodes, before
-//! 1.36): a set will do if enough free devices list one of its nodes, and if each device that the pod has left over from init containers does. More
-//! nodes never have fewer devices, so that is one open family: inside the nodes with devices, meeting each
-//! left-over device, with enough in sum. Preferred are sets as small as *all* devices allow, whoever holds them and
-//! whatever their health; so there may be an answer without a preferred set. Devices that list no known node never
-//! count, even if they would be enough.
+//! The kubelet lists every set of those nodes that have devices of the resource ([`DeviceHintNodes`]: of all
+//! nodes, before 1.36): a set will do if enough free devices list one of its nodes, and if each device that the
+//! pod has left over from init containers does. More nodes never have fewer devices, so that is one open
+//! family: inside the nodes with devices, meeting each left-over device, with enough in sum. Preferred are sets
+//! as small as *all* devices allow, held or free, healthy or not; so there may be an answer without a preferred
+//! set. Devices that list no known node never count, even if they would be enough.
 //!
 //! Where no device lists a node of the machine but some list others, all nodes of the machine are looked at, and
 //! none has a device: impossible, unless nothing is asked.
@@ -183,7 +183,7 @@ fn asked_of<'a>(
     })
 }
 
-/// A count of devices; nobody asks for fewer than none.
+/// A count of devices; a negative amount counts as 0.
 fn whole(count: i64) -> u64 {
     u64::try_from(count).unwrap_or(0)
 }

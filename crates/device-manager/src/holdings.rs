@@ -210,8 +210,8 @@ impl Holdings {
         self.held.contains_key(pod)
     }
 
-    /// The devices of a resource that are not given out: held, or blocked after a failure. `None` if nobody holds
-    /// any of the resource or ever tried since the last recomputation.
+    /// The devices of a resource that are not given out: held, or blocked after a failure. `None` if no
+    /// container holds any of the resource and none has tried to since the last recomputation.
     #[must_use]
     pub fn taken(&self, resource: &ResourceName) -> Option<&DeviceIds> {
         self.taken.get(resource).map(AsRef::as_ref)

@@ -38,10 +38,10 @@ pub struct PluginOptions {
 /// Where the devices of a resource come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endpoint {
-    /// Nobody is asked: a given inventory. Never goes away.
+    /// A given inventory, without a plugin that is asked. Never goes away.
     Given,
-    /// Only the checkpoint of a kubelet that runs names them: their NUMA nodes and their health are not known. Nobody is
-    /// asked, and they never go away.
+    /// Only the checkpoint of a kubelet that runs names them: their NUMA nodes and their health are not known.
+    /// No plugin is asked, and they never go away.
     Checkpoint,
     /// A plugin.
     Plugin {
@@ -111,7 +111,7 @@ impl Inventory {
         Self { nodes, resources: BTreeMap::new() }
     }
 
-    /// With these devices and no plugin: nobody is asked about them. Replaces what there was of the resource.
+    /// With these devices, without a plugin that is asked about them. Replaces what there was of the resource.
     #[must_use]
     pub fn with(
         mut self,
@@ -180,8 +180,8 @@ impl Inventory {
     /// A plugin's list has arrived: it replaces the one before, devices in use included. Of an id that is listed
     /// twice the last entry counts, but it stays in the set of the first.
     ///
-    /// Returns the devices whose health is not what it was, or that were not listed before: who holds one of them
-    /// has something to be told.
+    /// Returns the devices whose health has changed, and those that were not listed before: the pods that hold
+    /// one of them need a new status.
     pub fn list(
         &mut self,
         resource: &ResourceName,
@@ -254,8 +254,8 @@ impl Inventory {
         result
     }
 
-    /// Drops the lists of forgotten resources that are not `held`. Returns whether there were any. Nobody can be told
-    /// anything of their devices: a plugin that registers again lists them anew.
+    /// Drops the lists of forgotten resources that are not `held`. Returns whether there were any. No status
+    /// needs their devices any more: a plugin that registers again lists them anew.
     pub fn drop_forgotten(&mut self, held: impl Fn(&ResourceName) -> bool) -> bool {
         let before = self.resources.len();
         let is_forgotten = |stock: &Stock| stock.sets == Sets::None && stock.endpoint.is_none();
@@ -263,8 +263,8 @@ impl Inventory {
         self.resources.len() < before
     }
 
-    /// Since when the plugin of a resource is gone and has listed nothing: since the restart after which it has not come
-    /// back, or since it went away. `None`: it is there, or nobody knows of one.
+    /// Since when the plugin of a resource is gone and has listed nothing: since the restart after which it has
+    /// not come back, or since it went away. `None`: it is there, or none is known.
     #[must_use]
     pub fn late_since(&self, resource: &ResourceName) -> Option<Moment> {
         self.stock(resource)?.late

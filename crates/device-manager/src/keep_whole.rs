@@ -1,8 +1,9 @@
 //! Which of the devices of a tier are given out so that switches stay whole for those who come later.
 //!
-//! Of a tier that is cut, the devices come from the fewest switches, and of these sets from the one that [`best_fit`] names:
-//! it breaks the fewest whole switches, then leaves the fewest free devices in them. So they come from the switch with the
-//! fewest free devices that has all of them; a switch of which nobody has a device is left alone where another will do.
+//! Of a tier that is cut, the devices come from the fewest switches, and of these sets from the one that
+//! [`best_fit`] names: it breaks the fewest whole switches, then leaves the fewest free devices in them. So
+//! they come from the switch with the fewest free devices that has all of them; a switch without a held device
+//! is left alone where another will do.
 //!
 //! A *switch* is any link: domains are looked at first, and in them PCI switches, then the ports inside these, in the same
 //! way. A link is whole if none of its healthy devices is held, and it has several of the resource. A device on no link
@@ -41,7 +42,7 @@ struct Tier<'a> {
     counts: BTreeMap<&'a [LinkId], (usize, usize)>,
 }
 
-/// The free devices of a tier, those first that are given when `needed` are; `taken` are the ones that somebody has.
+/// The free devices of a tier, with the `needed` ones to allocate in front; `taken` are the held ones.
 pub(crate) fn in_order<'b>(
     links: &Links,
     stock: &Stock,

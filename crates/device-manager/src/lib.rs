@@ -1,9 +1,9 @@
 //! The kubelet's device manager as pure decisions: where a container's devices could be (hints), which devices it
 //! gets (allocation), and what is left (holdings). Behaves as Kubernetes v1.36.3.
 //!
-//! What devices there are is an [`Inventory`]: given, or told by plugins that come and go. What containers hold is
-//! a [`Holdings`]. Both are values; a decision takes them and gives the next holdings, and nothing happens until
-//! the caller keeps it.
+//! What devices there are is an [`Inventory`]: given, or listed by plugins that come and go. What containers
+//! hold is a [`Holdings`]. Both are values; a decision takes them and gives the next holdings, and nothing
+//! happens until the caller keeps it.
 //!
 //! Plugins answer in the middle of a decision. Where an answer is missing, the decision ends in the exact
 //! [`Question`]; the caller asks, puts the answer among the [`Replies`] and decides again.

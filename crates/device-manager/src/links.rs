@@ -139,7 +139,7 @@ impl Links {
         &self.addresses
     }
 
-    /// Where a device is plugged in; `None`: nobody says so.
+    /// Where a device is plugged in; `None`: not known.
     #[must_use]
     pub fn address(&self, id: &DeviceId) -> Option<PciAddress> {
         let text = id.as_str();

@@ -124,8 +124,8 @@ impl DeviceList {
         self.aligned
     }
 
-    /// The size of the smallest node sets that have `count` devices, whoever holds them and whatever their health;
-    /// `None` if no node set has that many.
+    /// The size of the smallest node sets that have `count` devices, held or free, healthy or not; `None` if no
+    /// node set has that many.
     pub(crate) fn narrowest(&self, count: u64) -> Option<Solution<u32>> {
         match &self.coverage {
             Solution::Exact(coverage) => coverage.narrowest(count).map(Solution::Exact),

@@ -18,7 +18,7 @@ pub struct OnNodes {
     /// Devices that a container of the pod could get now: healthy and not taken, or left by its finished init
     /// containers.
     pub free: usize,
-    /// Devices that it could get if nobody held any: the healthy ones.
+    /// Devices that it could get on a node without other pods: the healthy ones.
     pub allocatable: usize,
     /// Which other pods hold some, and how many, by UID. Devices that a failure left blocked have no holder.
     pub holders: Vec<(PodUid, usize)>,

@@ -14,7 +14,7 @@ pub struct Devices {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum BlockedDevices {
     /// After some failures (a failing `GetPreferredAllocation`, an answer to `Allocate` without container
-    /// responses, too few devices) they are given to nobody until some other pod goes away, as in the kubelet.
+    /// responses, too few devices) they stay blocked until some other pod goes away, as in the kubelet.
     UntilPodGoes,
     /// They are free at once.
     #[default]

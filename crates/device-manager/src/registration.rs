@@ -96,7 +96,7 @@ pub fn is_extended_resource(name: &str) -> bool {
         && is_last_part(last)
 }
 
-/// One connection to a plugin, numbered by whoever holds it.
+/// One connection to a plugin, numbered by the caller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(pub u64);
 
@@ -114,8 +114,8 @@ impl Connections {
         self.0.insert(resource.clone(), connection);
     }
 
-    /// It could not be connected, or did not tell its options. If an older connection goes on working, nobody
-    /// notices any more when it ends.
+    /// It could not be connected, or did not answer with its options. If an older connection goes on working,
+    /// its end is no longer noticed.
     pub fn failed(&mut self, resource: &ResourceName) {
         self.0.remove(resource);
     }

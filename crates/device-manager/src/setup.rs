@@ -51,9 +51,8 @@ pub struct DeviceNode {
 }
 
 impl Setup {
-    /// All of them together; of two that want the same name or path in the container the first wins, and what
-    /// the second said is dropped, as in the kubelet. It takes a container's resources in random order; hand them
-    /// in by name.
+    /// All of them together; of two that want the same name or path in the container the first wins, as in the
+    /// kubelet, and the other is dropped. The kubelet's order of resources is random; hand them in by name.
     pub fn merged<'a>(of_resources: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = Self::default();
         let (mut mounts, mut devices, mut cdi_devices) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());

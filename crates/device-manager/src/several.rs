@@ -1,11 +1,11 @@
-//! Several plugins for one resource, told apart by the paths of their sockets.
+//! Several plugins for one resource, distinguished by the paths of their sockets.
 //!
-//! The plugin that connected last is asked about devices. When a plugin goes, another one that is connected is asked;
-//! only when the last one has gone, the resource is disconnected. Whoever lists devices replaces the whole list.
+//! The plugin that connected last is asked about devices. When a plugin goes, another one that is connected is
+//! asked; only when the last one has gone, the resource is disconnected. Each list replaces the one before.
 //!
-//! In the kubelet ([`ReplacedPlugins::KeepOpen`]) a plugin that registers on a path that is still connected is refused,
-//! and after that nobody notices the end of the plugin there: the path stays connected until the kubelet restarts. With
-//! [`ReplacedPlugins::Close`] it takes the place of the one before.
+//! In the kubelet ([`ReplacedPlugins::KeepOpen`]) a plugin that registers on a path that is still connected is
+//! refused, and after that the end of the plugin there goes unnoticed: the path stays connected until the
+//! kubelet restarts. With [`ReplacedPlugins::Close`] it takes the place of the one before.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -30,7 +30,7 @@ struct Plugins {
     connected: BTreeMap<Arc<str>, Connected>,
 }
 
-/// A plugin that has told its options.
+/// A plugin that has answered with its options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Connected {
     /// The connection.
@@ -42,7 +42,7 @@ pub struct Connected {
 /// What is to be done when a plugin has gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gone {
-    /// Nothing: nobody knows it.
+    /// Nothing: the path has no connection.
     Unnoticed,
     /// This connection is to be closed; nothing else has changed.
     Closed(ConnectionId),
@@ -64,8 +64,8 @@ impl SocketConnections {
         self.0.entry(resource.clone()).or_default().clients.push((Arc::from(socket), connection));
     }
 
-    /// It has told its options, and is asked from now on. Returns the connection by the same path in whose place it
-    /// comes, which is to be closed: only if plugins are replaced ([`ReplacedPlugins::Close`]).
+    /// It has answered with its options, and is asked from now on. Returns the connection by the same path that
+    /// it replaces, which is to be closed: only if plugins are replaced ([`ReplacedPlugins::Close`]).
     ///
     /// # Errors
     /// [`RegisterError::AlreadyConnected`]: a plugin is connected by that path, and stays. [`failed`](Self::failed) is

@@ -17,7 +17,7 @@ pub enum StartError {
     /// The plugin has been gone for longer than the grace period.
     #[error("endpoint not found in cache for a registered resource: {0}")]
     NoEndpoint(ResourceName),
-    /// The plugin wants to be told, and the container has nothing of it.
+    /// The plugin asks for `PreStartContainer`, and the container holds none of its devices.
     #[error(
         "no devices found allocated in local cache for pod {pod}, container {container}, resource {resource}"
     )]
@@ -29,7 +29,7 @@ pub enum StartError {
         /// Which resource.
         resource: ResourceName,
     },
-    /// The plugin was told, and failed.
+    /// The plugin's `PreStartContainer` failed.
     #[error("device plugin PreStartContainer rpc failed with err: {0}")]
     PreStart(#[source] PluginError),
     /// The container has nothing of a resource and was served again, which failed.
@@ -38,11 +38,13 @@ pub enum StartError {
 }
 
 impl Devices {
-    /// Readies a container's devices for its start: tells the plugins that want to know, and serves the container
-    /// once more if it has nothing of a resource that it asks for (which happens around restarts of the kubelet).
+    /// Readies a container's devices for its start: calls `PreStartContainer` of the plugins that want it, and
+    /// serves it once more if it has nothing of a resource that it asks for (which happens around restarts of
+    /// the kubelet).
     ///
-    /// What the plugins answered, in [`Holdings::of_container`] of what is returned, says how the container is to
-    /// be set up ([`Setup::merged`](crate::Setup::merged)). A plugin that has not come back since a restart is not told.
+    /// What the plugins answered, in [`Holdings::of_container`] of what is returned, says how the container is
+    /// to be set up ([`Setup::merged`](crate::Setup::merged)). A plugin that has not come back since a restart
+    /// is not called.
     pub fn start(
         self,
         inventory: &Inventory,
@@ -71,7 +73,7 @@ impl Devices {
     }
 }
 
-/// Whether the plugin has been told about the start, if it wants to be; the question if it has not.
+/// `None` if the plugin has answered `PreStartContainer`, or does not ask for it; else the question.
 fn told(
     inventory: &Inventory,
     held: &Holdings,

@@ -1,4 +1,4 @@
-//! What others are told about devices: the pod resources service, pod status, and the scheduler's books.
+//! What the pod resources service, pod status and the scheduler's books report about devices.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

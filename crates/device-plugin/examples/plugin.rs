@@ -42,7 +42,7 @@ fn main() {
     let mut registered = None;
     loop {
         let there = std::fs::metadata(&kubelet).ok().map(|socket| (socket.ino(), socket.ctime_nsec()));
-        // A socket whose listener has died is there too: nobody answers, and the next look tries again.
+        // A socket file outlives its listener: if the connect fails, the next look tries again.
         if there.is_some() && there != registered {
             let answers = std::os::unix::net::UnixStream::connect(&kubelet).is_ok();
             let again = std::panic::catch_unwind(|| register(&kubelet, request(endpoint, resource)));

@@ -19,7 +19,7 @@ use tonic::transport::{Channel, Endpoint};
 /// Between two tries to reach a socket: what grows from the first to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
-/// Nobody answered at the plugin's socket in time.
+/// The plugin's socket did not answer in time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NotReached;
 
@@ -104,7 +104,7 @@ impl AsyncRead for Outgoing {
     ) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         if let Some(heard) = self.heard.take() {
-            // Whoever waited may have given up.
+            // The receiver may have given up.
             let _ = heard.send(());
         }
         Poll::Ready(Ok(()))

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use device_manager::{RpcCode, RpcError};
 use tonic::{Code, Status};
 
-/// What has come of a call, as grpc-go says it.
+/// The error of a failed call, in grpc-go's words.
 pub(crate) fn rpc_error(status: &Status) -> RpcError {
     if let Some((found, limit)) = too_large(status) {
         let message = format!("grpc: received message larger than max ({found} vs. {limit})");

@@ -1,4 +1,4 @@
-//! What happens on the sockets, told to whoever keeps the inventory.
+//! Events on the sockets, reported to the owner of the inventory.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use device_manager::{
 use pod_spec::ResourceName;
 use tokio::sync::oneshot;
 
-/// What has happened. To be put into the inventory in the order in which it is told, with [`ServerEvent::record`].
+/// An event on the sockets. Record events in the order in which they arrive, with [`ServerEvent::record`].
 #[derive(Debug)]
 pub enum ServerEvent {
     /// A plugin has registered, perhaps again. It is answered when this event has been dropped.
@@ -20,14 +20,14 @@ pub enum ServerEvent {
         /// See [`Receipt`].
         receipt: Receipt,
     },
-    /// A plugin tried to register and was refused, or could not be reached. One whose socket was found is tried again.
-    /// The plugin does not wait until this has been recorded: log it where it is told, since a plugin may try often.
+    /// A plugin tried to register and was refused, or could not be reached. One whose socket was found is tried
+    /// again. The plugin does not wait for the record. It may try often, so log the event on arrival.
     NotRegistered {
         /// The name that it gave, which may be invalid; empty if it gave none. Long names are cut.
         resource: String,
         /// The plugin's own socket, or the one by which it was found.
         socket: PathBuf,
-        /// What it is told, in the kubelet's words. Long texts are cut.
+        /// The error that the plugin receives, in the kubelet's words. Long texts are cut.
         why: String,
     },
     /// A plugin has listed all its devices. No more is read of it until this event has been dropped.
@@ -68,8 +68,8 @@ pub enum ServerEvent {
         /// What the one that is asked from now on wants to be asked.
         options: PluginOptions,
     },
-    /// The stream of a plugin has ended for which nobody stands any more, since another one failed to take its place:
-    /// nothing happens to its devices, as in the kubelet.
+    /// The stream of a plugin has ended, and no connection stands for the resource, since another plugin failed
+    /// to replace this one. Its devices do not change, as in the kubelet.
     EndedUnnoticed {
         /// For which resource.
         resource: ResourceName,
@@ -83,7 +83,7 @@ pub enum ServerEvent {
     NotServed {
         /// The registration socket or the one of the pod resources service.
         socket: Socket,
-        /// What the system said.
+        /// The system's error.
         error: String,
     },
 }
@@ -127,8 +127,8 @@ impl Receipt {
 }
 
 impl ServerEvent {
-    /// Puts it into the inventory. Returns the devices whose health is not what it was, or that were not listed
-    /// before: who holds one of them has something to be told.
+    /// Puts it into the inventory. Returns the devices whose health has changed, and those that were not listed
+    /// before: the pods that hold one of them need a new status.
     ///
     /// After [`ServerEvent::Listed`] the state is to be stored; after the others it is not, as in the kubelet.
     pub fn record(self, inventory: &mut Inventory, now: Moment) -> Vec<DeviceId> {

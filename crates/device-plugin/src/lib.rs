@@ -8,10 +8,11 @@
 //!
 //! # What gRPC clients send to unix sockets
 //!
-//! In HTTP/2 every request names its `:authority`. On a unix socket there is none, and clients put there what they
-//! were dialled with: a path, a path with its slashes escaped, a whole `unix://` address. The `http` crate, and with it
-//! every server built on `hyper`, takes only what may stand in a URI, and resets all other requests before anybody
-//! sees them. So what comes in on a socket is read by [`authority::Rewriter`] first, which puts `localhost` there.
+//! In HTTP/2 every request names its `:authority`. On a unix socket there is none, and clients put there what
+//! they were dialled with: a path, a path with its slashes escaped, a whole `unix://` address. The `http`
+//! crate, and with it every server built on `hyper`, takes only what may stand in a URI, and resets all other
+//! requests before a handler sees them. So what comes in on a socket is read by [`authority::Rewriter`] first,
+//! which puts `localhost` there.
 //!
 //! # Where things are
 //!

@@ -1,7 +1,7 @@
 //! The kubelet's metrics of plugins and of the pod resources service, by its names and with its help texts.
 //!
-//! OpenMetrics gives every counter the end `_total`. Some of the kubelet's counters do not have it; they are exported as
-//! of unknown type. `prometheus-client` ends each help text with a full stop of its own, beside that of the kubelet's.
+//! OpenMetrics gives every counter the end `_total`. Some of the kubelet's counters do not have it; they are
+//! exported as of unknown type. `prometheus-client` adds a full stop to each help text, after the kubelet's.
 
 use std::fmt;
 use std::path::Path;
@@ -56,7 +56,7 @@ struct OfSocket {
 
 /// The longest name of a resource.
 pub(crate) const MAX_NAME: usize = 317;
-/// How many names are told apart.
+/// Number of distinct names that are counted separately.
 const MAX_NAMES: u64 = 4096;
 
 /// The versions of the pod resources service that are served.
@@ -176,8 +176,8 @@ impl Metrics {
         );
     }
 
-    /// A plugin has called `Register`, whatever comes of it. Names that no resource can have are cut, and only so many
-    /// are told apart.
+    /// Counts a call of `Register`, accepted or refused. Names that no resource can have are cut, and at most
+    /// [`MAX_NAMES`] names are counted separately.
     pub(crate) fn count_registration(&self, resource: &str) {
         let cut = resource.chars().take(MAX_NAME).collect();
         let of = OfResource { resource_name: cut };

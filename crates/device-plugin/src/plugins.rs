@@ -29,7 +29,7 @@ use names::Names;
 use open::{CloseSignal, OpenConnections};
 use standing::Standing;
 
-/// How many characters are told of why a plugin failed to register.
+/// Maximum length, in characters, of the reported reason why a plugin failed to register.
 const MAX_REASON: usize = 1024;
 /// How many registrations are worked on at once; the next ones wait.
 const REGISTRATIONS: usize = 64;
@@ -46,7 +46,7 @@ pub(crate) struct Plugins<W: Wire = Grpc> {
     registrations: Semaphore,
 }
 
-/// Who is connected. Events and answers are told while it is locked, so that they come in the order of what they tell.
+/// The connected plugins. Events and answers are sent under its lock, so that they arrive in order.
 struct Table<C> {
     standing: Standing,
     open: OpenConnections,
@@ -171,7 +171,7 @@ impl<W: Wire> Plugins<W> {
             }
             (self.tell)(ServerEvent::Registered { resource: resource.clone(), options, receipt });
         }
-        // Whoever records may be gone; then nothing matters.
+        // The owner of the inventory may be gone; then nothing matters.
         let _ = recorded.await;
         spawn(Arc::clone(self).listen((resource, socket), client, (id, closed)));
         Ok(())
@@ -218,7 +218,7 @@ impl<W: Wire> Plugins<W> {
             return;
         }
         let plugin = self.gone_from(&mut table, (&resource, &socket), why);
-        // One whose end nobody notices is asked on, and fails to answer.
+        // A plugin whose end goes unnoticed is still asked, and fails to answer.
         if table.asked.get(&resource).is_none_or(|asked| asked.connection != id) {
             table.close(&resource, id);
         }
@@ -246,7 +246,8 @@ impl<W: Wire> Plugins<W> {
             let (receipt, recorded) = Receipt::new();
             {
                 let mut table = self.table();
-                // A plugin that has been told to be gone lists nothing any more; who waits for that ends this.
+                // A plugin reported as gone lists nothing any more; `listen` waits for the close signal and
+                // ends this task.
                 if closed.is_open() {
                     table.listed(resource, id);
                     let resource = resource.clone();
@@ -260,8 +261,8 @@ impl<W: Wire> Plugins<W> {
         }
     }
 
-    /// The stream of the plugin at `socket` has ended, or the socket by which it was found has vanished. Where a resource
-    /// has one plugin, whoever stands for it now is closed, as in the kubelet.
+    /// The stream of the plugin at `socket` has ended, or the socket by which it was found has vanished. Where
+    /// a resource has one plugin, the connection that stands for it now is closed, as in the kubelet.
     pub(crate) fn gone(
         &self,
         resource: &ResourceName,
@@ -290,7 +291,7 @@ impl<W: Wire> Plugins<W> {
             }
             Gone::Last(connection) => {
                 table.close(resource, connection);
-                // Even if an older one still works: who is told that it has gone does not expect answers.
+                // Even if an older one still works: after this event the owner expects no answers.
                 table.asked.remove(resource);
                 table.lists.free(resource);
                 table.names.gone(resource, Instant::now());
@@ -312,9 +313,9 @@ impl<W: Wire> Plugins<W> {
         table.clients.clear();
     }
 
-    /// Asks the plugin, and hands its answer on while nothing else can be told: so nobody hears an answer of a plugin
-    /// after it has been told that this one has gone or that another has come. If another has come meanwhile, that one
-    /// is asked.
+    /// Asks the plugin, and hands its answer on under the lock of the table: so no answer of a plugin arrives
+    /// after the event that this plugin has gone or that another has come. If another has come meanwhile, that
+    /// one is asked.
     pub(crate) async fn ask<T>(&self, question: Question, answered: impl FnOnce(Question, Reply) -> T) -> T {
         loop {
             let asked = {

@@ -58,12 +58,12 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Makes the folders that are not there, removes every socket of the folder of device plugins, and serves.
     ///
-    /// `tell` is called for each [`ServerEvent`], from threads of the server, one at a time. It must not wait, and not ask
-    /// this server: sending into a channel is what it is for. Events cannot pile up, since no plugin goes on before
-    /// its last one has been dropped, but for [`ServerEvent::NotRegistered`].
+    /// `tell` is called for each [`ServerEvent`], from threads of the server, one at a time. It must not wait,
+    /// and not ask this server: let it send into a channel. Events cannot pile up, since no plugin goes on
+    /// before its last one has been dropped, but for [`ServerEvent::NotRegistered`].
     ///
     /// # Errors
-    /// Somebody answers at one of the sockets (then nothing has been touched), or the sockets cannot be made.
+    /// A server answers at one of the sockets (then nothing has been touched), or the sockets cannot be made.
     pub fn start(
         setup: &Setup,
         pod_resources: Arc<dyn PodResources>,
@@ -116,8 +116,8 @@ impl Server {
         Ok(Self { runtime: Some(runtime), stop, sockets: own, plugins, metrics })
     }
 
-    /// Asks a plugin, and waits for the answer: as long as [`Times`](crate::Times) says, and not at all if the plugin
-    /// is not there. Not to be called where a [`ServerEvent`] is told.
+    /// Asks a plugin, and waits for the answer: at most the time in [`Times`](crate::Times), and not at all if
+    /// the plugin is not connected. Must not be called while `tell` handles a [`ServerEvent`].
     #[must_use]
     pub fn ask(&self, question: &Question) -> Reply {
         match &self.runtime {
@@ -126,9 +126,9 @@ impl Server {
         }
     }
 
-    /// Asks a plugin, and has `answered` called with what it says, from a thread of the server, as events are told: in
-    /// order with them, and `answered` must not wait. A plugin that is replaced while it is asked is not listened to:
-    /// the new one is asked.
+    /// Asks a plugin, and calls `answered` with the answer, from a thread of the server, in order with the
+    /// events; `answered` must not wait. If the plugin is replaced meanwhile, its answer is dropped and the new
+    /// one is asked.
     pub fn ask_then(&self, question: Question, answered: impl FnOnce(Question, Reply) + Send + 'static) {
         match &self.runtime {
             Some(runtime) => {
@@ -145,14 +145,14 @@ impl Server {
         &self.metrics
     }
 
-    /// Closes all connections, which is told for each plugin, and removes the sockets.
+    /// Closes all connections, with an event for each plugin, and removes the sockets.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
         let Some(runtime) = self.runtime.take() else { return };
-        // Nobody may be left to hear it.
+        // The receivers may have ended already.
         let _ = self.stop.send(true);
         self.plugins.close_all();
         // The listeners remove their sockets.

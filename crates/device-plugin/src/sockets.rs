@@ -38,7 +38,7 @@ pub enum StartError {
         action: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// There are no threads to be had.

@@ -132,7 +132,7 @@ fn texts(ids: &DeviceIds) -> Vec<String> {
     ids.iter().map(|id| id.as_str().to_owned()).collect()
 }
 
-/// What comes of a call within a time. When the time is up the call is cancelled.
+/// The result of a call within a time. When the time is up the call is cancelled.
 pub(crate) async fn answered<T>(
     call: impl Future<Output = Result<Response<T>, Status>>,
     time: PluginTime,

@@ -67,7 +67,7 @@ struct Cut {
     at: Vec<usize>,
     padding: Option<u8>,
     priority: bool,
-    /// A new size of the table, said first.
+    /// A new size of the table, sent first.
     size: Option<usize>,
 }
 

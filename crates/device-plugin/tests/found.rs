@@ -1,4 +1,4 @@
-//! Plugins whose sockets are found in a folder: what is said to them, and when it is said again.
+//! Plugins whose sockets are found in a folder: which calls they get, and when a call is repeated.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
 mod support;
@@ -32,7 +32,7 @@ struct Found {
 struct Running {
     runtime: Option<Runtime>,
     socket: PathBuf,
-    /// `GetInfo`, or what it was told.
+    /// `GetInfo`, or the registration status that it received.
     calls: Arc<Mutex<Vec<String>>>,
 }
 

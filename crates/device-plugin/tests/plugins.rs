@@ -317,7 +317,7 @@ fn a_plugin_that_hangs_is_given_up_and_everything_else_goes_on() {
         assert_eq!(error.to_string(), late);
     }
     assert!(matches!(node.server.ask(&allocate(&["gpu-1"])), Reply::Allocated(_)), "others are answered");
-    // The plugin is told that nobody waits any more.
+    // The plugin's call is cancelled once the caller has stopped waiting.
     while Arc::strong_count(&running) > own {
         std::thread::yield_now();
     }

@@ -166,7 +166,7 @@ fn a_socket_that_nobody_serves_is_named() {
     let folder = Folder::new();
     let socket = folder.path().join("nobody.sock");
     let error = PodResourcesClient::connect(&socket, Duration::from_secs(1)).unwrap_err();
-    assert_eq!(error.to_string(), format!("connect to {}: nobody answers there", socket.display()));
+    assert_eq!(error.to_string(), format!("no server answers at {}", socket.display()));
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     let error = PodResourcesClient::connect(&socket, Duration::from_millis(50)).unwrap_err();
     assert!(matches!(error, ClientError::NotServed(_)), "{error}");

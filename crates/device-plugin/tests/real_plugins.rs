@@ -1,4 +1,4 @@
-//! Plugins in Go and in Python, run as they are: the kubelet's own sample, unmodified, two that do as they are told,
+//! Plugins in Go and in Python, run as they are: the kubelet's own sample, unmodified, two that tests script,
 //! and a client of the pod resources service in Go.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
@@ -118,7 +118,7 @@ fn plugins_in_go_and_in_python_are_served() {
         "rpc error: code = Unknown desc = invalid allocation request with non-existing device Dev-9"
     );
 
-    // What they hold, told to a client in Go.
+    // A client in Go lists what they hold.
     let devices = held.entries(&pod.uid, &pod.containers[0].name).collect();
     let amounts = Amounts { cpus: "2-3".parse().unwrap(), memory: Vec::new(), devices };
     let container = ContainerEntry { name: ContainerName::new("app"), amounts };

@@ -44,7 +44,7 @@ fn flight(line: &str) -> Option<Flight> {
     })
 }
 
-/// A flight up to where the client gave up, since nobody answered when it was recorded.
+/// A flight up to where the client gave up, since no plugin answered while it was recorded.
 fn before_giving_up(bytes: &[u8]) -> Vec<u8> {
     let mut rest = &bytes[PREFACE.len()..];
     let frames = std::iter::from_fn(|| Frame::read(&mut rest));
@@ -60,7 +60,7 @@ fn every_recorded_first_flight_is_answered() {
     for Flight { client, authority, path, bytes } in flights() {
         let answer = exchange(&folder.kubelet_socket(), &bytes);
         let (code, text) = match path.as_str() {
-            // Nobody serves the socket that it names.
+            // No server listens at the socket that it names.
             "/v1beta1.Registration/Register" => {
                 ("2", Some("failed%20to%20dial%20device%20plugin:%20context%20deadline%20exceeded"))
             }

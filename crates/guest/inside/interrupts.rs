@@ -94,7 +94,7 @@ pub(crate) fn counted(guest: &Guest) -> anyhow::Result<()> {
     counted
 }
 
-/// Nobody has moved them.
+/// Fails unless all interrupts are on these CPUs.
 fn are_on(cpus: &CpuSet, all: &BTreeMap<u32, CpuSet>) -> anyhow::Result<()> {
     for number in all.keys() {
         let now: CpuSet = text(file(*number))?.parse()?;

@@ -1,4 +1,4 @@
-//! CPUs of a container that nobody else runs on, as the kernel counts.
+//! CPUs of a container on which no other process runs, as the kernel counts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ pub(crate) fn nothing_else_runs(guest: &Guest) -> anyhow::Result<()> {
 pub(crate) fn outlives(guest: &Guest) -> anyhow::Result<()> {
     let all = guest.all_cpus()?;
     let above = Path::new(GROUPS).join("pods");
-    // Somebody else's cgroup that has every CPU, beside those of containers.
+    // Another program's cgroup with every CPU, beside those of containers.
     let other = above.join("other");
     fs::create_dir_all(&other).with_context(|| format!("failed to make {}", other.display()))?;
     let root = fresh("partitions");

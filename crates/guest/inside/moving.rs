@@ -93,8 +93,8 @@ pub(crate) fn live(guest: &Guest) -> anyhow::Result<()> {
     running.ends_moved(&node)
 }
 
-/// The daemon is killed amid such moves of pods with partitions of their own. Each time all have moved or none, no process runs on
-/// CPUs of others, and the move is possible afterwards if it was not done.
+/// The daemon is killed amid such moves of pods that run in partitions. Each time all have moved or none, no
+/// process runs on CPUs of others, and the move is possible afterwards if it was not done.
 #[expect(clippy::print_stdout, reason = "its figures")]
 pub(crate) fn killed(guest: &Guest) -> anyhow::Result<()> {
     let Some(scene) = Scene::new(guest) else { return Ok(()) };

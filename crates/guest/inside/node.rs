@@ -54,7 +54,7 @@ pub(crate) struct Holding {
     pub(crate) pod: String,
     /// Empty where it shares CPUs.
     pub(crate) cpus: CpuSet,
-    /// NUMA nodes of its memory and huge pages; empty if it has none of its own.
+    /// NUMA nodes of its memory and huge pages; empty if they are bound to none.
     pub(crate) nodes: CpuSet,
 }
 

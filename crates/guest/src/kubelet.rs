@@ -93,7 +93,7 @@ impl KubeletBoot {
         if let Some(release) = &control_plane {
             control_plane::build(release)?;
         }
-        // Each list of releases has files of its own.
+        // Each list of releases has separate files.
         let of_cluster = if control_plane.is_some() { "cluster-" } else { "" };
         let name = format!("{of_cluster}{}", self.releases.join("-"));
         let root = folder().join(format!("root-{name}.ext4"));

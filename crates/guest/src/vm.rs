@@ -87,8 +87,8 @@ pub(crate) struct Vm {
     /// Makes topolet's answers wrong, so that the comparison has to fail.
     #[arg(long, requires = "kubelet")]
     wrong_answers: bool,
-    /// How often topolet is killed amid moves of pods that run in partitions of their own, which is tested only if it is named.
-    /// A kill takes twenty seconds: `--test kills_amid_live_moves --kills 50 --seed 2 --limit 2400`.
+    /// How often topolet is killed amid moves of pods that run in partitions. The test runs only if it is
+    /// named. A kill takes twenty seconds: `--test kills_amid_live_moves --kills 50 --seed 2 --limit 2400`.
     #[arg(long, value_name = "NUMBER", requires = "test")]
     kills: Option<u32>,
     /// Writes wrong cpusets behind topolet's back, so that tests have to fail.

@@ -78,7 +78,7 @@ impl Number {
             return scale_down(value, difference);
         }
         scale_up(value, difference).unwrap_or(match difference {
-            // For these the reference has functions of their own, which give back what they overflowed to.
+            // For these the reference has special functions, which give back what they overflowed to.
             1 | 2 | 3 | 6 | 9 => value.wrapping_mul(10_i64.pow(difference)),
             _ => 0,
         })

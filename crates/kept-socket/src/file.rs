@@ -64,7 +64,7 @@ fn socket_at(path: &Path) -> Option<FileIdentity> {
     about.file_type().is_socket().then(|| FileIdentity::of(&about))
 }
 
-/// A socket with a file, to which nobody can connect yet. Dropping it removes the file.
+/// A socket with a file, which does not listen yet. Dropping it removes the file.
 #[derive(Debug)]
 pub struct BoundSocket {
     file: SocketFile,

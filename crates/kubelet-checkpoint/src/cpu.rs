@@ -1,4 +1,4 @@
-//! `cpu_manager_state`: the shared pool, and the CPUs of each container that has some of its own.
+//! `cpu_manager_state`: the shared pool, and the exclusive CPUs of each container.
 
 mod state;
 mod wire;
@@ -407,7 +407,7 @@ impl CpuFile {
         let file = &*whole_outline(file).ok()?;
         let is_sealed = Forms::ALL.into_iter().any(|forms| {
             match Self::read(file, forms, &ContainerIds::new()) {
-                // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
+                // An editor may remove the checksum by hand; the entries still say what each container holds.
                 Ok(read) => !read.oddities.has_no_checksum() || !read.entries.is_empty(),
                 Err(error) => matches!(error, CpuError::UnknownContainer { .. }),
             }
@@ -450,7 +450,7 @@ impl CpuFile {
             && self.forms.baselines == Baselines::On
             && baselines.is_empty()
         {
-            // Whoever did not write them did not resize either.
+            // A kubelet that wrote no baselines did not resize either.
             baselines.clone_from(&containers);
         }
         let policy = self.policy.clone();

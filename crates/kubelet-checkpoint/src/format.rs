@@ -1,7 +1,7 @@
 //! Files that are whole and of no format that is known here, as a newer kubelet may write them.
 //!
-//! A kubelet passes over members that it does not know, and may so take such a file for empty. What it holds would be
-//! handed out a second time; so whoever acts on a file asks first whether its format is known.
+//! A kubelet passes over members that it does not know, and may so take such a file for empty. What it holds
+//! would be handed out a second time; so a program that acts on a file asks first whether its format is known.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeSet;

@@ -10,18 +10,19 @@
 //!
 //! # The checksum
 //!
-//! The files of the managers carry a 32-bit FNV-1a hash, of a text that nobody sees: the contents as Go's reflection prints them,
-//! with Go's names of structures, members and types. A file is accepted if that text, made again from what was read,
-//! has the same hash. Blanks, the order of members and unknown members do not matter therefore; null against empty
-//! does.
+//! The files of the managers carry a 32-bit FNV-1a hash, of a text that is stored nowhere: the contents as Go's
+//! reflection prints them, with Go's names of structures, members and types. A file is accepted if that text,
+//! made again from what was read, has the same hash. Blanks, the order of members and unknown members do not
+//! matter therefore; null against empty does.
 //!
-//! CPU format V4 and memory format V3, which kubelets write from v1.37 on, have all contents once more as a text with a
-//! checksum of its own; that hash is taken of the text itself. The members beside it are those that older kubelets read.
+//! CPU format V4 and memory format V3, which kubelets write from v1.37 on, have all contents once more as a
+//! text with a separate checksum; that hash is taken of the text itself. The members beside it are those that
+//! older kubelets read.
 //!
 //! # What is accepted
 //!
-//! What Go's JSON decoder accepts, which is more than the kubelet writes: members in other letter case, members given
-//! twice, text that is not UTF-8. Such things are returned as [`Oddities`], so that a person can be told.
+//! What Go's JSON decoder accepts, which is more than the kubelet writes: members in other letter case, members
+//! given twice, text that is not UTF-8. Such things are returned as [`Oddities`] for the caller to report.
 //!
 //! # What it does not know
 //!

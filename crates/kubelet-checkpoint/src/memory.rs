@@ -271,7 +271,7 @@ impl MemoryFile {
     pub fn unknown_format(file: &[u8]) -> Option<UnknownFormat> {
         let file = &*whole_outline(file).ok()?;
         let is_sealed = Forms::ALL.into_iter().any(|forms| {
-            // Somebody who edits a file takes the checksum away; then it says who holds what all the same.
+            // An editor may remove the checksum by hand; the entries still say what each container holds.
             Self::read(file, forms)
                 .is_ok_and(|read| !read.oddities.has_no_checksum() || !read.state.entries.is_empty())
         });

@@ -1,10 +1,10 @@
 //! Files that no kubelet takes, as far as they can be read: torn, changed, or overwritten in part.
 //!
-//! Every entry of a pod is read by itself, so that a value of another type costs one entry. Behind a fault of the syntax
-//! the reading goes on at the next pod of the same table, where that can be told, else at the next member that has the
-//! name of a table: an entry that the fault is in, and of a table of pods as a whole or of devices those behind it, are
-//! lost. What is read so need not be true: a [`Seal`] may prove it, else
-//! whoever uses it compares it with what else is known.
+//! Every entry of a pod is read by itself, so that a value of another type costs one entry. Behind a fault of
+//! the syntax the reading goes on at the next pod of the same table, where one can be recognised, else at the
+//! next member that has the name of a table: an entry that the fault is in, and of a table of pods as a whole
+//! or of devices those behind it, are lost. What is read so need not be true: a [`Seal`] may prove it, else the
+//! caller compares it with what else is known.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -94,7 +94,7 @@ impl core::fmt::Display for Doing {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file system said no.
+    /// A file system error.
     #[error("failed to {doing} {path}")]
     Io {
         /// What it was asked.
@@ -220,7 +220,7 @@ impl<F: Fs> Store<F> {
     }
 }
 
-/// The contents of a file that nobody has to be kept from writing: of a copy, or to look at; `None` if there is none.
+/// The contents of a file, read without a lock: of a copy, or to look at; `None` if there is none.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     read_with(&Disk, path)
 }

@@ -11,7 +11,7 @@ const CPU: Asked = CpuFile::unknown_format;
 const MEMORY: Asked = MemoryFile::unknown_format;
 const DEVICE: Asked = DeviceFile::unknown_format;
 
-/// What a release to come could write, and what is told of it.
+/// What a release to come could write, and the reason that is reported.
 const STRANGE: [(Asked, &str, &str); 10] = [
     // A member more in the data, under its checksum.
     (
@@ -76,7 +76,7 @@ fn what_is_torn_or_changed_by_hand_is_not_strange() {
     let cpu = r#"{"policyName":"none","defaultCpuSet":"","checksum":1353318690}"#.to_owned();
     for (asked, file) in [(CPU, &cpu), (MEMORY, &memory), (DEVICE, &device)] {
         assert_eq!(asked(file.as_bytes()), None, "{file}");
-        // A note that somebody added is under no checksum.
+        // A note that was added by hand is under no checksum.
         let noted = file.replacen('{', r#"{"note":"mine","#, 1);
         assert_eq!(asked(noted.as_bytes()), None, "{noted}");
         for end in 0..file.len() {

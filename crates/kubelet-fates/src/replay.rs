@@ -11,9 +11,9 @@
 //! 5. allocation of devices, then of CPUs (the walk of `distribute-cpus-across-numa`, which may never end), then of memory,
 //!    where sets are walked again if there is no hint (policy `none`) or the hint has too little.
 //!
-//! The first three are asked under every policy but `none`; a hint walk is left out where the container has what it asks
-//! for and that is told at once (memory), and made over what it has where it is not (CPUs, devices). Under
-//! `single-numa-node` only hints of single nodes are combined.
+//! The first three are asked under every policy but `none`; a hint walk is left out where the container has
+//! what it asks for and the manager answers that at once (memory), and made over what it has where it does not
+//! (CPUs, devices). Under `single-numa-node` only hints of single nodes are combined.
 
 use alloc::vec::Vec;
 

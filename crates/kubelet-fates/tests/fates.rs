@@ -92,7 +92,7 @@ fn crashes_are_known_by_what_is_missing() {
         let crash = Fate::Crashes(Crash::NodeId(NodeId(72)));
         assert_eq!(known(&[0, 72], fields(policy), memory).fate, Some(crash));
     }
-    // Without a policy nobody makes a set of nodes.
+    // Without a policy the kubelet makes no set of nodes.
     assert_eq!(known(&[0, 72], json!({}), memory).fate, None);
     let closest = json!({
         "memoryManagerPolicy": "Static", "topologyManagerPolicy": "best-effort",

@@ -15,8 +15,8 @@ pub enum Standing {
     LacksFeature,
 }
 
-/// Makes [`Fault`] of a table with a row for each fault: its name, the name of its page in `docs/upstream`, the title of the
-/// page, its standing in 1.34, 1.35, 1.36 and 1.37, what comes of it on a node, and what avoids it.
+/// Makes [`Fault`] of a table with a row for each fault: its name, the name of its page in `docs/upstream`, the
+/// title of the page, its standing in 1.34, 1.35, 1.36 and 1.37, its consequence on a node, and what avoids it.
 macro_rules! table {
     ($($name:ident $page:literal $title:literal = [$v34:ident, $v35:ident, $v36:ident, $v37:ident],
        $consequence:literal, $cure:literal;)*) => {
@@ -47,7 +47,7 @@ macro_rules! table {
                 }
             }
 
-            /// What comes of it on a node.
+            /// Its consequence on a node.
             #[must_use]
             pub const fn consequence(self) -> &'static str {
                 match self {
@@ -121,7 +121,7 @@ table! {
         "each look at the pod counts its overhead once more",
         "write amounts of a pod with overhead as whole numbers, such as 1536Mi instead of 1.5Gi";
     BlockedDevices "blocked-devices" "Devices stay allocated after a plugin's empty answer" = [Has, Has, Has, Has],
-        "the devices are in use by nobody until another pod with devices ends or the kubelet restarts",
+        "the devices stay allocated without a container until another pod with devices ends or the kubelet restarts",
         "restart the kubelet";
     ReplacedPlugin "replaced-plugin" "A device plugin that ends takes its successor's devices along" = [Has, Has, Has, Mended],
         "no device of the resource is healthy although its plugin runs, until the plugin registers again",

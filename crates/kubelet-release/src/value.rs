@@ -46,7 +46,7 @@ pub enum PodAllocationsForm {
 /// Who fills in what a pod requests as a whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultedBy {
-    /// Whoever decodes a pod, so the kubelet for static pods too; limits are not filled in.
+    /// Every program that decodes a pod, so the kubelet for static pods too; limits are not filled in.
     Decoder,
     /// The API server alone, limits included: the kubelet takes static pods as they are written.
     ApiServer,
@@ -161,7 +161,7 @@ pub enum RunningInstances {
 pub enum PluginsPerResource {
     /// One: a newer one replaces it.
     One,
-    /// Several, told apart by their sockets.
+    /// Several, distinguished by their sockets.
     Several,
 }
 

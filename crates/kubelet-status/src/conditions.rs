@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::object::{Part, PodObject, SpecContainer};
 
-/// The conditions that are a kubelet's alone. Those that it does not have are taken away; all others are somebody else's.
+/// The conditions that only a kubelet writes. Those that it does not have are taken away; all others stay.
 pub(crate) const OF_KUBELET: [&str; 5] =
     ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"];
 

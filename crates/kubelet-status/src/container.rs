@@ -1,7 +1,7 @@
 //! The statuses of containers, which follow what a runtime reports.
 //!
-//! A status is worked out of the one before: a container that ran, does not run any more and of which nobody has said how
-//! it ended has been lost, and its status says so in the kubelet's words.
+//! A status is worked out of the one before: a container that ran, does not run any more and whose exit was not
+//! reported has been lost, and its status says so in the kubelet's words.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -22,7 +22,7 @@ const SCHEME: &str = "topolet";
 pub struct Containers {
     /// Those that run.
     pub running: BTreeMap<String, RunningContainer>,
-    /// How those ended that have ended last, as far as somebody has said so.
+    /// How those ended that have ended last, as far as that was reported.
     pub exits: BTreeMap<String, Exit>,
     /// Whether containers are simulated.
     pub simulated: Simulated,
@@ -46,7 +46,7 @@ pub struct Exit {
     pub code: i32,
 }
 
-/// Whether containers are started by nobody, and counted as running.
+/// Whether containers are simulated: counted as running without a runtime that starts them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Simulated {
     /// A runtime reports them.
@@ -108,7 +108,7 @@ impl Next<'_> {
             Value::Object(last) => Value::Object(last.clone()),
             _ => json!({}),
         });
-        // It ran, and nobody knows what has become of it.
+        // It ran, and its end was not reported.
         let is_lost = before["state"]["running"].is_object() && state["waiting"].is_object();
         if is_lost && !last["terminated"].is_object() {
             last = unknown(USED_TO_RUN);

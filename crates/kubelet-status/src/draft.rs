@@ -122,7 +122,7 @@ impl Draft {
             set("initContainerStatuses", json!(inits));
         }
         set("containerStatuses", json!(apps));
-        // What is not known any more stays as it was said.
+        // What is not known any more keeps its last status.
         let said = || (before["resources"].clone(), before["allocatedResources"].clone());
         let (resources, allocated) = known.given.of_pod(pod).unwrap_or_else(said);
         for (field, value) in [("resources", resources), ("allocatedResources", allocated)] {

@@ -50,7 +50,7 @@ pub enum ContainerReports {
     /// A runtime, which reports each start and end.
     #[default]
     Awaited,
-    /// Nobody: containers of an admitted pod count as running, and end when it is deleted.
+    /// No runtime: containers of an admitted pod count as running, and end when it is deleted.
     Simulated,
 }
 
@@ -127,7 +127,7 @@ impl History {
             }
             // It is never admitted: its containers have ended already, or have never run.
             (Verdict::Undecided, None) if object.stage() == Stage::Deleted => self.is_over(object, around),
-            // Its containers ran, and nobody knows what has become of them.
+            // Its containers ran, and their end was not reported.
             (Verdict::Undecided, None)
                 if object.stage() == Stage::Active && object.has_run() && object.never_restarts() =>
             {
@@ -141,7 +141,7 @@ impl History {
         }
     }
 
-    /// What the API server has to be told of its status when `step` is next; `None`: nothing.
+    /// The patch of its status for the API server when `step` is next; `None`: nothing is to be written.
     #[must_use]
     pub fn patch(&self, object: &PodObject, step: Step) -> Option<Value> {
         let is_told = match step {

@@ -6,7 +6,7 @@
 //! the pod's [`Life`] and becomes a patch wherever the API server has something else. [`History`] keeps what has become of a pod
 //! and its draft. [`Step`] says what is to be done next about a pod. [`NodeFacts`] becomes the Node object and its status.
 //!
-//! Times are texts (RFC 3339): whoever calls has the clock.
+//! Times are texts (RFC 3339): the caller has the clock.
 #![no_std]
 
 extern crate alloc;

@@ -32,7 +32,7 @@ pub struct HostFacts {
 pub struct NodeFacts<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Labels of its own beside a kubelet's.
+    /// Further labels, beside a kubelet's.
     pub labels: &'a BTreeMap<String, String>,
     /// Taints of an object that is created.
     pub taints: &'a [RegisteredTaint],
@@ -94,7 +94,7 @@ pub fn relabelled(facts: &NodeFacts<'_>, object: &Value) -> Option<Value> {
     let there = &object["metadata"]["labels"];
     let missing = labels(facts).into_iter().filter(|(key, value)| {
         let is_ours = of_kubelet(facts).iter().any(|(own, _)| own == key);
-        // What somebody has changed of the others is left to them.
+        // Changes of the other labels by other writers stay.
         if is_ours { there[key.as_str()] != value.as_str() } else { there[key.as_str()].is_null() }
     });
     let missing: Map<String, Value> = missing.map(|(key, value)| (key, json!(value))).collect();

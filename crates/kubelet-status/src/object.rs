@@ -18,14 +18,14 @@ pub struct PodObject(Value);
 pub enum Stage {
     /// It runs, or is to.
     Active,
-    /// Somebody has deleted it, and the API server waits for the node.
+    /// It is deleted, and the API server waits for the node.
     Deleted,
     /// It has succeeded or failed.
     Ended,
 }
 
 impl PodObject {
-    /// The object in JSON; `None`: it has no UID, so it cannot be told from another.
+    /// The object in JSON; `None`: it has no UID, by which pods are distinguished.
     #[must_use]
     pub fn new(object: Value) -> Option<Self> {
         let pod = Self(object);

@@ -50,7 +50,7 @@ pub struct GivenDevice {
 /// Whether a device works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceHealth {
-    /// It does, or nobody says that it does not.
+    /// It does, or no report says otherwise.
     Healthy,
     /// It does not.
     Unhealthy,

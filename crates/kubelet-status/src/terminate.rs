@@ -1,4 +1,4 @@
-//! What a kubelet makes of the containers of a pod that is over: one of which nobody knows how it ended has failed.
+//! What a kubelet makes of the containers of a pod that is over: one whose end was not reported has failed.
 //!
 //! The rules are those of `TerminatePod`, `hasPodInitialized` and `initializedContainers` in the kubelet's status manager.
 //! Containers that a pod never came to stay waiting.
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::object::{Part, PodObject};
 
-/// A container was killed by a signal, as far as anybody knows.
+/// The exit code of a container whose end was not reported: as if killed by a signal.
 const KILLED: i32 = 137;
 /// In the state of a pod that is over.
 const TERMINATED: &str = "The container could not be located when the pod was terminated";
@@ -15,7 +15,7 @@ const TERMINATED: &str = "The container could not be located when the pod was te
 pub(crate) const USED_TO_RUN: &str =
     "The container could not be located when the pod was deleted.  The container used to be Running";
 
-/// How a container ended of which nobody knows. Its times are null, as an API server has times that are not known.
+/// The state of a container whose end was not reported. Its times are null, as an API server has unknown times.
 pub(crate) fn unknown(message: &str) -> Value {
     json!({ "terminated": {
         "reason": "ContainerStatusUnknown",

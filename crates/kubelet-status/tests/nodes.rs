@@ -88,7 +88,7 @@ fn what_others_have_written_on_a_node_stays() {
     ];
     for (changed, expected) in [
         (vec![("rack", "7"), ("zone", "b")], None),
-        // Somebody has moved it.
+        // An operator has moved it to another rack.
         (vec![("rack", "8")], None),
         (vec![], Some(json!({ "rack": "7" }))),
         (

@@ -369,7 +369,7 @@ fn statuses_say_what_was_given_and_drop_what_a_kubelet_reads_from_cgroups() {
     assert_eq!(third["resources"], json!({ "limits": gone, "requests": gone }));
     assert_eq!(third.get("allocatedResources"), None, "{third}");
 
-    // Who does not know it any more leaves what was said.
+    // Amounts that are not known any more stay as they were.
     let over = status(&object, &Life::Over(Containers::default()));
     assert_eq!((over.get("resources"), over.get("allocatedResources")), (None, None), "{over}");
     // Gates that are off.

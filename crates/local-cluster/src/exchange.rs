@@ -3,26 +3,23 @@
 use std::io::{Read, Write};
 
 use anyhow::Context as _;
+use http_exchange::Request;
+
+/// No answer is larger: 256 MiB.
+const LARGEST: usize = 256 << 20;
 
 /// Sends a request, such as `POST /filter`, with its body. Gives the answer's status and body.
 ///
 /// # Errors
 /// The connection is refused or closed, or what comes is no answer.
 pub(crate) fn exchanged(
-    mut stream: impl Read + Write,
+    stream: impl Read + Write,
     host: &str,
     request: &str,
     body: &str,
 ) -> anyhow::Result<(u16, String)> {
-    let length = body.len();
-    let head = format!(
-        "{request} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("no answer: {answer:?}"))?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    Ok((status.with_context(|| format!("no status: {head:?}"))?, body.to_owned()))
+    let (method, path) = request.split_once(' ').context("a request has a method and a path")?;
+    let request = Request { host, ..Request::new(method, path).with_body(body.as_bytes()) };
+    let answer = request.exchange(stream, LARGEST)?;
+    Ok((answer.status, String::from_utf8(answer.body)?))
 }

@@ -51,7 +51,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// What runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parts {
-    /// etcd and the API server: pods are bound by whoever creates them.
+    /// etcd and the API server: the client that creates a pod binds it.
     Storage,
     /// kube-scheduler too.
     Scheduler,
@@ -138,8 +138,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// One for a test, of the programs that are built in the folder `target`. `None`: they are not, which is said; in CI it
-    /// is a failure.
+    /// One for a test, of the programs that are built in the folder `target`. `None`: they are not, and a line
+    /// says so; in CI it is a failure.
     ///
     /// # Panics
     /// It does not start, or CI has not built it.
@@ -155,7 +155,7 @@ impl Cluster {
         }
     }
 
-    /// A kubeconfig of somebody who may do everything.
+    /// A kubeconfig with all rights.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("admin.conf")
@@ -167,8 +167,8 @@ impl Cluster {
         format!("https://127.0.0.1:{}", self.ports.api_server)
     }
 
-    /// A kubeconfig of a user, whose certificate is valid for so long. The user has no rights but those that somebody
-    /// gives them.
+    /// A kubeconfig of a user, whose certificate is valid for so long. The user has only the rights that the
+    /// caller grants.
     ///
     /// # Errors
     /// It cannot be written.
@@ -232,8 +232,8 @@ impl Cluster {
         command
     }
 
-    /// A kubelet that connects whoever has a port forwarded to `forwarded`. It is the kubelet of a node whose object has
-    /// the address 127.0.0.1 and its port.
+    /// A kubelet that connects every forwarded port to `forwarded`. It is the kubelet of a node whose object
+    /// has the address 127.0.0.1 and its port.
     ///
     /// # Errors
     /// It cannot listen.

@@ -21,7 +21,7 @@ const ROOT: &str = "root";
 pub enum Containers {
     /// They count as running at once.
     Simulated,
-    /// Whoever reports them to the node.
+    /// A client that reports them to the node.
     Reported,
 }
 

@@ -144,7 +144,7 @@ impl Outages<'_> {
         Ok(deleted)
     }
 
-    /// One in three has CPUs of its own, and one in five goes past the scheduler to a node that refuses it.
+    /// One in three has exclusive CPUs, and one in five goes past the scheduler to a node that refuses it.
     fn pod(&self, number: usize) -> String {
         let (node, limits) = match number {
             number if asks_too_much(number) => {

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _,
 use crate::certificates::Authority;
 use crate::tls;
 
-/// The endpoint. Its certificate is signed by nobody whom a client knows, as that of most kubelets is. It goes on until the
+/// The endpoint. Clients do not know the signer of its certificate, as with most kubelets. It goes on until the
 /// program ends.
 #[derive(Clone)]
 pub struct PodsEndpoint {

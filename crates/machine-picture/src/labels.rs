@@ -11,7 +11,7 @@ use topology_model::{CacheKind, CoreKind, CpuCache, Machine, Node, NodeIds, PciD
 
 use crate::nest::{CoreGroup, Nest, Part};
 
-/// Said of a node where something other than a CPU, such as an accelerator, starts memory traffic.
+/// Label of a node where something other than a CPU, such as an accelerator, starts memory traffic.
 pub(crate) const INITIATOR: &str = "generic initiator";
 /// The same in front of the list of what the node lacks.
 pub(crate) const INITIATOR_ONLY: &str = "generic initiator; ";
@@ -85,7 +85,7 @@ pub(crate) fn cores(group: &CoreGroup<'_>) -> String {
     format!("{} {kind}core{plural}{threads}", group.cores.len())
 }
 
-/// `NIC VF Intel E810-C for QSFP`; of a device whose name nobody knows its numbers, `NIC Mellanox 15b3:fffe`.
+/// `NIC VF Intel E810-C for QSFP`; of a device without a known name its numbers, `NIC Mellanox 15b3:fffe`.
 pub(crate) fn device(device: &PciDevice) -> String {
     let mut text = match (device.kind(), device.class_name()) {
         (Some(kind), _) => kind.word().to_owned(),

@@ -1,7 +1,8 @@
 //! Booking memory for a pod as a whole: pods with pod-level resources under pod scope.
 //!
-//! The pod's amounts are booked once. Its containers get blocks on the same nodes that say what they may use:
-//! those with amounts of their own these, the others the *shared pool*, which is what is left.
+//! The pod's amounts are booked once. Its containers get blocks on the same nodes that say what they may use: a
+//! container whose CPU and memory requests equal its limits gets exclusive amounts, the others get the *shared
+//! pool*, which is what is left.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -145,7 +146,7 @@ impl Static {
 
 /// What a container of a pod that is booked as a whole may use.
 enum Share {
-    /// Amounts of its own.
+    /// Exclusive amounts.
     Exclusive(Request),
     /// What the others leave.
     Shared(Request),

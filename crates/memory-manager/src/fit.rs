@@ -2,7 +2,7 @@
 //!
 //! A set can hold a request if
 //!
-//! 1. what is *allocatable* on it (whoever holds it) is enough, and
+//! 1. what is *allocatable* on it (booked or not) is enough, and
 //! 2. a single node is in no group; of several nodes those in use are bound to exactly this set, and
 //! 3. what is *free* on it, and what the pod's init containers left on exactly this set, is enough.
 //!
@@ -214,7 +214,7 @@ impl<'a> Fit<'a> {
 /// What counts as free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Count {
-    /// What nobody has booked.
+    /// What is not booked.
     FreeOnly,
     /// That, and what the pod's init containers left on exactly the set.
     WithReusable,

@@ -1,6 +1,6 @@
 //! What every container has booked.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -71,6 +71,17 @@ impl Holdings {
         self.whole.iter().map(|(pod, blocks)| (pod, blocks.as_ref()))
     }
 
+    /// The pods that have `resource` of `node` booked, each once, by uid.
+    #[must_use]
+    pub fn holders(&self, node: NodeIndex, resource: &ResourceName) -> BTreeSet<&PodUid> {
+        let is_there = |block: &Block| {
+            block.resource == *resource && block.size > 0 && block.nodes.mask().contains(node)
+        };
+        let containers = self.iter().map(|(pod, _, blocks)| (pod, blocks));
+        let booked = containers.chain(self.whole_pods()).filter(|(_, blocks)| blocks.iter().any(is_there));
+        booked.map(|(pod, _)| pod).collect()
+    }
+
     /// The blocks of a pod that is booked as a whole.
     #[must_use]
     pub fn whole_pod(&self, pod: &PodUid) -> Option<&[Block]> {
@@ -114,7 +125,7 @@ impl Holdings {
         self.books.amounts(node, at)
     }
 
-    /// Whether every node has the same booked, free and bound, whoever has booked it.
+    /// Whether every node has the same booked, free and bound, by the same containers or by others.
     #[must_use]
     pub fn is_booked_like(&self, other: &Self) -> bool {
         self.books == other.books

@@ -32,7 +32,7 @@ pub struct Static {
     pub(crate) empty_request: EmptyMemoryRequest,
 }
 
-/// What a node has of a resource, whoever holds it.
+/// What a node has of a resource, booked or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Installed {
     pub(crate) total: u64,

@@ -4,9 +4,9 @@
 //! is booked on all of them as well. When the large one leaves, the small ones keep the group alive, and requests
 //! for a single node are refused beside free memory. The kubelet knows no way out.
 //!
-//! Here a group is dissolved when each of its containers would do with one node, and all of them can be placed that
-//! way: the largest first, each on the node where it leaves least. Their memory has to follow, so the caller is told
-//! which containers now belong where.
+//! Here a group is dissolved when each of its containers would do with one node, and all of them can be placed
+//! that way: the largest first, each on the node where it leaves least. Their memory has to follow, so the
+//! result lists which containers now belong where.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;

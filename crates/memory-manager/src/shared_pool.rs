@@ -1,4 +1,4 @@
-//! Pods with pod-level resources: containers without amounts of their own share what the others leave, and
+//! Pods with pod-level resources: containers without exclusive amounts share what the others leave, and
 //! something must be left.
 
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! What configurations and pods may get wrong, and what is said then: the kubelet's texts.
+//! Faults of configurations and pods, and the kubelet's texts for them.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
@@ -10,7 +10,7 @@ use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, Role, Unit};
 use topology_hint::{Affinity, Answers, Hint, Preference};
 use topology_model::{HugePages, NodeId, NodeMemory, Nodes};
 
-/// Node, resource and amount of each reservation; what is kept of each resource in all; and what is said.
+/// Node, resource and amount of each reservation; what is kept of each resource in all; and the error.
 type Case<'a> = (&'a [(i64, &'a str, &'a str)], &'a [(&'a str, &'a str)], &'a str);
 
 fn list(amounts: &[(&str, &str)]) -> ResourceList {
@@ -60,7 +60,7 @@ fn reservations_are_checked_as_the_kubelet_does() {
     let cases: &[Case<'_>] = &[
         (&[(0, "memory", "1Gi")], &[gi, ("cpu", "1")], ""),
         (&[(0, "memory", "1Gi"), (1, "memory", "1024Mi")], &[("memory", "2147483648")], ""),
-        // The first node that is missing is told, before any sum.
+        // The error names the first node that is missing, before any sum.
         (&[(2, "memory", "2Gi"), (3, "memory", "1Gi")], &[gi], unknown),
         (&[(0, "memory", "1.5Gi")], &[gi], &other("1536Mi", "memory", "1Gi")),
         (&[], &[gi], &other("0", "memory", "1Gi")),

@@ -162,7 +162,7 @@ fn at_pod_level(cpu: &str, memory: &str) -> PodResources {
     PodResources { requests: amounts.clone(), limits: amounts }
 }
 
-/// A container without amounts of its own.
+/// A container without requests and limits.
 fn sharing(name: &str, role: Role) -> Container {
     Container { requests: ResourceList::new(), limits: ResourceList::new(), ..container(name, role, 0, None) }
 }

@@ -24,7 +24,7 @@ impl Default for KeptBackups {
 pub struct ReplacedFile {
     /// Its path below the root.
     pub path: PathBuf,
-    /// Where its old contents are now, below the root; `None`: there were none, or nobody needs them.
+    /// Where its old contents are now, below the root; `None`: there were none, or they are not needed.
     pub backup: Option<PathBuf>,
 }
 

@@ -68,7 +68,7 @@ pub enum WriteOutcome {
 /// Something to be done.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Somebody is answered.
+    /// The client with this ticket is answered.
     Answer(Ticket, Answer),
     /// A pod has been decided on; who asked for it is answered with that.
     Decided(Box<PodDecision>),

@@ -10,22 +10,22 @@ use topology_admission::{Plan as MovePlan, Sizes};
 
 use crate::listing::Listing;
 
-/// Whoever waits for an answer, numbered by who asks for it.
+/// The number of a request that waits for its answer, chosen by the caller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket(pub u64);
 
 /// Everything that can happen to a node.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Somebody asks for something, and is answered under the ticket.
+    /// A client's request, answered under the ticket.
     Request(Ticket, Request),
     /// The watched folder has been read. The first time is when the node has heard of all its pods.
     Listed(Listing),
-    /// A plugin said something.
+    /// A plugin registers, lists devices or disconnects.
     Plugin(PluginEvent),
     /// A plugin answered what it was asked.
     Replied(Question, Reply),
-    /// Files were removed by somebody else, with their folder, which is there again. All are written again.
+    /// Another process removed files with their folder, which is there again. All are written again.
     FilesLost {
         /// What happened, for who asks why the node is not ready.
         why: String,
@@ -38,7 +38,7 @@ pub enum Event {
     Turn,
 }
 
-/// What somebody asks for.
+/// What a client requests.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// That a pod may run.

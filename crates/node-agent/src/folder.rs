@@ -27,7 +27,7 @@ pub struct Folder {
     path: PathBuf,
     rules: PodRules,
     files: BTreeMap<PathBuf, WatchedFile>,
-    /// Pods that are in two files, as it has been told.
+    /// Pods in two files that have been reported already.
     twins: Vec<FolderProblem>,
 }
 

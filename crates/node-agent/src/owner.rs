@@ -43,14 +43,15 @@ mod places;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use device_manager::{Endpoint, Life, Moment};
-use kubelet_checkpoint::store::StateFile;
+use kubelet_checkpoint::store::{StateFile, StoreError};
 use node_state::moves::ChangedFile;
-use node_state::{Record, Source};
+use node_state::{FileRepair, Record, Source, record};
 use pod_spec::{PodUid, ResourceName};
 use topology_admission::{Ledger, Node, SourcesReady};
 
@@ -59,7 +60,7 @@ use crate::enforcement::Pinning;
 use crate::event::{Event, PluginEvent, Request};
 use crate::snapshot::Snapshot;
 use crate::unfinished::NotWritten;
-use backlog::{Backlog, LeftMoves};
+use backlog::{Backlog, LeftChange};
 use change::Change;
 pub use order::in_order;
 use pending::{PendingPod, PendingStart};
@@ -139,13 +140,30 @@ impl Owner {
     /// The owner that starts after a change of several pods that is not in all its files: these are written before any
     /// other, as soon as the disk takes them.
     #[must_use]
-    pub fn behind(mut self, left: &NotWritten) -> Self {
+    pub fn behind(self, left: &NotWritten) -> Self {
         let files = left.change.iter().map(|new| match &new.file {
             ChangedFile::State(file) => FileName::State(*file),
             ChangedFile::Pod(uid) => FileName::Pod(uid.clone()),
         });
-        self.backlog.add_files(files, &left.why.to_string());
-        self.backlog.leave_moves(Some(LeftMoves::Made));
+        self.with_files_left(files, &left.why)
+    }
+
+    /// The owner that starts after a change of one pod that was cut short and that the disk does not complete, as `why`
+    /// says: `repairs`, the files with which it is complete, are written before any other, as soon as the disk takes
+    /// them. Another change before them would leave two pods in which files differ, and no start tells what they held.
+    #[must_use]
+    pub fn uncompleted(self, repairs: &[FileRepair], why: &StoreError) -> Self {
+        let states = StateFile::ALL.into_iter().filter(|file| is_repaired(repairs, Path::new(file.path())));
+        let pods = self.pods.keys().filter(|uid| is_repaired(repairs, &record::path(uid)));
+        let files: Vec<FileName> =
+            states.map(FileName::State).chain(pods.cloned().map(FileName::Pod)).collect();
+        self.with_files_left(files, why)
+    }
+
+    /// The owner after a change that was made and is not in these files.
+    fn with_files_left(mut self, files: impl IntoIterator<Item = FileName>, why: &StoreError) -> Self {
+        self.backlog.add_files(files, &why.to_string());
+        self.backlog.leave(Some(LeftChange::Made));
         self
     }
 
@@ -287,4 +305,8 @@ impl Owner {
         }
         self.changes.push_back(Change::Inventory(inventory));
     }
+}
+
+fn is_repaired(repairs: &[FileRepair], path: &Path) -> bool {
+    repairs.iter().any(|repair| repair.path == path)
 }

@@ -38,11 +38,11 @@ pub enum WhyRestart {
     NotAsked,
     /// It has other devices than before, which no running container gets.
     Devices,
-    /// Nobody said in which cgroup a container runs.
+    /// The cgroup of a running container is unknown.
     NoCgroup(ContainerName),
     /// The memory of a container is bound to no NUMA node, so that its pages stay where they are.
     MemoryNotBound(ContainerName),
-    /// Nobody writes cgroups on this node.
+    /// No cgroups are written on this node.
     NotEnforced,
 }
 
@@ -59,7 +59,7 @@ impl PodMove {
         Self { pod: record.pod.clone(), manner }
     }
 
-    /// The same where nobody writes cgroups.
+    /// Turns a live move into a restart, since no cgroups are written.
     pub fn is_not_enforced(&mut self) {
         if self.manner == Manner::Live {
             self.manner = Manner::Restart(WhyRestart::NotEnforced);
@@ -112,7 +112,7 @@ impl fmt::Display for WhyRestart {
             Self::NotAsked => write!(f, "annotation {}{} is not {LIVE}", Wishes::PREFIX, Wishes::MOVE),
             Self::Devices => f.write_str("it has other devices than before"),
             Self::NoCgroup(container) => {
-                write!(f, "nobody said in which cgroup container {container} runs")
+                write!(f, "the cgroup of container {container} is not known")
             }
             Self::MemoryNotBound(container) => {
                 write!(f, "the memory of container {container} is bound to no NUMA node")

@@ -1,5 +1,5 @@
-//! A node that is killed at every single file operation starts again, with nothing owned twice, and with everything
-//! that anybody was told.
+//! A node that is killed at every single file operation starts again, with nothing owned twice, and with
+//! everything that it has answered.
 
 #![expect(clippy::unwrap_used, reason = "fixtures of this file are right")]
 
@@ -26,7 +26,7 @@ const ROOT: &str = "/kubelet";
 /// What a container holds: CPUs, bytes of memory, devices.
 type Holding = (CpuSet, u64, BTreeSet<DeviceId>);
 
-/// What has been told: pods and what they hold, and containers that run.
+/// What answers have confirmed: the pods with what they hold, and the containers that run.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Told {
     pods: BTreeMap<PodUid, Holding>,
@@ -106,7 +106,7 @@ fn scenario() -> Vec<Step> {
 }
 
 /// Critical pods that take the place of several pods at once, which have CPUs, memory and devices. They are Burstable: a
-/// pod that lacks exclusive CPUs is refused before anybody is preempted.
+/// pod that lacks exclusive CPUs is refused before any pod is preempted.
 fn preemptions() -> Vec<Step> {
     let plain = |event| Step { event, folder: None };
     let admit = |name: &str, cpus, devices| {
@@ -296,8 +296,8 @@ fn assert_sound(agent: &TestAgent, context: &str) {
     }
 }
 
-/// Runs the scenario until the disk stops; what had been told before the event in which it did, what may be true since
-/// then, and the folder.
+/// Runs the scenario until the disk stops. Gives the state at the start and after each event, the interrupted
+/// one included, and the folder.
 fn run(disk: &SimulatedDisk, steps: Vec<Step>) -> (Vec<Told>, Vec<Arc<Pod>>) {
     let mut folder: Vec<Arc<Pod>> = Vec::new();
     let mut agent = start(disk);
@@ -446,7 +446,7 @@ fn nothing_is_lost_and_nothing_owned_twice(steps: fn() -> Vec<Step>) {
     for stops_at in 0..operations {
         let disk = SimulatedDisk::failing(Fault::Stop(stops_at));
         let (told, folder) = run(&disk, steps());
-        // Answers are given when an event has been handled: of the one in which it stopped nobody heard.
+        // Answers are given when an event has been handled: the interrupted one got none.
         let events = told.len() - 1;
         let before = if disk.is_stopped() { &all[events.saturating_sub(1)] } else { &all[events] };
         let after = &all[events];
@@ -506,7 +506,7 @@ fn after_one_failed_operation_what_is_on_disk_is_what_was_told() {
     }
 }
 
-/// A crash between two files is no damage: what was cut short is completed, and nobody is told of a repair.
+/// A crash between two files is no damage: the change is completed, and no repair is reported.
 #[test]
 fn killed_at_every_file_operation_no_backup_is_made_and_nothing_is_called_damaged() {
     for steps in [scenario, preemptions, resizes, memory_resizes] {

@@ -24,7 +24,7 @@ const fn seconds(count: u64) -> Moment {
     Moment(Duration::from_secs(count))
 }
 
-/// One line for each effect that somebody is told of.
+/// One line for each answer, decision, deferral and question to a plugin.
 fn told(effects: &[Effect]) -> Vec<String> {
     let lines = effects.iter().filter_map(|effect| match effect {
         Effect::Answer(Ticket(ticket), answer) => Some(match answer {
@@ -166,7 +166,7 @@ fn another_pod_is_decided_on_after_one_that_waited_at_most() {
         assert!(node.owner.has_turn(node.now), "after {decided:?}");
         let effects = node.handle(Event::Turn);
         decided.extend(answered(&mut node, effects));
-        // Whoever asks meanwhile has the answer before the next that waited is decided on.
+        // A request in between is answered before the next waiting pod is decided on.
         let other = Event::Request(Ticket(100 + at), Request::Admit(pod(&format!("other{at}"), 0, 0)));
         assert_eq!(told(&node.handle(other)), [format!("{}: other{at} admitted", 100 + at)]);
         let verdicts = decided.iter().filter(|line| line.starts_with("late")).count();

@@ -385,7 +385,7 @@ fn killed_at_every_file_operation_all_pods_have_moved_or_none() {
             assert_eq!(store.read_at(Path::new(MOVES)).unwrap(), None, "{context}");
             let now = state(&start(&disk));
             assert!(now == before || now == after, "{context}: {now:?}");
-            // What was told as done stays done.
+            // What was answered as done stays done.
             assert!(told == before || now == after, "{context}: {now:?}");
             were_before += usize::from(now == before);
             were_after += usize::from(now == after);
@@ -517,7 +517,7 @@ fn after_one_failed_operation_no_start_brings_older_files_back() {
                     disks += 1;
                     let context = format!("operation {fails} fails, stopped at {stops_at}, event {which}");
                     let now = state(&start(&disk));
-                    // Moves whose client was told that they could not be stored may be there until the next change.
+                    // Moves that were answered as not stored may be there until the next change.
                     assert!(now == before || now == after || now == moved && failed, "{context}: {now:#?}");
                     assert_eq!(findings(&disk), [""; 0], "{context}");
                 }

@@ -221,7 +221,7 @@ fn damage(numbers: &mut Numbers, disk: &mut Disk, other: &Disk) -> String {
             format!("{shown}: {told}")
         }
         _ => match other.get(&path) {
-            // One in which nobody holds anything may be any node's.
+            // A file without holders may be any node's.
             Some(theirs) if String::from_utf8_lossy(theirs).contains("13aa-4c0f") => {
                 text.clone_from(theirs);
                 format!("{shown} is another node's")
@@ -419,8 +419,8 @@ fn quarantined_after(fixture: &Fixture, damage: impl Fn(&mut Disk)) -> BTreeSet<
     repaired.quarantined.into_keys().collect()
 }
 
-/// Damage outside of all entries, in a file whose checksum is whole or is proven by what is left, costs nobody anything.
-/// What is done to a file, and its name.
+/// Damage outside of all entries, in a file whose checksum is whole or is proven by what is left, costs no pod
+/// anything. What is done to a file, and its name.
 type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which groups give what is needed, so that groups that are whole stay whole: the caches of CPUs, the switches of devices.
 //!
-//! A group is *whole* if nobody has anything of it. Of all sets of groups that have enough together the best one is that
+//! A group is *whole* if nothing of it is taken. Of all sets of groups that have enough together the best one
 //!
 //! 1. breaks the fewest whole groups,
 //! 2. has the fewest groups,
@@ -21,7 +21,7 @@ use crate::{OutOfSteps, Solution, Steps};
 /// Things of which some can be taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Group {
-    /// Whether nobody has anything of it.
+    /// Whether anything of it is taken.
     pub state: GroupState,
     /// How many can be taken.
     pub free: usize,
@@ -32,9 +32,9 @@ pub struct Group {
 /// Whether there is something to break in a group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupState {
-    /// Nobody has anything of it.
+    /// Nothing of it is taken.
     Whole,
-    /// Somebody has a part of it, or it has one part only.
+    /// A part of it is taken, or it has one part only.
     Broken,
 }
 

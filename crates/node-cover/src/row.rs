@@ -19,7 +19,7 @@ pub struct Row<'a> {
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "most rows are of the large kind, and a box would allocate")]
 enum Supply<'a> {
-    /// Each node has an amount of its own.
+    /// Each node has a separate amount.
     PerNode(PerNode),
     /// An entry counts once, whichever of its nodes is there.
     Shared(&'a [(NodeMask, u64)]),
@@ -166,7 +166,7 @@ impl<'a> Row<'a> {
         spared
     }
 
-    /// The nodes with amounts of their own, the largest first.
+    /// The nodes of a row with separate amounts, the largest first.
     pub(crate) fn richest(&self) -> impl Iterator<Item = (NodeIndex, u64)> {
         let per_node = match &self.supply {
             Supply::PerNode(per_node) => Some(per_node),

@@ -14,7 +14,7 @@
 //! | next-start | reads the machine anew: whether a kubelet starts on it again (`node-observe/next_start`) |
 //! | drift | compares where containers run with a kubelet's files (`node-observe/drift`) |
 //! | pods | hears which pods the kubelet has (`node-observe/pods`) |
-//! | told | reports refused pods to an API server (`node-observe/told`) |
+//! | pod-events | reports refused pods to an API server (`node-observe/pod_events`) |
 //! | nrt, state | publish what schedulers read of the node (`node-publish`) |
 //! | node-object, bound, statuses | make the node a member of a cluster in the place of a kubelet (`node-member`) |
 //! | log | writes the log (`log`) |
@@ -94,7 +94,7 @@ pub use node_publish::{Publications, TopologyPublication};
 /// Where the socket is, below the root.
 pub const SOCKET: &str = "topolet.sock";
 
-/// Owns the node until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
+/// Owns the node until SIGTERM or SIGINT stops the daemon, or SIGHUP has it read everything again.
 ///
 /// # Errors
 /// The node cannot be read or started, a socket or folder cannot be had, or the owner has failed.
@@ -160,7 +160,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     result
 }
 
-/// Watches a node that a kubelet owns until it is told to stop, by SIGTERM or SIGINT, or to read everything again, by SIGHUP.
+/// Watches a node that a kubelet owns, until SIGTERM or SIGINT stops the daemon, or SIGHUP has it read everything
+/// again.
 ///
 /// # Errors
 /// The node or its state cannot be read, or a socket cannot be had.

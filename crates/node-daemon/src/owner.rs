@@ -79,7 +79,7 @@ impl<F: Fs> OwnerThread<F> {
         Ok(thread::Builder::new().name("owner".to_owned()).spawn(move || self.run(effects))?)
     }
 
-    /// Works until it is told to stop.
+    /// Works until `Message::Stop`.
     pub(super) fn run(&mut self, effects: Vec<Effect>) {
         self.publish();
         self.apply(effects);
@@ -88,7 +88,7 @@ impl<F: Fs> OwnerThread<F> {
             let now = (self.clock)();
             let left = timer.saturating_sub(now.0);
             let (has_turn, is_free) = (self.agent.has_turn(now), self.scribe.is_free());
-            // Whoever asks for something does not wait for all pods that waited for a plugin, or for their decisions to be
+            // A request does not wait for all pods that waited for a plugin, or for their decisions to be
             // written up.
             let within = match (has_turn, is_free) {
                 (false, _) => left,

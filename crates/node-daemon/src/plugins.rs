@@ -24,7 +24,7 @@ use super::owner::Plugins;
 /// The name of both sockets.
 const SOCKET: &str = "kubelet.sock";
 
-/// The sockets, open while somebody has them.
+/// The sockets, open while a clone of this exists.
 #[derive(Clone)]
 pub(super) struct Sockets {
     server: Arc<Server>,
@@ -132,7 +132,7 @@ fn tell(hearing: &Hearing, said: ServerEvent) {
             return;
         }
     };
-    // Nobody is left to be told once the owner has stopped.
+    // It fails only once the owner has stopped.
     let _ = hearing.owner.send(message);
 }
 
@@ -140,7 +140,7 @@ impl Plugins for Sockets {
     fn ask(&self, question: Question) {
         let owner = self.owner.clone();
         self.server.ask_then(question, move |question, reply| {
-            // Nobody is left to be told once the owner has stopped.
+            // It fails only once the owner has stopped.
             let _ = owner.send(Message::Event(Event::Replied(question, reply)));
         });
     }

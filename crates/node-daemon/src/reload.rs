@@ -4,7 +4,7 @@
 //! | changes | is |
 //! |---|---|
 //! | configuration, devices, options, labels | reloaded |
-//! | what no kubelet would start from with the state of now: another policy, CPUs reserved that pods hold | refused, and said |
+//! | what no kubelet would start from with the state of now: another policy, CPUs reserved that pods hold | refused, and logged |
 //! | arguments of the command line, sockets, the token | of the process: `systemctl restart` |
 
 use std::time::Duration;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Ended {
-    /// It was told to stop.
+    /// SIGTERM or SIGINT stopped it.
     Stop,
     /// Everything has to be read again: the program is to be executed anew, see [`reload_waits`].
     Reload,

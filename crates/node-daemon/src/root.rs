@@ -145,14 +145,14 @@ fn leave_to_its_kubelet(root: &Path, damaged: Damaged) -> anyhow::Result<()> {
     bail!(
         "root folder {shown} has no folder {PODS}, and {who} something by its state files and would lose it here. \
          If a kubelet runs there, `topolet serve --observe --root {shown}` watches it and changes nothing. If topolet \
-         has served it, somebody removed the folder: bring it back. If none of these pods runs any more, remove {} \
+         has served it, the folder was removed: restore it. If none of these pods runs any more, remove {} \
          first",
         StateFile::ALL.map(StateFile::path).join(", ")
     )
 }
 
-/// Nobody else may have put anything in it. A folder that is open to others is refused and not closed: what is in it may
-/// be theirs already.
+/// Refuses a folder in which another user can write. Its mode is not corrected: its contents may be the other
+/// user's already.
 fn check(what: &str, folder: &Path) -> anyhow::Result<()> {
     let shown = folder.display();
     let about = fs::metadata(folder).with_context(|| format!("failed to look at {what} {shown}"))?;

@@ -37,7 +37,7 @@ pub struct Setup<'a> {
     pub tcp: Option<SocketAddr>,
     /// A file whose first line is the token that TCP needs to change something.
     pub token_file: Option<PathBuf>,
-    /// An address at which anybody may read metrics, and whether the node is well.
+    /// An address that serves metrics and the node's health without a token.
     pub metrics: Option<SocketAddr>,
     /// The node's machine.
     pub machine: MachineSource,

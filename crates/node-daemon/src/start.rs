@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use device_manager::Moment;
 use kubelet_checkpoint::store::Store;
-use node_agent::{FoundFolder, KeptBackups, Owner, Unfinished, complete_moves, mend, prune};
+use node_agent::{FoundFolder, KeptBackups, Owner, ReplacedFile, Unfinished, complete_moves, mend, prune};
 use node_input::LoadedNode;
 use node_state::moves::MOVES;
-use node_state::{PodNames, Quarantine, Quarantined, Repair, StateFolder};
+use node_state::{OldContents, PodNames, Quarantine, Quarantined, Repair, StateFolder};
 
 use super::root::{self, Damaged};
 
@@ -79,19 +79,36 @@ pub(super) fn owner(
             left.why
         );
     }
-    for kept in mend(store, &mended).context("failed to repair the state")? {
-        if let Some(backup) = kept.backup {
-            tracing::info!(file = %kept.path.display(), backup = %backup.display(), "file is replaced");
+    let owner = Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch);
+    let owner = match mend(store, &mended) {
+        Ok(replaced) => {
+            backups(&replaced);
+            // The files of all pods are there now.
+            root::end_rewriting(root)
+                .context("failed to remove the mark of pods' files that were removed")?;
+            owner
         }
-    }
-    // The files of all pods are there now.
-    root::end_rewriting(root).context("failed to remove the mark of pods' files that were removed")?;
+        // Nothing is lost: pods' own files have all of it, and it is completed before anything else is written.
+        Err(why) if mended.iter().all(|repair| repair.old == OldContents::Dropped) => {
+            tracing::warn!("the change is not completed on disk yet: {why}");
+            owner.uncompleted(&mended, &why)
+        }
+        Err(why) => return Err(why).context("failed to repair the state"),
+    };
     for error in prune(store, keep) {
         tracing::warn!("an old backup is not removed: {:#}", anyhow::Error::new(error));
     }
     quarantined(root, store);
-    let owner = Owner::new(node.node.clone(), &ledger, repaired.start.records).dated(epoch);
     Ok((behind.iter().fold(owner, Owner::behind), findings))
+}
+
+/// Logs where the old contents of files are.
+fn backups(replaced: &[ReplacedFile]) {
+    for ReplacedFile { path, backup } in replaced {
+        if let Some(backup) = backup {
+            tracing::info!(file = %path.display(), backup = %backup.display(), "file is replaced");
+        }
+    }
 }
 
 /// Tells who is quarantined since a repair by hand. Pods of this node have it in their own files too; those of a

@@ -5,18 +5,18 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// What is told.
+/// A state that systemd is notified of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
     /// The node is served.
     Ready,
-    /// It starts again with what it was told anew, under the same process id.
+    /// It reads everything again and restarts under the same process id.
     Reloading,
     /// It stops.
     Stopping,
 }
 
-/// Tells it; nothing happens if nobody listens.
+/// Notifies systemd; does nothing without `NOTIFY_SOCKET`.
 pub(super) fn notify(state: State) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let line: &[u8] = match state {

@@ -1,4 +1,5 @@
-//! The page of a node that nobody serves: the node as it was when this started, and what would become of pods there.
+//! The page of a node without a daemon: the node as it was when this started, and what would become of pods
+//! there.
 
 use std::fmt;
 use std::fs::File;
@@ -58,7 +59,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     let Ui { node, machine, residents, address, simulator } = ui;
     let notes = node.first_notes().chain(residents.not_looked_at());
     let notes: Vec<String> = notes.chain(residents.line.clone()).collect();
-    // Decides what is said about requests of pods that run.
+    // The mode decides how the page describes requests of pods that run.
     let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };
     // Nothing of it is to be written, so nothing can be behind on disk.
     let owner = Owner::new(node.node.clone(), &residents.ledger, []);
@@ -88,7 +89,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     })
 }
 
-/// A token that nobody can guess.
+/// A random token.
 fn random_token() -> anyhow::Result<String> {
     let mut bytes = [0; TOKEN];
     let random = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

@@ -27,7 +27,7 @@ pub fn open(at: &CgroupRoot, node: &LoadedNode) -> anyhow::Result<Option<Cgroups
     let is_needed = option != CpuPartition::None;
     let asked = format!("cgroup.partition: {}", option.name());
     if is_needed && node.node.cpus().is_none() {
-        bail!("{asked} is of no use with cpuManagerPolicy: none, where no container has CPUs of its own");
+        bail!("{asked} has no effect with cpuManagerPolicy: none: no container gets exclusive CPUs");
     }
     let cgroups = match at {
         CgroupRoot::Off if is_needed => bail!("{asked} needs cgroups, and --cgroup-root is off"),

@@ -24,7 +24,7 @@ pub(crate) struct FleetPod {
     pub(crate) sending: Sending,
 }
 
-/// Whether a sender has been told of a pod.
+/// Whether a pod is queued for a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sending {
     /// There is nothing to send.
@@ -77,7 +77,7 @@ impl FleetPod {
         due
     }
 
-    /// Whether the API server has to be told something.
+    /// Whether a status or the deletion of the object has to be sent to the API server.
     pub(crate) fn has_news(&self) -> bool {
         let Some(object) = &self.object else { return false };
         self.step == Step::Finalise || self.history.patch(object, self.step).is_some()

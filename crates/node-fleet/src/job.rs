@@ -29,7 +29,7 @@ pub(crate) enum Job {
     Publish(NodeNumber),
     /// The pod of that UID is looked at: a container starts or ends.
     Look(NodeNumber, String),
-    /// The API server is told of the pod of that UID.
+    /// The status or the deletion of the pod of that UID is sent.
     Pod(NodeNumber, String),
 }
 

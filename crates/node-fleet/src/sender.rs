@@ -23,7 +23,7 @@ use crate::job::{Job, NodeNumber, Tried};
 use crate::kind::Counters;
 use crate::state::Shared;
 
-/// Until a pod is looked at again of which the API server makes something else than it was told.
+/// Until a pod is looked at again whose object still differs from what was sent.
 const REST: Duration = Duration::from_secs(10);
 /// What runs containers, as nodes report it.
 const RUNTIME: &str = concat!("topolet://", env!("CARGO_PKG_VERSION"));
@@ -37,7 +37,7 @@ enum SendError {
     Amounts(#[from] ApplyError),
     #[error(transparent)]
     State(#[from] StateError),
-    /// Somebody else is the node: a kubelet, or another fleet.
+    /// Another agent renews the node's Lease: a kubelet, or another fleet.
     #[error(
         "node {node} is alive already: {holder} has renewed its Lease; stop that agent, or give the fleet another --name"
     )]
@@ -226,7 +226,7 @@ impl Sender {
         };
         let is = match answer {
             Ok(is) => is,
-            // There is nothing to be told of any more; the watch tells so.
+            // The object is gone; the watch reports it.
             Err(ClusterError::NotFound(_)) => None,
             Err(error) => return Err(error.into()),
         };
@@ -277,12 +277,12 @@ fn holder(node: &str) -> String {
     format!("topolet-fleet_{node}")
 }
 
-/// A node of that name is somebody else's, whose object is not touched.
+/// Another agent has a node of that name; its object is not touched.
 fn taken(node: &str, other: OtherHolder) -> SendError {
     SendError::Taken { node: node.to_owned(), holder: other.holder }
 }
 
-/// What the API server is to be told of a pod: a patch of its status, or without one that its object can go.
+/// What is to be sent of a pod: a patch of its status, or without one the deletion of its object.
 fn told_of(node: &FleetNode, uid: &str) -> Option<(PodReference, Option<Value>)> {
     let pod = node.pods.get(uid)?;
     let patch = pod.history.patch(pod.object.as_ref()?, pod.step);

@@ -127,7 +127,7 @@ const HALF: &[u8] = b"POST /v1/explain HTTP/1.1\r\nHost: localhost\r\nContent-Le
 /// A request that is answered for as long as its client reads.
 const ENDLESS: &[u8] = b"GET /v1/events?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-/// What has come of an answer so far; `None`: nothing, and the connection is open.
+/// The part of an answer that has arrived; `None`: nothing, and the connection is open.
 fn so_far(stream: &mut impl Stream) -> Option<String> {
     stream.set_waiting(Waiting::Never);
     let mut answer = [0; 4096];

@@ -2,8 +2,8 @@
 //!
 //! The input is a schedule: the number of open files, how long the owner takes and what the clients do in the end, then
 //! steps. Clients connect, send parts of requests, read or do not, close one side or both, and time passes. The
-//! connections are those of [`Seats`]; only the sockets, the clock and the owner are simulated. The clients of root are
-//! few, so that root never runs out of its own places.
+//! connections are those of [`Seats`]; only the sockets, the clock and the owner are simulated. The clients of
+//! root are few, so that root always has a place left.
 
 mod client;
 #[cfg(test)]
@@ -231,7 +231,7 @@ impl Schedule<'_> {
         assert!((200..500).contains(&status), "{status} to {text}");
     }
 
-    /// The status of the answer to a request on a connection of its own.
+    /// The status of the answer to a request on a new connection.
     async fn ask(&self, peer: Peer, text: &str, within: Duration) -> u16 {
         let (mut client, stream) = duplex(64 * 1024);
         client.write_all(text.as_bytes()).await.unwrap_or_else(|error| panic!("{error}"));

@@ -7,8 +7,8 @@
 //! The rule is one-sided. A container has exclusive CPUs only in a Guaranteed pod, in which every container has a memory
 //! limit, so that the memory manager books it too. The reverse does not hold: a Guaranteed container with a fraction of
 //! a CPU is in the memory file only, and so is a pod that has ended until the next admission, since the CPU manager
-//! cleans up every 10 s and the memory manager only when it is asked. Where a pod is booked as a whole, its containers
-//! without memory of their own are in the CPU file only, and the pod is compared instead.
+//! cleans up every 10 s and the memory manager only when it is asked. Where a pod is booked as a whole, its
+//! containers without exclusive memory are in the CPU file only, and the pod is compared instead.
 
 use std::collections::BTreeSet;
 

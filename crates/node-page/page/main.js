@@ -77,7 +77,7 @@ function view() {
   }
 }
 
-// A page that nobody sees lets go of its connection: a browser has few of them for all pages of a server together.
+// A hidden page closes its connection: a browser has few of them for all pages of a server together.
 let isLeft = false;
 let stream = new AbortController();
 

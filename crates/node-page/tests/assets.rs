@@ -1,4 +1,4 @@
-//! What holds of the files of the page, whoever changes them.
+//! Invariants of the page's files.
 
 use node_page::{ASSETS, HEADERS, asset};
 

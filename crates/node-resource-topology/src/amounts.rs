@@ -1,4 +1,4 @@
-//! An object that somebody published, read back: what each NUMA node has, and by which policies its kubelet decides.
+//! A published object, read back: what each NUMA node has, and by which policies its kubelet decides.
 //!
 //! Exporters differ in what they publish. What an object does not have is not known, and never zero.
 
@@ -35,7 +35,7 @@ pub enum UnreadableZones {
     /// It has no zone of type `Node`.
     #[error("it has no zone of type Node")]
     None,
-    /// A zone is not called `node-0`, so nobody knows which NUMA node it is.
+    /// A zone is not called `node-NUMBER`, so its NUMA node is unknown.
     #[error("zone {0} is not called node-NUMBER")]
     Name(String),
     /// An amount is no quantity, or below zero.
@@ -57,7 +57,7 @@ pub struct PublishedPolicies {
     pub policy: Option<KubeletPolicy>,
     /// The Topology Manager's scope.
     pub scope: Option<Scope>,
-    /// Whether containers are given CPUs of their own.
+    /// Whether containers are given exclusive CPUs.
     pub cpus: Option<Allocates>,
     /// Whether containers are given memory of NUMA nodes.
     pub memory: Option<Allocates>,

@@ -8,9 +8,10 @@
 //! - A vector is the first place and then the differences of the others, ascending, each as [`leb89`] writes a number.
 //! - The metadata has the number of containers (`cc`), of NUMA nodes (`nn`) and the node without a vector (`bn`).
 //!
-//! Listed are containers of a pod's steady state, so no ordinary init containers, that hold CPUs of their own, memory
-//! bound to nodes, or devices with a NUMA node. The form has one node for a container: if one of them has resources from
-//! several, no placement is published, as a reader would take it for none of the node's containers.
+//! Listed are containers of a pod's steady state, so no ordinary init containers, that hold exclusive CPUs,
+//! memory bound to nodes, or devices with a NUMA node. The form has one node for a container: if one of them
+//! has resources from several, no placement is published, as a reader would take it for none of the node's
+//! containers.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;

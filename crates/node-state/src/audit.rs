@@ -1,8 +1,8 @@
 //! What is wrong with a folder from a kubelet's point of view.
 //!
-//! The faults are those that a repair would find, so a check and a repair never judge a file differently. Left out is
-//! what only a repair is concerned with: what it would have to assume of a file that nobody can read, and pods' own
-//! files. Added is the kubelet's reaction. It refuses to start from one file at a time, and it does not look for
+//! The faults are those that a repair would find, so a check and a repair never judge a file differently. What
+//! concerns only a repair is left out: its assumptions about an unreadable file, and pods' own files. The
+//! kubelet's reaction is added. It refuses to start from one file at a time, and it does not look for
 //! everything that is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What is wrong with a folder of state, as it is told: lines of a document.
+//! The faults of a state folder, as lines of a document.
 
 use kubelet_release::Fault;
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Problem {
-    /// The file is torn, or no state file, or changed by somebody else.
+    /// The file is torn, is no state file, or was changed by another program.
     Unreadable,
     /// A kubelet of another release wrote it, in a format that is not known.
     UnknownFormat,

@@ -17,7 +17,7 @@ use topology_model::NodeId;
 /// What one pod holds. `None`: the manager was off when it was granted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Grants {
-    /// CPUs of its own.
+    /// Exclusive CPUs.
     pub cpus: Option<Cpus>,
     /// What resizes have added to the CPUs of its containers, the oldest first. It decides what a container gives back
     /// first; the state files have sets only.

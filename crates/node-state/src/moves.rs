@@ -45,7 +45,7 @@ impl ChangedFile {
     }
 }
 
-/// Why the file cannot be read. It is written at once and never changed, so somebody else did, or the disk.
+/// Why the file cannot be read. topolet writes it whole and never changes it: another program did, or the disk.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MovesError {

@@ -1,8 +1,9 @@
 //! Pods that a repair left in conflict: they may not have what they were granted.
 //!
-//! The kubelet's files have no place for that, and after a repair they look as if nothing had been. So it is kept in a
-//! file beside them, which counts for a pod until the pod is gone, or until somebody removes the file. Without a list of
-//! the pods that run, a pod that held something after the repair is gone when it holds nothing.
+//! The kubelet's files have no place for that, and after a repair they look as if nothing had been. So it is
+//! kept in a file beside them, which counts for a pod until the pod is gone, or until the operator removes the
+//! file. Without a list of the pods that run, a pod that held something after the repair is gone when it holds
+//! nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,9 @@ pub const QUARANTINE: &str = "topolet-quarantine.json";
 pub struct Quarantine {
     /// By UID.
     pub pods: BTreeMap<String, Quarantined>,
-    /// State files that a repair wrote although parts of them were lost and nobody had listed the pods that run. Pods
-    /// that nothing names may run on what others hold; it stays until somebody removes the file.
+    /// State files that a repair wrote although parts of them were lost and it had no list of the pods that
+    /// run. Pods that nothing names may run on what others hold. The entry stays until the operator removes the
+    /// file.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub lost: BTreeSet<String>,
 }
@@ -54,8 +56,8 @@ pub enum Basis {
     /// It does not hold what it requests, or another pod holds the same: the pod has to be deleted.
     #[default]
     Conflict,
-    /// Nothing proved what it held, and nobody had listed the pods that run: its manifest may show later that it holds
-    /// all that it requests.
+    /// Nothing proved what it held, and the repair had no list of the pods that run: its manifest may show
+    /// later that it holds all that it requests.
     NotListed,
 }
 
@@ -87,11 +89,11 @@ impl Quarantine {
         serde_json::from_slice(text)
     }
 
-    /// The pods of it that still hold anything, or that may be running without what they held. Where a file cannot be
-    /// read, nobody knows better.
+    /// The pods of it that still hold anything, or that may be running without what they held. If a state file
+    /// cannot be read, all pods stay.
     #[must_use]
     pub fn still(mut self, folder: &StateFolder, names: &PodNames) -> Self {
-        // Parsing the files is worth it only if somebody is quarantined.
+        // Parsing the files is worth it only if a pod is quarantined.
         if !self.pods.is_empty()
             && let Some(holders) = folder.holders()
         {
@@ -161,7 +163,7 @@ mod tests {
             };
             Quarantine { pods: BTreeMap::from([("uid".to_owned(), pod)]), lost: BTreeSet::new() }
         };
-        // No file: nobody holds anything.
+        // No file: no pod holds anything.
         let (folder, unknown) = (StateFolder::default(), PodNames::default());
         assert_eq!(with(Left::Something).still(&folder, &unknown).pods.len(), 0);
         assert_eq!(with(Left::Nothing).still(&folder, &unknown).pods.len(), 1);

@@ -29,7 +29,7 @@ pub enum Source {
     /// A file of the watched folder: the pod goes when its manifest goes. `None`: an older release stored the pod
     /// without its file.
     Folder(Option<ManifestFile>),
-    /// Somebody who asked: it goes when somebody says so.
+    /// A client's request: the pod stays until a client deletes it.
     Request,
     /// An API server that has bound it to the node: it goes when its object goes or has ended.
     Cluster,
@@ -216,7 +216,7 @@ impl Record {
         file.to_string()
     }
 
-    /// Reads a file; `name` is told in errors.
+    /// Reads a file; errors call it `name`.
     ///
     /// # Errors
     /// It is not one that this wrote.
@@ -231,7 +231,7 @@ impl Record {
         }
     }
 
-    /// The same for a file that somebody may have changed.
+    /// The same without the checksum: the file may have been edited.
     pub(crate) fn read_unchecked(name: &str, text: &[u8], rules: PodRules) -> Result<Self, RecordError> {
         let pods = |text: &[u8]| {
             Text::from_bytes(name, text)

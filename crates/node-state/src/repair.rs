@@ -14,7 +14,7 @@
 //! - No CPU and no device is held by two pods.
 //! - What a container held is still held, unless the machine does not have it any more, the configuration now keeps it
 //!   for the system, or another pod holds it too; the pod is then quarantined.
-//! - A pod that is known to run and has no file of its own holds what it held, or is quarantined.
+//! - A pod that is known to run and has no pod file holds what it held, or is quarantined.
 //! - The files that are written next are such that [`StateFolder::strict`] starts from them.
 
 mod allocations;
@@ -69,7 +69,7 @@ pub enum PodList {
     Unknown,
 }
 
-/// A pod that runs, as somebody lists it.
+/// A pod from a list of the pods that run.
 #[derive(Clone, Debug)]
 pub struct RunningPod {
     /// For people; empty if it has none.
@@ -83,7 +83,7 @@ pub struct RunningPod {
 /// How a pod is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// It has a file of its own.
+    /// It has a pod file.
     Recorded,
     /// It is in a list of pods that run.
     Listed,
@@ -136,8 +136,8 @@ pub struct RepairPlan {
     /// The pod of a change that was cut short between two files, if that is all that is different: then nothing was
     /// found, and the files are completed.
     pub unfinished: Option<PodUid>,
-    /// Damaged state files that may have had pods which nothing else names: with [`PodList::Unknown`] nobody knows what
-    /// these hold, and others may be given it.
+    /// Damaged state files that may have had pods which nothing else names. With [`PodList::Unknown`] it is
+    /// unknown what these hold, and others may be given it.
     pub lost: BTreeSet<StateFile>,
     /// State files that are to be written anew.
     state: BTreeSet<StateFile>,
@@ -287,7 +287,7 @@ impl Work<'_> {
         NamedPod { uid: uid.clone(), name: known.unwrap_or_else(|| format!("pod {uid}")) }
     }
 
-    /// The files that may have had pods that nobody knows.
+    /// The files that may have had pods which nothing else names.
     fn lost(&self) -> BTreeSet<StateFile> {
         let Reads { cpu, memory, device, .. } = &self.reads;
         let is_lost = |doubt: &Option<Doubt>| doubt.as_ref().is_some_and(|doubt| doubt.pods == Rest::Cut);

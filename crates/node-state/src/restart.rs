@@ -50,7 +50,7 @@ impl StateFolder {
         self.strict_pods(node, PodFile::Actuated)?;
         let start = self.strict(node)?;
         let mut pods: Vec<Arc<Pod>> = pods.to_vec();
-        // Static pods come from a source of their own.
+        // The kubelet reads static pods from another source, before all others.
         pods.sort_by_key(|pod| (pod.constraints.origin != Origin::Static, pod.created));
         for pod in &mut pods {
             if let Some(of) = allocated.as_ref().and_then(|file| file.pods.get(&pod.uid)) {

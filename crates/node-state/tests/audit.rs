@@ -135,7 +135,7 @@ fn reserved_cpus_that_the_kubelet_gave_out_are_told_from_a_changed_reservation()
     check(&node(), "0-1", "2-7", &ReservedGiven::Before, changed);
 }
 
-/// Whether reserved CPUs are for the system alone is told from which CPUs are reserved.
+/// A changed `strict-cpu-reservation` and a change of the reserved CPUs get different advice.
 #[test]
 fn a_changed_option_is_told_from_a_changed_reservation() {
     let help = |folder: &StateFolder, strict: bool| {

@@ -157,7 +157,7 @@ fn unreadable() -> Vec<(&'static str, Folder)> {
         // The machine lost power while an old kernel wrote.
         ("torn", Folder { cpu: whole.cpu[..100].to_vec(), ..whole.clone() }),
         ("empty", Folder { memory: Vec::new(), ..whole.clone() }),
-        // Somebody gave CPU 7 to nobody, by hand.
+        // Edited by hand: CPU 7 is in no set.
         ("edited", Folder { cpu: replaced(&whole.cpu, "0,7-24", "0,8-24"), ..whole.clone() }),
         (
             "no-json",

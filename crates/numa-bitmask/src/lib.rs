@@ -4,8 +4,8 @@
 //! a POWER9 has nodes 0, 8 and 250 to 255, and none of the ids above 63 fits a word.
 //! Positions and ids sort alike, so every tie that the kubelet breaks by "the smaller mask" is broken the same way.
 //!
-//! This crate does not know ids, machines, distances or hints. There is no `Display`: whoever knows the machine
-//! prints ids.
+//! This crate does not know ids, machines, distances or hints. There is no `Display`: code that knows the
+//! machine prints ids.
 #![no_std]
 
 extern crate alloc;

@@ -17,8 +17,21 @@ pub struct PodClaim {
     pub made: Option<String>,
     /// The containers that use it.
     pub containers: Vec<ContainerName>,
+    /// Of containers that use some of its requests alone, each with the request; the other containers use all.
+    pub requests: Vec<(ContainerName, String)>,
     /// The device classes that the object asks for; empty where the object is not known.
     pub classes: Vec<String>,
+}
+
+impl PodClaim {
+    /// Whether a container has the devices of a request, or `request/alternative`, of the claim.
+    #[must_use]
+    pub fn serves(&self, container: &ContainerName, request: &str) -> bool {
+        let request = request.split_once('/').map_or(request, |(request, _)| request);
+        let mut some = self.requests.iter().filter(|(user, _)| user == container).peekable();
+        self.containers.contains(container)
+            && (some.peek().is_none() || some.any(|(_, served)| served == request))
+    }
 }
 
 /// An object that claims devices, in the namespace of its pods.

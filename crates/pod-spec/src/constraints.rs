@@ -33,12 +33,12 @@ pub struct Constraints {
     pub origin: Origin,
     /// `spec.securityContext.supplementalGroupsPolicy`.
     pub supplemental_groups: SupplementalGroups,
-    /// Annotations by which the pod chooses rules of its own.
+    /// Annotations by which the pod chooses its rules.
     pub wishes: Wishes,
     /// Its claims of devices: `spec.resourceClaims`, and those that only containers name.
     pub claims: Vec<PodClaim>,
-    /// Containers that get CPUs for themselves whatever the QoS class, and the CPU request that each had before it became
-    /// its limit. No field of a manifest: whoever grants a wish sets it.
+    /// Containers that get CPUs for themselves whatever the QoS class, and the CPU request that each had before
+    /// it became its limit. No field of a manifest: a node sets it when it grants a wish.
     pub exclusive: BTreeMap<ContainerName, Option<Quantity>>,
 }
 

@@ -6,7 +6,7 @@ use core::ops::{Deref, DerefMut};
 
 use crate::Container;
 
-/// A list of containers of which a copy costs nothing. Whoever changes one of them changes a list of its own.
+/// A list of containers of which a copy costs nothing. A change of one container copies the list first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Containers(Arc<[Container]>);
 

@@ -189,7 +189,7 @@ impl Resources<'_> {
         }
     }
 
-    /// What containers may use of huge pages together, where nothing is said of the size.
+    /// What containers may use of huge pages together, where the pod itself names no amount of the size.
     fn limit_hugepages(&mut self) {
         for (resource, limit) in self.pod.containers_amounts(Amounts::Limits) {
             if resource.is_hugepages() && !self.own.requests.contains_key(&resource) {

@@ -18,8 +18,8 @@ pub enum PodLevel {
     /// them is pinned.
     #[default]
     NotPinned,
-    /// Both are on: under pod scope such pods are pinned as a whole, under container scope those of their containers
-    /// that have CPU and memory of their own.
+    /// Both are on: under pod scope such pods are pinned as a whole, under container scope those of their
+    /// containers whose CPU and memory requests equal their limits.
     Managed,
 }
 

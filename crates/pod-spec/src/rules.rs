@@ -15,7 +15,7 @@ pub enum PodLevelResources {
 /// What is filled in at pod level when a pod is read.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum PodLevelDefaults {
-    /// Limits of huge pages and, where there is a limit, requests: whoever decodes a pod does it.
+    /// Limits of huge pages and, where there is a limit, requests: every decoder of a pod does it.
     Requests,
     /// Limits of huge pages, requests, and limits of what every container limits. The API server does it: static pods
     /// stay as they are written.

@@ -21,12 +21,12 @@ use crate::proto::pods::{EventType, GetPodRequest, ListPodsRequest, WatchPodsEve
 /// The largest answer that is taken.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// Why a kubelet told nothing.
+/// Why a call of a kubelet's API failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PodsError {
-    /// Nobody answers there: no kubelet runs, or it does not serve this API.
-    #[error("connect to {}: nobody answers there", .0.display())]
+    /// No server answers there: no kubelet runs, or it does not serve this API.
+    #[error("no server answers at {}", .0.display())]
     NotServed(PathBuf),
     /// It has not answered in time.
     #[error("the kubelet has not answered within {0:?}")]
@@ -43,7 +43,7 @@ pub enum PodsError {
     /// It ended the watch or closed the connection, as it does when it stops.
     #[error("the kubelet has closed the connection")]
     Ended,
-    /// What it told is no pod.
+    /// Its answer is no pod.
     #[error(transparent)]
     NotAPod(#[from] NotAPod),
     /// There is no runtime to be had.
@@ -78,7 +78,7 @@ impl PodsClient {
     /// each answer may take.
     ///
     /// # Errors
-    /// Nobody answers there in time.
+    /// No server answers there in time.
     pub fn connect(socket: &Path, within: Duration) -> Result<Self, PodsError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let channel = runtime.block_on(async { timeout(within, connect(socket.to_path_buf())).await });
@@ -91,7 +91,7 @@ impl PodsClient {
         }
     }
 
-    /// All pods that the kubelet knows, by UID. Pods that it refused are among them until somebody deletes them.
+    /// All pods that the kubelet knows, by UID. Pods that it refused are among them until they are deleted.
     ///
     /// # Errors
     /// The kubelet is starting, busy or late, or what it tells is no pod.
@@ -137,7 +137,7 @@ pub struct Watch {
 pub enum Event {
     /// The pod is there as it is here: new, or changed. One that is known already may come as new again.
     Is(Box<KubeletPod>),
-    /// All pods that there were at the start of the watch have been told.
+    /// All pods that there were at the start of the watch have been listed.
     Complete,
     /// The pod has ended for good. Only its names are known.
     Gone(Box<KubeletPod>),
@@ -147,8 +147,8 @@ impl Watch {
     /// The next event; `None`: nothing has happened within that time.
     ///
     /// # Errors
-    /// The watch is over: the kubelet stops, is starting, or dropped a reader that is too slow; or what it told is no
-    /// pod.
+    /// The watch is over: the kubelet stops, is starting, or dropped a reader that is too slow; or its message
+    /// is no pod.
     pub fn next(&mut self, within: Duration) -> Result<Option<Event>, PodsError> {
         let Self { runtime, events } = self;
         let Ok(told) = runtime.block_on(async { timeout(within, events.message()).await }) else {

@@ -23,7 +23,7 @@ pub enum NotAPod {
     /// It is no JSON document of a pod.
     #[error("no pod: {0}")]
     Text(#[from] serde_json::Error),
-    /// A pod without a UID: none can be told from another.
+    /// A pod without a UID, by which pods are distinguished.
     #[error("the kubelet's answer holds a pod without a UID")]
     WithoutUid,
 }

@@ -103,7 +103,7 @@ impl PodsServer {
 
 impl Drop for PodsServer {
     fn drop(&mut self) {
-        // Somebody else may have removed it.
+        // Another process may have removed it.
         let _ = std::fs::remove_file(&self.socket);
     }
 }

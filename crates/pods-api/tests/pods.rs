@@ -38,7 +38,7 @@ fn a_pod_that_go_wrote_is_the_pod_of_its_json() {
     );
 
     let told = read(&pod.to_json().unwrap());
-    // When a pod was created decides on the order of a restart, which nobody plays with pods of this API.
+    // When a pod was created decides on the order of a restart, which is never replayed with pods of this API.
     let written = pod_spec::Pod { created: told.created, ..read(FORWARDER.0) };
     assert_eq!(told, written, "every field that a decision looks at");
     assert_eq!(told.constraints.host_ports.len(), 2);
@@ -95,7 +95,7 @@ fn a_kubelet_that_does_not_answer_is_an_error_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join(SOCKET);
     let error = PodsClient::connect(&socket, LONG).unwrap_err();
-    assert_eq!(error.to_string(), format!("connect to {}: nobody answers there", socket.display()));
+    assert_eq!(error.to_string(), format!("no server answers at {}", socket.display()));
 
     let server = PodsServer::listen(&socket).unwrap();
     server.starting(true);
@@ -105,7 +105,7 @@ fn a_kubelet_that_does_not_answer_is_an_error_with_its_reason() {
     assert_eq!(error.to_string(), "the kubelet is starting: Kubelet is initializing");
     assert!(matches!(client.watch().unwrap_err(), PodsError::Starting(_)));
 
-    // Somebody else's socket, which never answers.
+    // A socket of another process, which never answers.
     drop(server);
     let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     let within = Duration::from_millis(50);

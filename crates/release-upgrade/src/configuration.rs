@@ -52,7 +52,7 @@ pub enum Effect {
 }
 
 impl ConfigurationChange {
-    /// Whether somebody has to look at it: all but another default of a field that the configuration lacks.
+    /// Whether an operator has to look at it: all but another default of a field that the configuration lacks.
     #[must_use]
     pub const fn matters(&self) -> bool {
         !matches!(self.effect, Effect::ReadOtherwise { is_written: false, .. })

@@ -86,9 +86,9 @@ impl Upgrade {
         }
     }
 
-    /// Whether anything differs that somebody has to look at: what the configuration says is refused or read otherwise,
-    /// a release does not start, a file that the old release cannot read back whole, or a pod. A file in another form
-    /// or another default alone is none.
+    /// Whether anything differs that an operator has to look at: a part of the configuration that is refused or
+    /// read otherwise, a release that does not start, a file that the old release cannot read back whole, or a
+    /// pod. A file in another form or another default alone is none.
     #[must_use]
     pub fn changes_anything(&self) -> bool {
         let is_stopped = self.from_stopped.is_some() || self.to_stopped.is_some();

@@ -1,7 +1,7 @@
 //! Time and memory of a view of 10 to 10,000 nodes, one line of JSON for each number of nodes:
 //! `cargo run --release -p scheduler-extender --features std --example growth`.
 //!
-//! Each node has eight NUMA nodes, 256 CPUs and 60 pods of its own; no two nodes are alike. Numbers of nodes as arguments
+//! Each node has eight NUMA nodes, 256 CPUs and 60 pods; no two nodes are alike. Numbers of nodes as arguments
 //! replace the usual ones.
 
 use std::collections::BTreeSet;
@@ -196,7 +196,7 @@ fn name(at: usize) -> String {
     format!("node-{at:05}")
 }
 
-/// Guaranteed, with CPUs of its own if they are whole.
+/// Guaranteed, with exclusive CPUs if they are whole.
 fn pod(name: &str, cpus: &str, mebibytes: u64) -> Result<Pod, Box<dyn Error>> {
     let limits: ResourceList =
         [("cpu".into(), cpus.parse()?), ("memory".into(), format!("{mebibytes}Mi").parse()?)].into();

@@ -24,7 +24,7 @@ struct Row {
     situation: SituationId,
     /// Those that the node may be in as well.
     others: Vec<SituationId>,
-    /// The first is the one beside nobody.
+    /// The first is the one without other pods beside it.
     questions: Arc<[QuestionId]>,
 }
 
@@ -178,7 +178,8 @@ impl Row {
     }
 }
 
-/// What comes out for the pod after those beside it have come. Where it is refused only then, nobody asks why.
+/// The outcome for the pod after those beside it have come. A pod that is refused only then gets no
+/// reason.
 fn answer(basis: &Basis, question: &Question) -> Outcome {
     if question.beside.is_empty() {
         return basis.outcome(question.shape.pod());
@@ -186,8 +187,8 @@ fn answer(basis: &Basis, question: &Question) -> Outcome {
     if fits(basis, question) { Outcome::Fits(Score::UNKNOWN) } else { Outcome::RefusedBeside }
 }
 
-/// Whether the pod fits wherever in the order of those beside it it comes, and keeps none of them out that would fit
-/// without it: they were told that they fit, and bindings may overtake each other.
+/// Whether the pod fits at every position in the order of those beside it, and keeps none of them out that
+/// would fit without it: they have passed the filter, and bindings may overtake each other.
 pub(crate) fn fits(basis: &Basis, question: &Question) -> bool {
     (0..=question.beside.len()).all(|before| fits_after(basis, question, before))
 }

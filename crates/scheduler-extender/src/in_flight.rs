@@ -1,4 +1,4 @@
-//! Pods that have been offered nodes and are not bound yet: nobody knows on which of those nodes they will be.
+//! Pods that have been offered nodes and are not bound yet: any of those nodes may get them.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -36,7 +36,7 @@ impl InFlight {
         self.0.retain(|offer| offer.pod != *pod);
     }
 
-    /// Some are known to be somewhere, though nobody has told of their binding.
+    /// Ends the offers of pods whose node is known, though no binding was reported.
     pub(crate) fn end_known(&mut self, is_known: impl Fn(&PodUid) -> bool) {
         self.0.retain(|offer| !is_known(&offer.pod));
     }
@@ -59,7 +59,8 @@ impl InFlight {
         here.filter(move |(_, offer)| offer.pod != *pod && offer.nodes.contains(&place)).map(|(at, _)| at)
     }
 
-    /// What a node with these offers is asked for a pod of this shape: the first question is the one beside nobody.
+    /// What a node with these offers is asked for a pod of this shape: the first question is the one without
+    /// pods beside it.
     pub(crate) fn questions(&self, offers: &[usize], shape: &Shape) -> Vec<Question> {
         let shapes: Vec<&Shape> =
             offers.iter().filter_map(|at| self.0.get(*at)).map(|offer| &offer.shape).collect();

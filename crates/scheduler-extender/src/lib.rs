@@ -3,8 +3,9 @@
 //! # What a node is judged by
 //!
 //! 1. *Its own state* ([`NodeFacts::Exact`]): an attempt of `topology-admission` on the ledger that the node has
-//!    published. Pods that were bound to it and of which it has not told yet are *assumed*: they are admitted on that
-//!    ledger first, in the order of binding. Device plugins are taken to prefer no device and to refuse none.
+//!    published. Pods that were bound to it and that it has not published yet are *assumed*: they are admitted
+//!    on that ledger first, in the order of binding. Device plugins are taken to prefer no device and to refuse
+//!    none.
 //! 2. *Published amounts* ([`NodeFacts::Approximate`]) where another producer publishes a `NodeResourceTopology`: see
 //!    [`Zones`].
 //! 3. *Nothing*: every pod passes, and [`Knowledge::Unknown`] says so.
@@ -45,8 +46,8 @@
 //! changed. Verdicts of the last [64](View::remembering) shapes are kept. What is left to decide is divided among
 //! [`Threads`].
 //!
-//! The view is a value without locks: one thread owns it, and tells it what it hears. It knows no time, so whoever
-//! offers pods ends the offers that come to nothing ([`View::gone`]).
+//! The view is a value without locks: one thread owns it, and passes events to it. It knows no time, so its
+//! owner ends the offers of pods that will not be bound ([`View::gone`]).
 //!
 //! # Where things are
 //!

@@ -1,4 +1,4 @@
-//! One node of the view: what was published of it, and the pods that it has not told of yet.
+//! One node of the view: what was published of it, and the pods that it has not published yet.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -21,7 +21,7 @@ pub struct StateVersion {
     pub change: u64,
 }
 
-/// What a node, or somebody for it, has published.
+/// What a node, or another program for it, has published.
 #[derive(Clone, Debug)]
 pub struct NodeState {
     /// Which state it is.
@@ -67,11 +67,12 @@ pub(crate) struct Place(pub(crate) usize);
 pub(crate) struct Member {
     pub(crate) name: Arc<str>,
     published: Option<Published>,
-    /// Pods that were bound to the node and of which it has not told, in the order of binding.
+    /// Pods that were bound to the node and that it has not published, in the order of binding.
     assumed: Vec<Arc<Pod>>,
     /// Pods that are ending and that the node still lists: it lets go of them at any moment.
     ending: BTreeSet<PodUid>,
-    /// Pods that have ended and that the node still lists: it has let go of them, and has not said so yet.
+    /// Pods that have ended and that the node still lists: it has released them, and has not published that
+    /// yet.
     ended: BTreeSet<PodUid>,
     /// What is published, with the assumed pods that fit.
     now: Option<Arc<Basis>>,
@@ -184,7 +185,7 @@ impl Member {
         self.published.as_ref().is_some_and(|published| published.runs(pod))
     }
 
-    /// Whether the node has told of the pod.
+    /// Whether the node has published the pod.
     pub(crate) fn knows(&self, pod: &PodUid) -> bool {
         self.published.as_ref().is_some_and(|published| published.knows(pod))
     }
@@ -249,7 +250,7 @@ fn without<'a>(basis: &Arc<Basis>, pods: impl Iterator<Item = &'a PodUid>) -> Ar
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Assumed {
     New,
-    /// The node has told of the pod, or it is assumed already.
+    /// The node has published the pod, or it is assumed already.
     Already,
 }
 

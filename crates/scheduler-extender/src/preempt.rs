@@ -20,8 +20,8 @@ use crate::view::View;
 /// Whether victims are spared that need not go by the rules of the kubelet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sparing {
-    /// All go. For kube-scheduler: it has spared already whom it could, and each of those that are left has to go by one
-    /// of its own filters, which are not all known here (anti-affinity, volumes, spreading).
+    /// All go. For kube-scheduler: it has spared already whom it could, and its filters require each of those
+    /// that are left to go. Not all of these filters are known here (anti-affinity, volumes, spreading).
     Nobody,
     /// As many as can stay do, the most important first: by priority, then those that came first. For a scheduler that
     /// proposes all pods of lower priority.
@@ -29,8 +29,8 @@ pub enum Sparing {
 }
 
 impl View {
-    /// The nodes on which `pod` fits once the victims have gone, with the victims that have to go. A node that does not
-    /// get room for the pod is left out. Of nodes without a state of their own everything is believed.
+    /// The nodes on which `pod` fits once the victims have gone, with the victims that have to go. A node that
+    /// does not get room for the pod is left out. A node without exact state keeps all its victims in the list.
     #[must_use]
     pub fn preempt(
         &self,

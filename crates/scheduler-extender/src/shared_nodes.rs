@@ -22,7 +22,7 @@ impl<K> Default for SharedNodes<K> {
 impl<K> SharedNodes<K> {
     const FEW: usize = 64;
 
-    /// How many are in use, and those that nobody has swept away yet.
+    /// How many are in use, or unused and not swept away yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.len()

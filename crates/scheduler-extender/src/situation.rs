@@ -21,7 +21,7 @@ pub(crate) struct Situation {
     /// Nodes, and situations whose empty node this is.
     users: usize,
     key: Key,
-    /// The same node with nothing on it, once somebody has asked; itself if it is empty.
+    /// The same node with nothing on it, once a filter has needed it; itself if it is empty.
     empty: Option<SituationId>,
     /// In ascending order.
     outcomes: Vec<(QuestionId, Outcome)>,
@@ -133,7 +133,7 @@ impl Situations {
 }
 
 impl Situation {
-    /// The same node with nothing on it, if somebody has asked for it.
+    /// The same node with nothing on it, if a filter has needed it.
     pub(crate) const fn known_empty(&self) -> Option<SituationId> {
         self.empty
     }

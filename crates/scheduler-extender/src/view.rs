@@ -40,7 +40,7 @@ pub struct Size {
     pub questions: usize,
     /// Verdicts that are kept.
     pub verdicts: usize,
-    /// Pods that were bound to a node and of which it has not told.
+    /// Pods that were bound to a node and that it has not published.
     pub assumed: usize,
 }
 
@@ -159,7 +159,7 @@ impl View {
         self.in_flight.pods()
     }
 
-    /// The pods that were bound to a node and of which it has not told, in the order of binding.
+    /// The pods that were bound to a node and that it has not published, in the order of binding.
     pub fn assumed(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         let member = self.by_name.get(node).and_then(|place| self.members.get(place.0));
         member.into_iter().flat_map(Member::assumed)

@@ -1,5 +1,5 @@
-//! A node admits pods and lets go of others in an order that nobody hears of before it tells. A pod that passes fits in
-//! every order.
+//! A node admits and releases pods in an order that is unknown until it publishes its state. A pod that passes
+//! fits in every order.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod fixture;

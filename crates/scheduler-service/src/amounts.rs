@@ -77,7 +77,7 @@ impl Listener for Amounts {
 
     fn failed(&mut self, error: &ClusterError) {
         if matches!(error, ClusterError::NotFound(_)) {
-            // Where nobody publishes amounts the kind need not be installed.
+            // Without a publisher of amounts the kind need not be installed.
             self.outlook.lock().heard.amounts = true;
         } else {
             self.conditions.unheard(WHAT, &error.to_string());

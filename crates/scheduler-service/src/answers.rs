@@ -19,7 +19,7 @@ use crate::protocol::{
 /// So many nodes are decided on between two looks at the clock.
 const STEP: usize = 256;
 
-/// Whoever answers.
+/// Answers the requests of kube-scheduler.
 #[derive(Clone)]
 pub(crate) struct Answers {
     pub(crate) outlook: Arc<Outlook>,

@@ -27,7 +27,7 @@ pub enum Asking {
         /// the authority is.
         names: Vec<String>,
     },
-    /// As anybody on this host may, over plain HTTP.
+    /// Over plain HTTP, as every user of this host can.
     InsecureHttp {
         /// Commands that change that, for the log.
         instead: Vec<String>,
@@ -40,9 +40,9 @@ pub(crate) enum Listener {
     Insecure(LoopbackListener),
 }
 
-/// What anybody who asks over plain HTTP can do.
-const INSECURE: &str =
-    "anybody on this host may ask over plain HTTP: a client certificate of kube-scheduler ends that";
+/// The warning about plain HTTP.
+const INSECURE: &str = "every user of this host can query the extender over plain HTTP: use --tls-cert, --tls-key, \
+                        --client-ca and --client-name";
 
 impl Asking {
     /// Listens. To be called inside a tokio runtime.

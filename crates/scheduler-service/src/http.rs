@@ -166,7 +166,7 @@ async fn answered(
     }
 }
 
-/// Looks at the outlook on a thread of its own: a filter may have it for a while, and connections are not to wait.
+/// Reads the outlook on a separate thread: a filter may lock it for a while, and connections are not to wait.
 async fn looked_at(answer: impl FnOnce() -> Response + Send + 'static) -> Response {
     let work = tokio::task::spawn_blocking(answer);
     work.await.unwrap_or_else(|_| refused(StatusCode::INTERNAL_SERVER_ERROR, FAILED))

@@ -136,7 +136,7 @@ impl Metrics {
         );
         registry.register(
             "topolet_scheduler_assumed_pods",
-            "Bound pods of which their node has not told yet.",
+            "Bound pods that their node has not reported yet.",
             metrics.assumed.clone(),
         );
         registry.register(
@@ -148,12 +148,12 @@ impl Metrics {
         metrics
     }
 
-    /// What shows who asks, and whether anybody does.
+    /// Metrics that show which clients ask, and whether any does.
     fn register_asking(&mut self) {
         let registry = &mut self.registry;
         registry.register(
             "topolet_scheduler_insecure_http",
-            "1 where anybody on this host may ask, over plain HTTP.",
+            "1 if every user of this host can query the extender over plain HTTP.",
             self.insecure.clone(),
         );
         registry.register(
@@ -188,7 +188,7 @@ impl Metrics {
         );
     }
 
-    /// Somebody asks who may not.
+    /// A request came without an accepted client certificate.
     pub(crate) fn forbidden(&self) {
         self.forbidden.inc();
     }
@@ -229,7 +229,7 @@ impl Metrics {
         self.deciders(program).inc();
     }
 
-    /// The state of a node is not there any more, which said so.
+    /// The state of a node that named this program is gone.
     pub(crate) fn decides_no_more(&self, program: Option<DecidedBy>) {
         self.deciders(program).dec();
     }

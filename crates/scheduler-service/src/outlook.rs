@@ -39,7 +39,7 @@ const SENT: Duration = Duration::from_mins(5);
 pub(crate) struct Patience {
     /// For pods that are being bound, and for the API server to show those that kube-scheduler has asked about.
     pub(crate) binding: Duration,
-    /// For the API server to show those that anybody may have asked about.
+    /// For the API server to show those that a client without a certificate asked about.
     pub(crate) glimpse: Duration,
     /// For news where the pod fits no node: kube-scheduler asks again as soon as a pod ends, and may hear of it first.
     pub(crate) news: Duration,
@@ -73,7 +73,7 @@ pub(crate) struct Open {
     /// Whether kube-scheduler asks at all.
     silence: Silence,
     settling: BTreeMap<PodUid, Settling>,
-    /// Bound pods of which their node has not told, by UID: their nodes.
+    /// The nodes of bound pods that these nodes have not published, by UID.
     homes: BTreeMap<PodUid, String>,
     /// Pods that were offered nodes and bound lately.
     sent: BTreeMap<PodUid, Instant>,
@@ -201,7 +201,7 @@ impl Outlook {
         }
         open.settling.remove(&pod.uid);
         open.homes.insert(pod.uid.clone(), node.to_owned());
-        // Of a pod that somebody else has bound nobody was asked.
+        // A pod without an offer was bound by another client.
         if was_offered {
             open.sent.insert(pod.uid.clone(), self.clock.now());
         }
@@ -257,7 +257,7 @@ impl Outlook {
         }
     }
 
-    /// A node has told a state.
+    /// A node has published a state.
     pub(crate) fn update(&self, node: &str, state: NodeState) -> Updated {
         let mut open = self.open.lock();
         let updated = open.view.update(node, state);

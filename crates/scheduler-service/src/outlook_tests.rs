@@ -53,7 +53,7 @@ fn a_pod_that_the_api_server_has_not_shown_takes_nothing() {
     assert_eq!(in_flight(&outlook), 1, "it has what was answered");
     outlook.withdrawn(&uid);
     assert_eq!(in_flight(&outlook), 0);
-    // Nobody has asked about this one.
+    // No request named this one.
     outlook.unbound(Arc::new(pod("two")), WaitsFor::Node);
     assert_eq!(in_flight(&outlook), 0);
 }
@@ -171,7 +171,7 @@ fn a_refusal_counts_once_and_for_pods_that_passed_here_lately() {
     clock.sleep(SENT);
     outlook.tidy();
     assert!(!outlook.lock().was_sent(&uid));
-    // Somebody else has bound it.
+    // Another client has bound it.
     outlook.bound(Arc::new(pod("two")), "a");
     assert!(!outlook.lock().was_sent(&PodUid::new("two")));
 }

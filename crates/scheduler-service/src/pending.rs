@@ -1,5 +1,5 @@
-//! Which pods are not bound, and which are bound and on their way: those of which their node has not said yet that they run or
-//! are refused. And which have ended: what they held is free before their node says so.
+//! Which pods are not bound, and which are bound and on their way: their node has not published yet that they
+//! run or are refused. And which have ended: what they held is free before their node publishes that.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -41,14 +41,14 @@ pub struct Setup {
     pub within: Duration,
 }
 
-/// Serves until the process is told to end (SIGTERM, SIGINT).
+/// Serves until SIGTERM or SIGINT.
 ///
 /// # Errors
 /// The address cannot be had, or is no loopback address with plain HTTP; a file of TLS cannot be used; or the API server's
 /// address or credentials cannot be read.
 /// Whatever fails later is in the log and in `/readyz`, and tried again.
 pub fn run(setup: &Setup) -> anyhow::Result<()> {
-    // Faults of the way to it are said at once.
+    // A wrong address or unreadable credentials of the API server fail at once.
     Cluster::new(&setup.access)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(serve(setup))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Without a question for so long something may be wrong.
 const LONG: Duration = Duration::from_mins(5);
 
-/// What shows that nobody asks.
+/// Evidence that kube-scheduler does not ask.
 #[derive(Debug)]
 pub(crate) struct Silence {
     /// The last question, or the start.
@@ -27,7 +27,7 @@ impl Silence {
         (self.asked, self.bound) = (now, 0);
     }
 
-    /// A pod was bound about which nobody had asked.
+    /// A pod was bound without a question about it.
     pub(crate) const fn bound_unasked(&mut self) {
         self.bound += 1;
         self.all_bound += 1;

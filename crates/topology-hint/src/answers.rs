@@ -113,7 +113,7 @@ impl Answers {
         self.records.len()
     }
 
-    /// Whether nobody has answered.
+    /// Whether there is no answer.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
@@ -137,7 +137,7 @@ impl Answers {
         self.records.push((resource, if list.is_empty() { Record::Impossible } else { Record::List(list) }));
     }
 
-    /// A family for `resource`, to be described with the builder; it accepts nothing until told otherwise.
+    /// A family for `resource`, to be described with the builder; until then it accepts nothing.
     #[inline]
     pub fn push_family(&mut self, resource: ResourceName) -> FamilyBuilder<'_> {
         let family = FamilyRecord {

@@ -8,7 +8,7 @@ use pod_spec::{Holder, Unit};
 
 use crate::{Affinity, Answers};
 
-/// What a provider granted to one container, or to a pod as a whole, in a form of its own.
+/// What a provider granted to one container, or to a pod as a whole, as bytes that only the provider reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Grant(pub Box<[u8]>);
 
@@ -25,7 +25,7 @@ pub struct Refusal {
 }
 
 /// A provider of resources with NUMA affinity. Pure: what it has granted is handed in, what it grants is handed
-/// out, and whoever calls keeps the books.
+/// out, and the caller keeps the books.
 ///
 /// Two cards with four queues each, one card on each of two nodes:
 ///
@@ -93,7 +93,7 @@ pub struct Refusal {
 /// let pod = Pod::new("default", "router", vec![app]);
 /// let unit = Unit::Container(&pod, &pod.containers[0]);
 ///
-/// // Somebody else has two queues of node 0, so three are left on node 1 only, and both nodes would do together.
+/// // Another pod has two queues of node 0, so three are left on node 1 only, and both nodes would do together.
 /// let other = Pod::new("default", "other", vec![pod.containers[0].clone()]);
 /// let holder = Unit::Container(&other, &other.containers[0]).holder();
 /// let held = Held::from([(holder, Grant([0, 0].into()))]);
@@ -111,7 +111,7 @@ pub trait Provider {
     /// The name under which it appears in traces.
     fn name(&self) -> &str;
 
-    /// Pushes one answer for each resource of its own that `unit` asks for; none if it has no opinion.
+    /// Pushes one answer for each of its resources that `unit` asks for; none if it has no opinion.
     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers);
 
     /// What `unit` is given near `affinity`. `None`: it asks for nothing of this provider. The unit is a pod only

@@ -1,7 +1,7 @@
 //! More than one reachable set of one size, for those who want to see the runners-up.
 //!
-//! The sets are split up by what the lowest one contains: those without its first node, those with the first but
-//! not the second, and so on. Each part has a lowest set of its own, and the lowest of these comes next.
+//! The sets are split up by what the lowest one contains: those without its first node, those with the first
+//! but not the second, and so on. Each part has a lowest set, and the lowest of these comes next.
 
 use alloc::vec::Vec;
 

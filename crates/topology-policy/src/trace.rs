@@ -31,6 +31,9 @@ pub struct MergeTrace {
     pub answers: Vec<AnswerSummary>,
     /// Node sets in question, the best first; at most eight, and none under policy `none`.
     pub candidates: Vec<Candidate>,
+    /// How many node sets are left out where the list is cut: single nodes under policy `single-numa-node`, else all sets of
+    /// nodes; 0 where it is not cut.
+    pub left_out: u64,
     /// Why the first candidate won.
     pub why: MergeReason,
 }
@@ -91,7 +94,7 @@ pub enum Suitability {
 pub enum MergeReason {
     /// The policy looks at no answer.
     NotLookedAt,
-    /// Nobody asks for certain nodes: all of them.
+    /// No answer asks for certain nodes: all of them.
     AllOpen,
     /// Every combination of the answers ends without a node: all of them, not preferred.
     NothingInCommon,
@@ -135,8 +138,14 @@ impl KubeletPolicy {
             Self::SingleNumaNode => single(nodes, ties, &parts, &merged),
             Self::BestEffort | Self::Restricted => ranked(nodes, ties, &parts, &merged, &mut steps),
         };
+        let all = match self {
+            Self::SingleNumaNode => u64::from(nodes.len()),
+            _ => 1_u64.checked_shl(nodes.len()).map_or(u64::MAX, |sets| sets - 1),
+        };
+        let is_cut = candidates.len() >= CANDIDATES;
         candidates.truncate(CANDIDATES);
-        MergeTrace { merged, answers: said, candidates, why }
+        let left_out = if is_cut { all - candidates.len() as u64 } else { 0 };
+        MergeTrace { merged, answers: said, candidates, left_out, why }
     }
 }
 

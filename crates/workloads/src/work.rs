@@ -81,7 +81,7 @@ pub struct NodeWork {
     /// Pods that were given what is free first, without a hint.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub residents: Vec<Value>,
-    /// How equal node sets are told apart; the kubelet has one way.
+    /// The tie-break between equal node sets; the kubelet has one.
     #[serde(skip)]
     pub strategy: Strategy,
     /// The pod.

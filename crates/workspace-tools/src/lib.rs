@@ -6,6 +6,7 @@ pub mod document;
 pub mod debian;
 pub mod client;
 pub mod workloads;
+pub mod words;
 pub mod kubernetes;
 pub mod kubelet;
 pub mod control_plane;

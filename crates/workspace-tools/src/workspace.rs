@@ -3,6 +3,8 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -58,9 +60,12 @@ pub fn outside_package(command: &mut Command) -> &mut Command {
     command.current_dir(root())
 }
 
-/// Runs a command to its end; an error if it fails.
+/// When the first command was run.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Runs a command to its end; an error if it fails. Beside the command stands how many seconds those before it took.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
-    eprintln!("\n$ {}", shown(command));
+    eprintln!("\n$ {}  # after {} s", shown(command), BEGAN.elapsed().as_secs());
     let status = command.status().with_context(|| format!("failed to start `{}`", shown(command)))?;
     anyhow::ensure!(status.success(), "`{}` failed: {status}", shown(command));
     Ok(())

@@ -33,7 +33,7 @@ pub(super) fn said(command: &mut Command) -> anyhow::Result<String> {
 /// A program in another root file system.
 pub(super) fn inside(folder: &Path, command: &[&str]) -> Command {
     let mut inside = Command::new("unshare");
-    // With processes and devices of its own, which end with it.
+    // In new mount and PID namespaces, which end with it.
     inside.args(["--mount", "--pid", "--fork", "--mount-proc", "--root"]).arg(folder).args(command);
     inside.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("LC_ALL", "C.UTF-8");
     inside.env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null());

@@ -9,14 +9,15 @@ use fs_err as fs;
 
 use super::part::Part;
 
-/// This one has the same text for all: it names nobody.
+/// This one has the same text for all: it names no holder.
 const WITHOUT_NAMES: &str = "Apache-2.0";
 
 /// Words that are in the text of a licence and in no other's.
-const WORDS: [(&str, &str); 7] = [
+const WORDS: [(&str, &str); 8] = [
     ("MIT", "Permission is hereby granted, free of charge, to any"),
     ("BSD-2-Clause", "Redistribution and use in source and binary forms"),
     ("BSD-3-Clause", "Redistribution and use in source and binary forms"),
+    ("bzip2-1.0.6", "Redistribution and use in source and binary forms"),
     ("CC0-1.0", "CC0 1.0 Universal"),
     ("ISC", "Permission to use, copy, modify, and"),
     ("Unicode-3.0", "UNICODE LICENSE V3"),
@@ -94,10 +95,9 @@ fn lines(names: &[String]) -> String {
 
 /// The file of a package that has the text of a licence.
 fn text_of(folder: &Path, licence: &str) -> anyhow::Result<Option<String>> {
-    let (_, words) = WORDS
-        .iter()
-        .find(|(known, _)| *known == licence)
-        .with_context(|| format!("nobody knows how the text of {licence} is found"))?;
+    let (_, words) = WORDS.iter().find(|(known, _)| *known == licence).with_context(|| {
+        format!("the table WORDS has no entry for {licence}; add the first words of its text")
+    })?;
     let has = |text: &str| {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         text.to_lowercase().contains(&words.to_lowercase())

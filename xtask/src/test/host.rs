@@ -1,5 +1,5 @@
-//! Hosts that tests run on: this one, and what it can be made to look like for one process and its children, by mounts that
-//! nobody else sees.
+//! Hosts that tests run on: this one, and what it can be made to look like for one process and its children, by
+//! mounts that no other process sees.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -19,7 +19,7 @@ pub(crate) enum Host {
     This,
     /// Nothing beside the folder of the repository.
     Alone,
-    /// cgroups of version 2 at /sys/fs/cgroup, with all controllers, which nobody can change.
+    /// cgroups of version 2 at /sys/fs/cgroup, with all controllers, read-only.
     Cgroup2,
     /// An empty /sys/fs/cgroup.
     NoCgroups,
@@ -132,7 +132,7 @@ fn needed() -> Vec<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let own = [root(), target(), env::temp_dir()];
     let all = of_rust.into_iter().chain(own).chain(env::split_paths(&path));
-    // The system itself is no folder beside a repository that anybody means.
+    // Folders of the system do not count as folders beside the repository.
     let system = ["/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr", "/var"];
     all.chain(system.map(PathBuf::from)).filter_map(|path| path.canonicalize().ok()).collect()
 }

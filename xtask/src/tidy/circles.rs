@@ -100,7 +100,7 @@ fn read(folder: &Path) -> anyhow::Result<BTreeMap<Module, Source>> {
         let stem = below.file_stem().unwrap_or_default().to_string_lossy();
         module.pop();
         let is_root = match &*stem {
-            // Beside a library the program is a crate of its own.
+            // Beside a library the program is a separate crate.
             "main" => !path.with_file_name("lib.rs").exists(),
             stem => matches!(stem, "lib" | "mod"),
         };

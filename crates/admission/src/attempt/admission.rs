@@ -75,7 +75,7 @@ impl Node {
         Steps::new(self, rules, ledger, pod, replies).verdict()
     }
 
-    /// An attempt that can be committed, and whose refusal nobody looks at. The pod is classified.
+    /// An attempt that can be committed, without the reasons of a refusal. The pod is classified.
     pub(crate) fn brief_attempt(
         &self,
         rules: Rules,

@@ -42,7 +42,7 @@ impl Node {
         self
     }
 
-    /// The links that whoever starts this node again needs to know: those that it decides by.
+    /// The links by which this node decides. A restart of the node needs them.
     #[must_use]
     pub fn known_links(&self) -> Option<&Links> {
         self.links().or(self.keep_whole.as_deref())

@@ -13,7 +13,7 @@ use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::fit::{Shortage, units};
 
-/// There is nobody whose end would help. The text is the kubelet's.
+/// No set of pods that may be preempted frees enough. The text is the kubelet's.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error(
     "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to \

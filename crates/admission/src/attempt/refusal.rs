@@ -84,7 +84,7 @@ pub enum Cause {
     Provider {
         /// Its name.
         name: String,
-        /// What it said.
+        /// Its refusal.
         refusal: Refusal,
     },
 }
@@ -167,7 +167,7 @@ impl Refused {
     }
 }
 
-/// An error without a reason of its own.
+/// An error without a specific reason.
 fn unexpected(error: &impl ToString) -> (Reason, String) {
     let message = format!("Allocate failed due to {}, which is unexpected", error.to_string());
     (Reason::UnexpectedAdmission, message)

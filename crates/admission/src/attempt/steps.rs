@@ -54,7 +54,7 @@ pub(crate) struct Steps<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Add,
-    /// It runs, and is to have other amounts; nobody is preempted for that.
+    /// It runs, and is to have other amounts; that preempts no pod.
     Resize,
 }
 
@@ -74,7 +74,7 @@ enum Wanted {
     Verdict,
 }
 
-/// The hint of a refusal that nobody looks at.
+/// The hint of a refusal when only the verdict is wanted.
 const UNKNOWN: Merged = Merged { hint: Hint::NONE, admit: Admit::No };
 
 impl<'a> Steps<'a> {
@@ -184,7 +184,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Groups of nodes that no running pod needs any more are dissolved before anybody is asked.
+    /// Dissolves the groups of nodes that no running pod needs any more, before the managers give hints.
     fn regroup(&mut self) {
         if let (Regroup::WhenUnneeded, Some(policy)) = (self.node.options.regroup, &self.node.memory) {
             let moved = self.after.book_memory(|held| {

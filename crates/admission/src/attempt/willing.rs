@@ -1,4 +1,4 @@
-//! Device plugins that have not been asked: what they are taken to answer where nobody waits for them.
+//! Assumed answers of device plugins, for attempts that do not call them.
 
 use device_manager::{AllocateReply, DeviceIds, Endpoint, Inventory, Question, Reply};
 

@@ -9,7 +9,9 @@ use alloc::vec::Vec;
 use k8s_quantity::{Format, Quantity};
 use numa_bitmask::NodeMask;
 use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+use topology_hint::Hint;
 
+use crate::attempt::Placement;
 use crate::attempt::not_linked::NotLinked;
 use crate::attempt::refusal::Cause;
 use crate::attempt::trace::{UnitName, UnitTrace};
@@ -17,6 +19,17 @@ use crate::explain::change::{Asks, Change};
 use crate::explain::explanation::WouldFit;
 use crate::explain::other_node::page_size;
 use crate::explain::trial::{MOST_OF_A_KIND, Trial};
+
+/// Whether a change asks for no more than another one does with this amount.
+fn is_kept_by(known: &Asks, asks: &[Asks]) -> bool {
+    let is_same = |ask: &&Asks| ask.container == known.container && ask.resource == known.resource;
+    asks.iter().find(is_same).is_some_and(|ask| ask.fits <= known.fits)
+}
+
+/// Whether no container is on more NUMA nodes than it needs.
+pub(crate) fn is_aligned(placement: &Placement) -> bool {
+    placement.containers.iter().all(|placed| placed.hint.is_none_or(Hint::is_preferred))
+}
 
 /// What a unit may ask for, by resource, beside what it asks for.
 type Room = BTreeMap<ResourceName, Lower>;
@@ -44,12 +57,19 @@ impl Trial<'_> {
         let mut found: Vec<WouldFit> = Vec::new();
         for room in candidates {
             let Some((smaller, asks)) = self.lowered(&room) else { continue };
-            let change = Change::AskLess(asks);
-            // Two node sets can come to the same.
-            if found.iter().any(|known| known.change == change) {
+            // A node set can come to the same as one before it, or to less of everything.
+            let is_no_better = |known: &WouldFit| match &known.change {
+                Change::AskLess(known_asks) => {
+                    *known_asks == asks
+                        || is_aligned(&known.placement)
+                            && known_asks.iter().all(|known| is_kept_by(known, &asks))
+                }
+                _ => false,
+            };
+            if found.iter().any(is_no_better) {
                 continue;
             }
-            found.extend(self.attempt_pod(smaller).with(change));
+            found.extend(self.attempt_pod(smaller).with(Change::AskLess(asks)));
             if found.len() == MOST_OF_A_KIND {
                 break;
             }
@@ -144,8 +164,13 @@ impl Trial<'_> {
                 available,
                 ..
             })) => of_cpus(*requested, *available),
+            // What is requested there can be the rest of what the unit asks for, beside what it has on its NUMA nodes.
             Cause::Cpus(AllocateError::Take(TakeError::NotEnough { requested, available })) => {
-                of_cpus(*requested, *available)
+                let rows = self.unit().into_iter().flat_map(|unit| &unit.resources);
+                let row =
+                    rows.filter(|row| row.resource.as_str() == "cpu").find_map(|row| row.amounts.as_ref());
+                let asked = row.and_then(|row| usize::try_from(row.asked).ok()).unwrap_or(*requested);
+                of_cpus(asked, asked.saturating_sub(requested.saturating_sub(*available)))
             }
             Cause::Shortage(shortages) => {
                 let less = shortages.iter().map(|shortage| {
@@ -164,7 +189,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Thousandths of CPUs. Whoever asks for whole ones may get them for itself, and only then.
+    /// Thousandths of CPUs. Only a container that asks for whole CPUs may get exclusive ones.
     fn lower_milli(&self, asked: u64, free: u64) -> Option<Lower> {
         if asked.is_multiple_of(1000) && free >= 1000 * self.granularity() {
             return self.lower(&"cpu".into(), asked / 1000, free / 1000);

@@ -69,7 +69,7 @@ impl Default for Tries {
 pub struct Explanation {
     /// Whether it fits the node when nothing else runs there.
     pub on_empty_node: OnEmptyNode,
-    /// What would fit: kind by kind, and of each kind the smallest change first.
+    /// What would fit, ranked as [`Admission::explain`](crate::Admission::explain) says.
     pub would_fit: Vec<WouldFit>,
     /// Whether everything was looked at.
     pub search: Search,
@@ -103,7 +103,7 @@ pub struct WouldFit {
 /// Whether device plugins would have to agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Plugins {
-    /// Nobody has to be asked who has not answered.
+    /// Every plugin that has to be asked has answered.
     #[default]
     HaveAnswered,
     /// Some would have to be asked, and are taken to prefer no device and to refuse none.

@@ -23,7 +23,7 @@ use crate::explain::trial::{MOST_OF_A_KIND, Trial};
 use crate::ledger::Ledger;
 use crate::node::Node;
 
-/// More devices than this are not looked at: nobody adds them.
+/// Maximum number of devices that a suggestion adds: more are not practical.
 const MOST_DEVICES: u64 = 4096;
 
 /// How much more of which resource.

@@ -22,7 +22,7 @@ use crate::explain::explanation::{Limits, OnEmptyNode, Plugins, Tries, WouldFit}
 use crate::ledger::Ledger;
 use crate::node::Node;
 
-/// Of one kind of change not more than this many are told.
+/// Maximum number of reported changes of one kind.
 pub(crate) const MOST_OF_A_KIND: usize = 2;
 /// On machines with more NUMA nodes pairs of them are not looked at.
 const MOST_NODES_FOR_PAIRS: usize = 16;

@@ -1,8 +1,8 @@
-//! Whose end would be enough.
+//! Pods whose end would be enough.
 //!
-//! Pods that ask for the same and hold the same memory, and no CPUs or devices, are alike: the node is the same whichever
-//! of them ends. So one of them is tried, or two of them together, and what comes of it holds for all. On a node with
-//! 500 pods, most of which share CPUs, that leaves a few dozen attempts of hundreds.
+//! Pods that ask for the same and hold the same memory, and no CPUs or devices, are alike: the node is the same
+//! whichever of them ends. So one of them is tried, or two of them together, and the result holds for all. On a
+//! node with 500 pods, most of which share CPUs, that leaves a few dozen attempts of hundreds.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -85,7 +85,7 @@ impl<'a> Trial<'a> {
     fn worth_waiting_for(&self) -> Vec<Candidate<'a>> {
         let ledger = self.ledger;
         let holders = match &self.refused.cause {
-            // The first two are told by what pods ask for; nobody's end makes another node of it, nor brings back a plugin.
+            // Requests decide the first two; no pod's end changes the node's labels or brings back a plugin.
             Cause::Shortage(_)
             | Cause::NobodyToPreempt(_)
             | Cause::Mismatch(_)

@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// The CPUs that somebody holds, and those that all others share.
+    /// The CPUs that are exclusive to a container or pod, and those that all others share.
     fn exclusive_and_shared(&self) -> Option<(CpuSet, &CpuSet)> {
         let held = self.cpus.as_ref()?;
         let each = held.iter().map(|(_, _, cpus)| cpus).chain(held.whole_pods().map(|(_, cpus)| cpus));

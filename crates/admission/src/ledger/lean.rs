@@ -1,4 +1,4 @@
-//! A ledger that takes little memory, for whoever keeps those of thousands of nodes.
+//! A ledger that takes little memory, for a process that keeps those of thousands of nodes.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;

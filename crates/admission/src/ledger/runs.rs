@@ -41,7 +41,7 @@ impl Ledger {
         after
     }
 
-    /// The containers of admitted pods, and whoever else holds something.
+    /// The containers of admitted pods, and all other holders.
     fn holders_and_containers(&self) -> BTreeSet<Holder> {
         let container = |pod: &PodUid, container: &ContainerName| {
             Holder::Container(ContainerKey { pod: pod.clone(), container: container.clone() })

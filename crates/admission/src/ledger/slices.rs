@@ -76,8 +76,8 @@ impl Ledger {
         self.memory.as_mut().map(book)
     }
 
-    /// Books devices. Unlike the others, the device manager collects only where devices are asked for, so it is told
-    /// which pods are active.
+    /// Books devices. Unlike the others, the device manager collects only where devices are asked for, so
+    /// `book` gets a function that says which pods are active.
     pub(crate) fn book_devices<T>(
         &mut self,
         book: impl FnOnce(&Inventory, &mut DeviceHoldings, &dyn Fn(&PodUid) -> bool) -> T,

@@ -85,7 +85,7 @@ impl Node {
 /// their plugin has not come back since a restart.
 fn allocatable_devices(ledger: &Ledger, pod: &Pod, resource: &ResourceName) -> Option<i64> {
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    // Nothing is forgotten here: that is for whoever writes the node's status.
+    // The inventory stays as it is: it forgets plugins only when the node's status is written.
     let listed =
         ledger.inventory().is_registered(resource) && ledger.inventory().endpoint(resource).is_some();
     let listed = listed.then(|| count(ledger.inventory().healthy(resource).count()));

@@ -1,9 +1,10 @@
 //! Rules that a pod chooses by annotations, where the option `podPolicy.allow` lets it.
 //!
-//! `topolet.dev/policy` and `topolet.dev/scope` take the place of the node's policy and scope for this pod alone.
-//! `topolet.dev/cpu: exclusive` gives each of its containers, and `exclusive:app,worker` gives these, as many exclusive
-//! CPUs as its limit says. Such a container counts with its limit where the requests of all pods are added up: nobody
-//! else can use these CPUs. Its memory is not bound, as that of any pod that is not Guaranteed.
+//! `topolet.dev/policy` and `topolet.dev/scope` take the place of the node's policy and scope for this pod
+//! alone. `topolet.dev/cpu: exclusive` gives each of its containers, and `exclusive:app,worker` gives these, as
+//! many exclusive CPUs as its limit says. Such a container counts with its limit where the requests of all pods
+//! are added up: no other pod can use these CPUs. Its memory is not bound, as for all pods that are not
+//! Guaranteed.
 //!
 //! A kubelet ignores the annotations. [`Node::kubelet_again`] says what one would make of the pod after a restart.
 

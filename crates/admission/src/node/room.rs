@@ -1,5 +1,6 @@
 //! What each NUMA node has of each resource, and how much of it is free.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use numa_bitmask::NodeMask;
@@ -24,7 +25,7 @@ pub struct Cell {
     pub free: u64,
     /// What pods could get there if the node were empty.
     pub allocatable: u64,
-    /// The other pods that hold devices there.
+    /// The other pods that hold any of it there, by uid.
     pub holders: Vec<PodUid>,
 }
 
@@ -63,7 +64,8 @@ impl Node {
         let mut room = self.no_room();
         for on_node in policy.on_nodes(held, pod) {
             let (free, allocatable) = (on_node.free as u64, on_node.allocatable as u64);
-            room.set(on_node.node, &Cell { free, allocatable, holders: Vec::new() });
+            let holders = others(policy.holders(held, on_node.node), pod);
+            room.set(on_node.node, &Cell { free, allocatable, holders });
         }
         Some(room)
     }
@@ -79,7 +81,8 @@ impl Node {
         let mut room = self.no_room();
         for on_node in policy.on_nodes(held, pod, resource) {
             let free = on_node.free.saturating_add(on_node.reusable);
-            let cell = Cell { free, allocatable: on_node.allocatable, holders: Vec::new() };
+            let holders = others(held.holders(on_node.node, resource), pod);
+            let cell = Cell { free, allocatable: on_node.allocatable, holders };
             room.set(on_node.node.into(), &cell);
         }
         Some(room)
@@ -104,6 +107,10 @@ impl Node {
     fn no_room(&self) -> Room {
         Room { nodes: alloc::vec![Cell::default(); self.nodes.len()], elsewhere: Cell::default() }
     }
+}
+
+fn others(holders: BTreeSet<&PodUid>, pod: &PodUid) -> Vec<PodUid> {
+    holders.into_iter().filter(|holder| *holder != pod).cloned().collect()
 }
 
 impl Room {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use node_config::Scope;
 use pod_spec::ResourceName;
 
-/// Nothing is known until somebody asks.
+/// Empty until the mix is first asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownMix(pub(crate) Option<Arc<Known>>);
 

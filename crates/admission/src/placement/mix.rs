@@ -81,9 +81,9 @@ impl Mix {
         self.kinds.iter().map(|(kind, count)| (kind, *count))
     }
 
-    /// Those whom nobody has seen: for each resource of devices a unit of one device, with as many CPUs and as much memory as the
-    /// units of the mix have on the average. Devices that nobody holds are there for somebody, and who is refused for want of
-    /// them is never in the mix.
+    /// Assumed users of devices: for each resource of devices a unit of one device, with as many CPUs and as
+    /// much memory as the units of the mix have on the average. Free devices are there for future pods, and a
+    /// pod that is refused for lack of them is never in the mix.
     pub(crate) fn device_users(&self, rows: &Rows) -> impl Iterator<Item = Amounts> {
         let units: u128 = self.kinds.iter().map(|(_, count)| u128::from(*count)).sum();
         let mut beside = rows.nothing();

@@ -155,7 +155,7 @@ mod tests {
         let rows = rows([("acme.com/card", &[(2, 2), (0, 0)]), ("cpu", &[(8, 8), (8, 8)])]);
         let (small, with_card) = (vec![0, 2], vec![1, 4]);
         let (places, taken) = (places(&rows, [&small, &with_card]), Share::new(&rows, &small));
-        // Of eight places of its own kind one is lost on either node, and of the two with a card one; half of that is left.
+        // One of its eight places is lost on either node, and one of the two with a card; half of that is left.
         let own = worth(8 * PARTS) - worth(7 * PARTS);
         assert_eq!(places.lost(&rows, 1, &taken), own);
         assert_eq!(places.lost(&rows, 0, &taken), own + worth(2 * PARTS) - worth(PARTS + PARTS / 8));

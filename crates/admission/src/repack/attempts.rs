@@ -78,7 +78,7 @@ impl<'a> Attempts<'a> {
         self.left
     }
 
-    /// The pod on a copy of the ledger, if it is admitted there and nobody is preempted for it.
+    /// The pod on a copy of the ledger, if it is admitted there without preemption.
     pub(crate) fn create(&mut self, ledger: &Ledger, comer: &Comer) -> Tried {
         if self.are_over() {
             self.search = Search::Cut;

@@ -1,10 +1,11 @@
 //! Which pods may be moved.
 //!
-//! A move is a restart. Static pods and their mirrors are the kubelet's own: nobody can delete them through the API
-//! server. Critical pods keep the node running. Pods in quarantine may have lost a part of what they hold, and whoever
-//! looks after them decides. And the owner of a pod can say no: annotation `topolet.dev/move: never`. Every other value
-//! than `restart` and `live` counts as no, too: who mistypes it is not restarted. A pod that is `live` may be moved while it
-//! runs, by whoever can do that, and is restarted by others.
+//! A move is a restart. Static pods and their mirrors are the kubelet's own: the API server cannot delete them.
+//! Critical pods keep the node running. Pods in quarantine may have lost a part of what they hold, and the
+//! operator who looks after them decides. And the owner of a pod can say no, by the annotation
+//! `topolet.dev/move: never`. Every other value than `restart` and `live` counts as no, too: a typing error
+//! restarts no pod. A pod that is `live` may be moved while it runs by a tool that can do that; other tools
+//! restart it.
 
 use core::fmt;
 

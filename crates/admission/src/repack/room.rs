@@ -132,7 +132,7 @@ impl Amounts {
 }
 
 impl Node {
-    /// Whether nobody can get what others hold, and what others hold stays where it is.
+    /// Whether a pod gets only what is free, and what others hold stays where it is.
     fn gives_only_what_is_free(&self, resource: &ResourceName) -> bool {
         match resource.as_str() {
             "cpu" => self.compat.busy_sibling != BusySibling::HandOut,

@@ -1,8 +1,9 @@
 //! The search for the smallest plan: size by size, and of each size set by set.
 //!
-//! Of each size every set is tried in two rounds. The first deletes a set at once: few attempts, and nearly always
-//! enough. The second tries all other orders, of those sets that come before the one that the first round found. While
-//! larger sets are still to come, it may use half of what attempts are left; what it leaves out is said.
+//! Of each size every set is tried in two rounds. The first deletes a set at once: few attempts, and nearly
+//! always enough. The second tries all other orders, of those sets that come before the one that the first
+//! round found. While larger sets are still to come, it may use half of what attempts are left; the result
+//! reports what it leaves out.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! The new amounts of a pod's containers, as somebody asks for them.
+//! The requested new amounts of a pod's containers.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use fs_err as fs;
 use serde_json::Value;
-use workspace_tools::client::Request;
+use workspace_tools::client::{Request, over_tcp};
 use workspace_tools::workspace::root;
 
 use super::programs::{PATIENCE, Process, address};
@@ -73,8 +73,8 @@ impl Prometheus {
 
     /// The body of an answer that says that all is well.
     fn get(&self, path: &str) -> anyhow::Result<String> {
-        let request = Request { method: "GET", path, host: &self.address, fields: "", body: "" };
-        let reply = request.over_tcp(&self.address, Some(PATIENCE))?;
+        let request = Request { host: &self.address, ..Request::new("GET", path) };
+        let reply = over_tcp(&request, &self.address, PATIENCE)?;
         ensure!(reply.status == 200, "{path}: {}", reply.body);
         Ok(reply.body)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
-use workspace_tools::client::Request;
+use workspace_tools::client::{Request, over_tcp};
 
 /// How long anything on the page may take to be there. A machine that is busy is no fault of the page.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -162,7 +162,7 @@ impl Browser {
     }
 
     fn ask(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let (status, answer) = request(self.port, method, path, "", &body.to_string())?;
+        let (status, answer) = request(self.port, method, path, &[], &body.to_string())?;
         let mut answer: Value = serde_json::from_str(&answer).with_context(|| format!("{path}: {answer}"))?;
         let value = answer["value"].take();
         ensure!(status == 200, "{method} {path}: {}", value["message"].as_str().unwrap_or("no message"));
@@ -184,11 +184,13 @@ pub(crate) fn request(
     port: u16,
     method: &str,
     path: &str,
-    fields: &str,
+    fields: &[(&str, &str)],
     body: &str,
 ) -> anyhow::Result<(u16, String)> {
     let host = format!("127.0.0.1:{port}");
-    let fields = format!("Content-Type: application/json\r\n{fields}");
-    let reply = Request { method, path, host: &host, fields: &fields, body }.over_tcp(&host, None)?;
+    let fields = [&[("Content-Type", "application/json")], fields].concat();
+    let request =
+        Request { host: &host, fields: &fields, ..Request::new(method, path).with_body(body.as_bytes()) };
+    let reply = over_tcp(&request, &host, Duration::from_mins(2))?;
     Ok((reply.status, reply.body))
 }

@@ -9,7 +9,7 @@ use super::running::Running;
 
 /// A page of another origin can neither read nor change anything.
 pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Result<()> {
-    let (_, before) = browser::request(port, "GET", "/v1/pods", "", "")?;
+    let (_, before) = browser::request(port, "GET", "/v1/pods", &[], "")?;
     browser.open("data:text/html,<title>elsewhere</title>")?;
     let tries = json!([format!("http://127.0.0.1:{port}"), pod("planted", 2)]);
     let script = "
@@ -34,13 +34,13 @@ pub(super) fn page_changes_nothing(browser: &Browser, port: u16) -> anyhow::Resu
         found.as_array().is_some_and(|found| found.len() == 6 && found.iter().all(is_nothing)),
         "read: {found}"
     );
-    let (_, after) = browser::request(port, "GET", "/v1/pods", "", "")?;
+    let (_, after) = browser::request(port, "GET", "/v1/pods", &[], "")?;
     ensure!(before == after, "a page of another origin has changed the node:\n{before}\n{after}");
     // A client that reaches the port without a browser needs the token to change something.
     for (method, path) in [("POST", "/v1/pods"), ("DELETE", "/v1/pods/shop/web-1")] {
-        let (status, body) = browser::request(port, method, path, "", &pod("planted", 2))?;
+        let (status, body) = browser::request(port, method, path, &[], &pod("planted", 2))?;
         ensure!(status == 403, "{method} {path} without a token: {status} {body}");
-        let origin = "Origin: http://elsewhere.example\r\n";
+        let origin = &[("Origin", "http://elsewhere.example")];
         let (status, body) = browser::request(port, method, path, origin, &pod("planted", 2))?;
         ensure!(status == 403 && body.contains("Origin"), "{method} {path} from elsewhere: {status} {body}");
     }

@@ -87,7 +87,7 @@ fn decisions(looked: &Looked<'_>, node: &Path, port: u16) -> anyhow::Result<()> 
         &json!([]),
     )?;
     let path = format!("/v1/decisions?uid=large-uid&output=table&glyphs=unicode&width={width}");
-    let (_, same) = browser::request(port, "GET", &path, "", "")?;
+    let (_, same) = browser::request(port, "GET", &path, &[], "")?;
     ensure!(text == same.as_str(), "the refusal reads otherwise than on the command line:\n{text}\n{same}");
     browser.until(
         "the picture of the refusal shows",
@@ -107,7 +107,7 @@ fn effect(looked: &Looked<'_>) -> anyhow::Result<()> {
         &json!([]),
     )?;
     let fits = fits.as_array().map(Vec::as_slice).unwrap_or_default();
-    ensure!(fits.len() >= 2, "what would fit: {fits:?}");
+    ensure!(!fits.is_empty(), "nothing would fit");
     for (at, change) in fits.iter().enumerate() {
         let change = change.as_str().unwrap_or_default();
         let press = "document.querySelectorAll('#list .fits button')[arguments[0]].click()";

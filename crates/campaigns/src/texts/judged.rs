@@ -57,8 +57,11 @@ pub(super) fn judge(form: Form, text: &str, theirs: &Read) -> Judged {
         Form::Manifest => manifests(text),
         Form::Configuration => match configuration(text) {
             Ok(Configuration::OfOthers(why)) if !theirs.error.is_empty() => return Judged::Listed(why),
+            Ok(Configuration::Template(_)) if !theirs.error.is_empty() => {
+                return Judged::Listed("read here with a warning: a template, none of whose places decides");
+            }
             Ok(Configuration::OfOthers(_)) => Ok(Vec::new()),
-            Ok(Configuration::Own(fields)) => Ok(vec![fields]),
+            Ok(Configuration::Own(fields) | Configuration::Template(fields)) => Ok(vec![fields]),
             Err(error) => Err(error),
         },
     };
@@ -78,6 +81,9 @@ pub(super) fn judge(form: Form, text: &str, theirs: &Read) -> Judged {
         (Err(error), "") if refused_here(&error).is_some() => {
             Judged::Listed(refused_here(&error).unwrap_or_default())
         }
+        (Err(error), "") if form == Form::Configuration && is_place(error.problem()) => {
+            Judged::Listed("refused here: a place of a template, which the decoder takes as a text")
+        }
         (ours, error) => {
             let ours = match ours {
                 Ok(ours) => Value::from(ours).to_string(),
@@ -94,6 +100,12 @@ fn is_of_others(error: &str) -> bool {
     let field = error.split_once("Go struct field ").and_then(|(_, rest)| rest.split_once(" of type"));
     let path = field.and_then(|(field, _)| field.split('.').nth(1));
     path.is_some_and(|field| !FIELDS.contains(&field) && !OTHER_FIELDS.contains(&field))
+}
+
+/// Whether a value is refused because something is to be filled in there first.
+fn is_place(problem: &Problem) -> bool {
+    matches!(problem, Problem::Template { .. })
+        || matches!(problem, Problem::Unexpected { .. }) && problem.next_step().is_some()
 }
 
 fn refused_here(error: &ManifestError) -> Option<&'static str> {
@@ -117,6 +129,8 @@ fn manifests(text: &str) -> Result<Vec<Value>, ManifestError> {
 enum Configuration {
     /// The kubelet's own.
     Own(Value),
+    /// One in which a template still fills in places that decide nothing.
+    Template(Value),
     /// One that another program makes the kubelet's of, and why it is taken for one.
     OfOthers(&'static str),
 }
@@ -125,7 +139,8 @@ fn configuration(text: &str) -> Result<Configuration, ManifestError> {
     let read = read_kubelet_config(&Source { name: "text", text })?;
     Ok(match (read.kind, read.others.is_empty()) {
         (ConfigKind::Kubelet, true) => {
-            Configuration::Own(compared(&serde_json::to_value(&read.config).unwrap_or(Value::Null)))
+            let fields = compared(&serde_json::to_value(&read.config).unwrap_or(Value::Null));
+            if read.is_template { Configuration::Template(fields) } else { Configuration::Own(fields) }
         }
         (_, true) => Configuration::OfOthers(
             "read here: fields without the kind, of which an installer makes a configuration",

@@ -50,7 +50,7 @@ fn played(corpus: &Corpus, case: &Case) -> Result<Value, Outcome> {
     let mut steps = Vec::new();
     for (at, step) in case.input["steps"].as_array().into_iter().flatten().enumerate() {
         if expected.get(at).is_some_and(|expected| !expected["panic"].is_null()) {
-            // The kubelet is dead from here on; what it would have said is nobody's to know.
+            // The kubelet is dead from here on; its further answers are unknown.
             steps.push(expected[at].clone());
             break;
         }
@@ -276,7 +276,7 @@ impl<'a> Kubelet<'a> {
         }
     }
 
-    /// A container comes into being under an id of its own.
+    /// A container starts, under a new id.
     fn create(&mut self, container: &ContainerKey) {
         let id = ContainerId::from(format!("id-{}", self.created).as_str());
         self.created += 1;

@@ -137,7 +137,7 @@ pub(super) fn allocatable_memory(node: &Node) -> Option<Value> {
     (!rows.is_empty()).then(|| json!(rows.into_iter().map(|(_, row)| row).collect::<Vec<_>>()))
 }
 
-/// What the runtime is told of a container, and what it holds.
+/// The settings that the runtime gets for a container, and what it holds.
 pub(super) fn container(
     node: &Node,
     ledger: &Ledger,

@@ -52,7 +52,7 @@ impl Observer for Decided {
     }
 }
 
-/// A step of the case a second: each pod is a kind of its own, and stays until the step that removes it.
+/// A step of the case a second: each pod is a separate kind, and stays until the step that removes it.
 fn trace(steps: &[Value]) -> (Vec<Template>, Vec<Arrival>, Vec<usize>) {
     let moment = |step: usize| Duration::from_secs(step as u64);
     let (mut templates, mut arrivals, mut numbers) = (Vec::new(), Vec::<Arrival>::new(), Vec::new());

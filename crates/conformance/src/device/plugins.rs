@@ -1,4 +1,4 @@
-//! The plugins of a case: processes that register, list devices and answer as they are told to.
+//! The scripted plugins of a case: processes that register, list devices and answer.
 
 use std::collections::BTreeMap;
 
@@ -106,7 +106,7 @@ impl Plugins {
         Some((&process.resource, process.connection?))
     }
 
-    /// What the kubelet is told when it calls a plugin that has ended, and whose end it has not noticed.
+    /// The kubelet's error when it calls a plugin that has ended, and whose end it has not noticed.
     pub(super) fn vanished(&self, resource: &ResourceName) -> RpcError {
         let owner = self.called.get(resource).and_then(|connection| self.owners.get(connection));
         let path = format!("{}{}.sock", show::DIR, owner.map_or("", String::as_str));
@@ -114,9 +114,9 @@ impl Plugins {
         RpcError { code: RpcCode(14), message: format!("connection error: desc = \"transport: {error}\"") }
     }
 
-    /// What a plugin answers, and the call as cases write it. `None`: nobody is there. The kubelet's gRPC makes a connection
-    /// anew by the path of its socket, so one that has registered on a path where another had ended unnoticed is asked,
-    /// though it was refused.
+    /// What a plugin answers, and the call as cases write it. `None`: no plugin answers. The kubelet's gRPC
+    /// makes a connection anew by the path of its socket, so one that has registered on a path where another
+    /// had ended unnoticed is asked, though it was refused.
     pub(super) fn answer(&self, question: &Question) -> Option<(Value, Reply)> {
         let connection = self.called.get(question.resource()).copied();
         let called = |(_, process): &(&String, &Process)| process.connection == connection;

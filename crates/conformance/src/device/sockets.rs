@@ -27,7 +27,7 @@ pub(super) use found::watch;
 /// One case in so many is played over sockets too.
 const ONE_IN: u64 = 4;
 
-/// Whether a case is played over sockets too: some of those about plugins that come and go, and about what is told.
+/// Whether a case is also played over sockets: some of those about plugins that come and go, or pod resources.
 pub(crate) fn plays(case: &Case) -> bool {
     matches!(case.kind.as_str(), "register" | "podres" | "restart" | "several")
         && !is_one_of_several_called(case)
@@ -122,8 +122,8 @@ fn modes() -> Result<Value, String> {
     }))
 }
 
-/// What a plugin is told that names a socket which nobody serves, and after how many seconds. Here they pass faster: it
-/// must not be told before the time is up, and that the time is the kubelet's is read from the default.
+/// The error for a plugin that names a socket without a server, and after how many seconds it comes. Time
+/// passes faster here: the error must not come early, and the kubelet's time is read from the default.
 fn nobody() -> Result<Value, String> {
     const FASTER: u32 = 20;
     let root = Folder::new()?;

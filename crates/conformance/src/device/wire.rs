@@ -58,7 +58,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Whoever cleans the system's folder will find it else.
+        // If this fails, the folder stays among the system's temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -118,7 +118,7 @@ impl Wire {
         if let Some(server) = self.server.take() {
             server.stop();
         }
-        // Nobody looked for plugins when these cases were recorded.
+        // These cases were recorded without a look for plugins.
         let _ = std::fs::remove_dir_all(self.folders().plugins_registry);
         self.serve()
     }
@@ -133,7 +133,7 @@ impl Wire {
         self.events.recv_timeout(PATIENCE).map_err(|_| "nothing happens on the sockets".to_owned())
     }
 
-    /// Starts a process and has it registered; `record` is told what happens meanwhile.
+    /// Starts a process and has it registered; `record` gets the events until then.
     pub(in crate::device) fn register(
         &mut self,
         step: &Value,
@@ -215,7 +215,7 @@ impl Wire {
         calls
     }
 
-    /// Asks a plugin; what it gives out is said as cases write it.
+    /// Asks a plugin; the devices' setup comes back in the form of cases.
     pub(in crate::device) fn ask(&self, question: &Question) -> Reply {
         let Some(server) = &self.server else { return Reply::NothingAllocated };
         match server.ask(question) {
@@ -227,7 +227,7 @@ impl Wire {
         }
     }
 
-    /// Asks the pod resources socket, of which `snapshot` is to be told.
+    /// Asks the pod resources socket, which serves `snapshot`.
     pub(in crate::device) fn pod_resources<T>(
         &self,
         snapshot: PodResourcesSnapshot,

@@ -162,7 +162,7 @@ pub(crate) fn cpudetails(corpus: &Corpus, case: &Case) -> Outcome {
             got["cores_needed_in_uncore_cache"] = json!(printed(cores.into_iter().take(count).collect()));
         }
         Some(Err(_)) => {
-            // A negative number of cores crashes the kubelet and cannot be said here.
+            // A negative number of cores crashes the kubelet and cannot be expressed here.
             own = Some(got.clone());
             if let Expected::Result(expected) = &case.expected {
                 got["cores_needed_in_uncore_cache"] = expected["cores_needed_in_uncore_cache"].clone();

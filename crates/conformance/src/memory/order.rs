@@ -1,9 +1,9 @@
 //! The order in which the kubelet books stored blocks at a start: it walks unordered maps.
 //!
-//! On odd states (a node whose blocks name different groups) that order decides whether it starts. A case that was
-//! recorded in many runs has one answer; one that is asked on the spot has the answer of that run. So a case is played
-//! by name first, and if that is not what the kubelet said, in other orders: if one of these gives its answer, the
-//! answer is one of several, which is a listed difference.
+//! On odd states (a node whose blocks name different groups) that order decides whether it starts. A case that
+//! was recorded in many runs has one answer; one that is asked on the spot has the answer of that run. So a
+//! case is played by name first, and if the answer is not the kubelet's, in other orders: if one of these gives
+//! its answer, the answer is one of several, which is a listed difference.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,5 +1,5 @@
-//! What happens on a node: pods that come and go, restarts, changes of devices. Drawn before anybody is asked, so that no
-//! step depends on an answer.
+//! What happens on a node: pods that come and go, restarts, changes of devices. Drawn before the first answer,
+//! so that no step depends on one.
 
 use serde_json::{Value, json};
 

@@ -59,7 +59,7 @@ pub struct Exception {
 /// All predictions.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// How often each was said.
+    /// How often each prediction was made.
     pub said: BTreeMap<Said, u64>,
     /// Machines, configurations and fillings that were played.
     pub machines: u64,
@@ -118,7 +118,7 @@ impl Tally {
         figures
     }
 
-    /// Whether everything went as was said, and enough was said.
+    /// Whether all predictions came true, and few enough steps were left undecided.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         let Figures { promises, refusals, fates, not_decided } = self.figures();

@@ -90,7 +90,7 @@ impl Worker {
         Ok(Reply::Answer { value: reply["answer"].take(), took: busy.min(began.elapsed()) })
     }
 
-    /// Bytes that the process that answers holds: the child of the child, which has a namespace of its own.
+    /// Bytes that the answering process holds: the child of the child, which has a separate namespace.
     fn memory(&self) -> u64 {
         let own = self.child.id();
         let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();

@@ -101,7 +101,7 @@ impl Script {
     }
 }
 
-/// A provider that does as it is told.
+/// A scripted provider.
 struct Scripted {
     at: u64,
     name: String,

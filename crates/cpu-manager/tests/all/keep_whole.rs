@@ -78,7 +78,7 @@ fn app_containers_get_what_their_init_container_had() {
     for (init, app, expected) in [
         ("2", "4", "app 0-1,8-9, init 0,8"),
         ("4", "2", "app 0,8, init 0-1,8-9"),
-        // Without CPUs of its own it lends none.
+        // Without exclusive CPUs it lends none.
         ("500m", "2", "app 2,10"),
     ] {
         assert_eq!(of(Fit::Best, init, app), expected, "{init} and {app}");

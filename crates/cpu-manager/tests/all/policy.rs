@@ -23,7 +23,7 @@ fn node(index: usize) -> Affinity {
     Affinity::Nodes(NodeMask::from_bits(1 << index))
 }
 
-/// Serves the containers in order; the holdings then, and what each was told.
+/// Serves the containers in order. Returns the holdings, and for each container its CPUs or why it has none.
 fn admit(policy: &Static, held: &Holdings, pod: &Pod, near: Affinity) -> (Holdings, Vec<String>) {
     let mut held = held.clone();
     let mut told = Vec::new();

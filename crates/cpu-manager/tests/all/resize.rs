@@ -89,7 +89,7 @@ fn whole_cores_stay_whole_cores() {
     let options = Options { whole_cores: WholeCores::Required, ..Options::default() };
     let config = || Config { reserved: Reserved::cpus(set("0")), options, ..Config::default() };
     let one = node(config());
-    // CPU 9 shares its core with a reserved one, so that nobody can have a whole core of it.
+    // CPU 9 shares its core with a reserved one, so that core is never handed out whole.
     assert_eq!(grown(&one, "1,10", "2,9,11,3-4,12-13", "6"), "1-3,10-12");
     // Two nodes of three cores: the first has one whole core to give, and CPU 6 of the reserved one.
     let two = policy(&machine(2, 1, 1, 3), config());

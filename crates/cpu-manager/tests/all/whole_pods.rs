@@ -61,7 +61,7 @@ fn containers_share_the_cpus_of_their_pod() {
                 "rest shares 7,15",
             ][..],
         ),
-        // A sidecar without CPUs of its own shares what is left in the end.
+        // A sidecar without exclusive CPUs shares what is left in the end.
         (
             "3",
             &[("side", Role::Sidecar, ""), ("app", Role::App, "2")],
@@ -168,7 +168,7 @@ fn what_the_kubelet_loses_of_a_pod_is_found() {
         let second = policy.allocate_pod(&first, &fits, Affinity::Any).unwrap().after;
         assert_eq!(second.shared().to_string(), after_second);
 
-        // Both kinds of loss as a later start finds them: nobody holds the CPUs, or a pod without containers does.
+        // Both kinds of loss that a later start finds: CPUs without a holder, or of a pod without containers.
         let lost = Holdings::new(set("0,5-8,13-15"), []).with_whole_pods([(PodUid::new("gone"), set("1,9"))]);
         match bubble {
             PodBubble::Lose => assert!(policy.restore(lost).is_err()),

@@ -44,7 +44,7 @@ pub(super) struct Supply<'a> {
     left: Vec<Option<PciAddress>>,
     /// How many it needs beside these.
     pub(super) needed: u64,
-    /// Healthy devices that nobody has.
+    /// Healthy devices that no container holds.
     free: Vec<Free>,
 }
 

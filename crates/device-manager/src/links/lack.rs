@@ -14,7 +14,7 @@ pub struct LinkLack {
     pub demand: Demand,
     /// The links that have devices of the demand; those that lack least first.
     pub links: Vec<LinkRoom>,
-    /// Free devices on no link, since nobody says their PCI address: how many of which resource.
+    /// Free devices on no link, since their PCI address is not known: how many of which resource.
     pub unplaced: Vec<(ResourceName, u64)>,
 }
 

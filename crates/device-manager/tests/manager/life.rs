@@ -81,7 +81,7 @@ fn a_list_tells_whose_health_has_changed() {
     for (listed, changed) in [
         ("c:0 a:0 b:0", "a b c"),
         ("a:0 b:0 c:0", ""),
-        // Where it is does not matter; that one has gone is not told.
+        // A change of node does not count; a device that is no longer listed is not reported.
         ("a:1 c:0!", "c"),
         ("a:1 b:0 c:0!", "b"),
         ("d:0 a:1! c:0 b:0", "a c d"),

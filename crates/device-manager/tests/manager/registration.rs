@@ -157,7 +157,7 @@ fn a_plugin_that_registers_again_takes_its_own_place_where_plugins_are_replaced(
     assert_eq!(connect("a", 1), Ok(None));
     assert_eq!(connect("b", 2), Ok(None));
     assert_eq!(connect("a", 3), Ok(Some(ConnectionId(1))));
-    // An attempt that fails harms nobody.
+    // An attempt that fails changes nothing.
     connections.connecting(&gpu(), "a", ConnectionId(4));
     connections.failed(&gpu(), "a", ConnectionId(4), ReplacedPlugins::Close);
     assert_eq!(connections.client(&gpu(), "a"), Some(ConnectionId(3)));

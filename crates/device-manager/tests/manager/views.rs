@@ -1,4 +1,4 @@
-//! What others are told.
+//! What the pod resources service and statuses report.
 
 use std::collections::BTreeMap;
 

@@ -42,7 +42,7 @@ enum At {
 struct Block {
     /// The frame that began it.
     head: Head,
-    /// What that frame said of priority.
+    /// The priority field of that frame.
     priority: Vec<u8>,
     compressed: Vec<u8>,
 }

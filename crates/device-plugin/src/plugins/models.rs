@@ -22,7 +22,7 @@ use crate::wire::{ConnectError, Wire};
 
 const GPU: &str = "vendor.example/gpu";
 
-/// One of two plugins for the same resource. They differ in what they want to be asked, and so in what is told.
+/// One of two plugins for the same resource. Their options differ, so events and answers show which one acts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Name {
     Old,
@@ -89,7 +89,7 @@ impl Wire for Stage {
     }
 }
 
-/// What comes to whoever keeps the inventory.
+/// A message to the owner of the inventory.
 enum Message {
     Event(ServerEvent),
     Answer(Reply),
@@ -198,7 +198,7 @@ fn one_replaces_the_other() {
     assert_eq!(joined(keeper), 2, "each question has one answer");
 }
 
-/// Somebody who does not answer registers in the place of one that works, which goes on working.
+/// A plugin that does not answer registers in the place of one that works, which goes on working.
 fn one_fails_to_replace_the_other() {
     let (plugins, stage, sender, keeper) = node();
     stage.plugin(Name::Old, 2);
@@ -244,7 +244,7 @@ fn one_registers_again_and_again() {
     assert_eq!(joined(keeper), 1, "the question has one answer");
 }
 
-/// One that has listed and one that has not; nobody is dialled any more.
+/// One that has listed and one that has not; no connection is still being dialled.
 const MOST: usize = 2;
 
 /// The same orders are played in every run.

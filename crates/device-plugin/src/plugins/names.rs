@@ -28,7 +28,7 @@ impl Names {
         self.0.insert(resource.clone(), None);
     }
 
-    /// Removes the resources that nobody needs any more.
+    /// Removes the resources without a plugin and without a holder, some time after their plugin has gone.
     pub(super) fn prune(
         &mut self,
         held: &BTreeSet<ResourceName>,

@@ -3,9 +3,9 @@
 //! A connection is dialled, then registered, then it lists. A resource keeps at most one connection that has listed,
 //! one that has registered and not listed yet, and [`DIALLED`] that are being dialled. The newest of each kind stays.
 //!
-//! When there are as many connections as there may be, a resource that has fewer than another one takes a place from
-//! it: the resource with the most connections loses the one that has come least far, and of those the oldest. So
-//! whoever registers again and again refuses nobody but itself.
+//! At the limit on all connections, a resource that has fewer than another one takes a place from it: the
+//! resource with the most connections loses the one that has come least far, and of those the oldest. So a
+//! plugin that registers again and again displaces only its own connections.
 
 use std::collections::BTreeMap;
 
@@ -106,8 +106,8 @@ impl OpenConnections {
         self.advance(resource, id, Stage::Listed);
     }
 
-    /// Whoever comes to a stage after another takes its place. Connections are in the order in which they came to
-    /// their stages, and only those before this one are replaced.
+    /// A connection that reaches a stage replaces the ones before it at that stage. Connections are in the
+    /// order in which they reached their stages, and only those before this one are replaced.
     fn advance(&mut self, resource: &ResourceName, id: ConnectionId, stage: Stage) {
         let Some(all) = self.resources.get_mut(resource) else { return };
         let Some(at) = all.iter().position(|connection| connection.id == id) else { return };
@@ -205,7 +205,7 @@ mod tests {
     fn a_newer_connection_closes_those_that_it_replaces() {
         let rows: [(&[Step], &[u64]); 9] = [
             (&[Dial(1), Register(1), List(1)], &[1]),
-            // One that is silent replaces nobody who lists.
+            // One that is silent replaces none that lists.
             (&[Dial(1), Register(1), List(1), Dial(2), Register(2)], &[1, 2]),
             (&[Dial(1), Register(1), List(1), Dial(2), Register(2), List(1)], &[1, 2]),
             (&[Dial(1), Register(1), List(1), Dial(2), Register(2), List(2)], &[2]),
@@ -241,12 +241,12 @@ mod tests {
             assert!(own.is_open() && first.is_open(), "the one that lists stays");
             assert_eq!(others.iter().filter(|closed| closed.is_open()).count(), 2);
             assert_eq!((open.count(&greedy), open.count(&quiet)), (3, 1));
-            // With two each nobody has more than the other.
+            // With two each, neither has more than the other.
             assert!(open.dialled(&quiet, ConnectionId(7)).is_some());
             assert!(open.dialled(&quiet, ConnectionId(8)).is_none());
             assert!(open.dialled(&name("third"), ConnectionId(9)).is_some());
             assert!(open.dialled(&name("fourth"), ConnectionId(10)).is_some());
-            // One connection each: nobody loses the last one.
+            // One connection each: no resource loses its last one.
             assert!(open.dialled(&name("fifth"), ConnectionId(11)).is_none());
             assert!(first.is_open(), "the one that lists stays");
         }

@@ -32,7 +32,7 @@ impl Standing {
         }
     }
 
-    /// A plugin has told its options. Returns the connection of its own in whose place it comes.
+    /// A plugin has answered with its options. Returns the connection of the same socket that it replaces.
     pub(super) fn connected(
         &mut self,
         resource: &ResourceName,
@@ -87,7 +87,7 @@ impl Standing {
         }
     }
 
-    /// Every resource for which somebody stands, with the sockets; where a resource has one plugin, no socket is known.
+    /// Every resource with a connection, and its sockets; where a resource has one plugin, no socket is known.
     pub(super) fn all(&self) -> Vec<(ResourceName, PathBuf)> {
         match self {
             Self::One(connections) => {

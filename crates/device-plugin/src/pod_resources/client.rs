@@ -20,8 +20,8 @@ const MAX_ANSWER: usize = 64 << 20;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody answers there.
-    #[error("connect to {}: nobody answers there", .0.display())]
+    /// No server answers at the socket.
+    #[error("no server answers at {}", .0.display())]
     NotServed(PathBuf),
     /// The question failed; for a pod that is not there the code is `Unknown`.
     #[error(transparent)]

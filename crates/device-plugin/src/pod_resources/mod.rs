@@ -1,4 +1,4 @@
-//! The pod resources service: what pods hold, told to monitoring and to schedulers.
+//! The pod resources service: reports to monitoring and to schedulers what pods hold.
 
 mod client;
 mod messages;
@@ -63,8 +63,8 @@ pub struct PodEntry {
     pub namespace: String,
     /// Its sidecars, then its other containers; no plain init containers. For [`PodResourcesQuery::ListV1Alpha1`] no sidecars.
     pub containers: Vec<ContainerEntry>,
-    /// What the pod has as a whole, those of its containers included: told by kubelets from 1.37 on, with the gate
-    /// `PodLevelResourceManagers`. It has no devices.
+    /// What the pod has as a whole, those of its containers included. Kubelets report it from 1.37 on, with the
+    /// gate `PodLevelResourceManagers`. It has no devices.
     pub whole: Amounts,
 }
 

@@ -1,4 +1,4 @@
-//! What is said to a plugin whose socket has been found: who are you, you are registered, or why not.
+//! The calls to a plugin whose socket has been found: `GetInfo`, then the status of its registration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::wire::answered;
 /// The type of plugins that are for this.
 const DEVICE_PLUGIN: &str = "DevicePlugin";
 
-/// It is to be tried again later. The plugin has been told why, if it can be told anything.
+/// The registration failed; the server tries again later. The plugin has the reason, if it could be called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct NotRegistered;
 
@@ -35,7 +35,7 @@ struct ConversationError {
     why: String,
 }
 
-/// Registers the plugin at `socket`. That it fails is told.
+/// Registers the plugin at `socket`. Reports a failure as an event.
 pub(super) async fn registered(plugins: &Arc<Plugins>, socket: &Path) -> Result<FoundPlugin, NotRegistered> {
     match introduced(plugins, socket).await {
         Ok(found) => Ok(found),

@@ -1,4 +1,4 @@
-//! What the tests share: a folder, a server in it, plugins that do as they are told, frames.
+//! What the tests share: a folder, a server in it, scripted plugins, frames.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
 pub mod frames;
@@ -19,7 +19,7 @@ use topology_model::{NodeId, Nodes};
 /// How long a test waits for what must come. It is never waited for what must not.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A folder of its own, gone at the end.
+/// A separate folder, removed at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -79,7 +79,7 @@ impl PodResources for LastSnapshot {
     }
 }
 
-/// A server with whoever keeps the inventory.
+/// A server and the inventory that records its events.
 pub struct Node {
     pub server: Server,
     pub inventory: Inventory,
@@ -129,7 +129,7 @@ impl Node {
             .collect()
     }
 
-    /// Stops the server. Returns what it has told since.
+    /// Stops the server. Returns its events since the last read.
     pub fn stop(self) -> Vec<String> {
         let Self { server, mut inventory, events, .. } = self;
         server.stop();

@@ -1,4 +1,4 @@
-//! A plugin that does as it is told, in this process.
+//! A scripted plugin in this process.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

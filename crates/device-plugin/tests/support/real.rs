@@ -42,7 +42,7 @@ fn namespace(folder: &Path) -> nix::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE)?;
     if !Path::new(KUBELETS).exists() {
-        // Where there is no kubelet, its folder is made on a file system of its own.
+        // Where there is no kubelet, its folder is made on a separate file system.
         mount(Some("none"), "/var/lib", Some("tmpfs"), MsFlags::empty(), NONE)?;
         std::fs::create_dir_all(KUBELETS).map_err(|_| nix::Error::EACCES)?;
     }

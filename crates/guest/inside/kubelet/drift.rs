@@ -1,5 +1,5 @@
-//! A container whose cgroup somebody has changed behind the kubelet's back: `serve --observe` finds it, and finds nothing
-//! once it is as it was.
+//! A container whose cgroup another program has changed without the kubelet: `serve --observe` finds it, and
+//! finds nothing once it is as it was.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ pub(super) fn all(session: &mut Session<'_>) -> anyhow::Result<()> {
     let id = actual.running.values().next().context("the pod has no container")?;
     let file = actual.group(id).context("the container has no cgroup")?.join("cpuset.cpus");
     let own = text(&file)?;
-    // As wide as its pod may be, which nobody has narrowed.
+    // As wide as its pod may be, whose own cgroup has every CPU.
     fs::write(&file, text("/sys/devices/system/cpu/online")?)?;
     let found = counted(session, 1.0)?;
     session.row("drift", &wish.name, "all CPUs", &json!({}), &found);

@@ -294,7 +294,7 @@ impl Observer {
         let sources = if finding == Finding::Arguments { &sources[..] } else { &[] };
         fs::create_dir_all("/run/observe")?;
         let socket = ["--socket", "/run/observe/topolet.sock"];
-        // Anybody may ask this kubelet; one before 1.37 tells of its pods there alone.
+        // This kubelet answers every client; before 1.37 it lists its pods there alone.
         fs::write("/run/observe/token", "any\n")?;
         let pods = ["--kubelet-url", "https://127.0.0.1:10250", "--kubelet-token-file", "/run/observe/token"];
         let arguments = [&["serve", "--observe"], sources, &socket, &pods].concat();

@@ -279,7 +279,8 @@ impl Kind {
         session.empty()
     }
 
-    /// Gives the kubelet a pod that it refuses, and takes it away once it is explained. Gives what is said of it.
+    /// Gives the kubelet a pod that it refuses, and removes it once topolet has explained it. Gives the
+    /// explanation.
     fn refuse(&self, session: &Session<'_>, wish: &PodWish) -> anyhow::Result<Value> {
         let processes = &session.processes;
         processes.put(wish)?;

@@ -239,7 +239,7 @@ fn verdict(predicted: &Value) -> &str {
     predicted["verdict"].as_str().unwrap_or("nothing")
 }
 
-/// What is said without the kubelet's sockets may be that it is not decided, and nothing wrong.
+/// Without the kubelet's sockets an answer may be `undecided`, but not wrong.
 fn never_wrong(predicted: &Value, actual: &KubeletPod) -> Option<Difference> {
     let predicted = match verdict(predicted) {
         "admitted" => "Running".to_owned(),

@@ -64,8 +64,8 @@ impl PodWish {
         format!("uid-of-{}", self.name)
     }
 
-    /// The manifest of a static pod that needs no network and no token. It has a UID of its own: the one that the kubelet
-    /// makes of a manifest is another by each release, which ends the pod and starts it anew.
+    /// The manifest of a static pod that needs no network and no token. It has a fixed UID: the UID that the
+    /// kubelet derives from a manifest differs between releases, and a new UID ends the pod and starts it anew.
     pub(crate) fn manifest(&self) -> Value {
         let containers: Vec<Value> = self
             .containers

@@ -11,7 +11,7 @@ use pod_spec::{ContainerName, PodUid};
 pub struct CpuState {
     /// `none` or `static`.
     pub policy: String,
-    /// The CPUs of all containers that have none of their own; empty under policy `none`.
+    /// The CPUs of all containers without exclusive ones; empty under policy `none`.
     pub shared: CpuSet,
     /// CPUs by pod and container. A pod without containers is not the same as a missing pod.
     pub containers: BTreeMap<PodUid, BTreeMap<ContainerName, CpuSet>>,

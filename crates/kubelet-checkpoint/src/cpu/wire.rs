@@ -159,7 +159,7 @@ structure! {
     }
 }
 
-/// The CPUs of a pod as a whole: a type that reads itself, from a structure of its own.
+/// The CPUs of a pod as a whole: a type that reads itself, from a separate structure.
 #[derive(Default)]
 pub(crate) struct PodCpus(pub(crate) CpuSet);
 

@@ -248,15 +248,15 @@ impl<'a> Reader<'a> {
     ) -> Result<(), JsonError> {
         let outer = self.within.replace(structure);
         self.path.push(member);
-        // Reading ends with an error, which is given its place by whoever was reading.
+        // An error ends the reading and names its place already, so that the path may stay.
         read(self)?;
         self.path.pop();
         self.within = outer;
         Ok(())
     }
 
-    /// Reads the value at hand as a document of its own, as types do that read themselves. Its error, which does not
-    /// say of which member, ends the reading.
+    /// Reads the value at hand as a separate document, as types do that read themselves. Its error, which does
+    /// not say of which member, ends the reading.
     pub(crate) fn document(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<(), JsonError>,

@@ -35,7 +35,7 @@ pub trait Fs {
     fn is_regular(&self, path: &Path) -> io::Result<bool>;
     /// The names in a folder, in any order.
     fn list(&self, folder: &Path) -> io::Result<Vec<OsString>>;
-    /// Locks a file, which is created if missing; `None` if somebody else has it.
+    /// Locks a file, which is created if missing; `None` if it is locked already.
     fn lock(&self, path: &Path) -> io::Result<Option<Self::Lock>>;
 }
 

@@ -249,7 +249,7 @@ impl<'m> Drawing<'m> {
         figure
     }
 
-    /// What boxes without a text of their own are, in lines no wider than that.
+    /// The legend of boxes without a text, in lines no wider than that.
     fn key(&self, width: Pixels) -> Figure {
         let mut looks =
             vec![(Look::Core, "core"), (Look::Cpu, "CPU"), (Look::Memory, "memory of a NUMA node")];

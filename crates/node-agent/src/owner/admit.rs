@@ -16,7 +16,7 @@ use crate::effect::{Answer, Effect, EndReason, PodDecision, RequestError};
 use crate::snapshot::RefusedPod;
 use node_state::Record;
 
-/// What comes of a look at the pod that is first in line.
+/// The next step for the pod that is first in line.
 pub(super) enum Next {
     /// A change.
     Plan(Box<Plan>),

@@ -13,14 +13,15 @@ pub(super) struct Backlog {
     changes: Vec<Change>,
     pods: Vec<PendingPod>,
     files: BTreeSet<FileName>,
-    moves: Option<LeftMoves>,
+    left: Option<LeftChange>,
     why: String,
 }
 
-/// A change of several pods that a start may find yet.
+/// A change that is not in all its files: of several pods, which a start may find yet, or of one that the start found cut
+/// short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LeftMoves {
-    /// It was made, and some of its files are behind.
+pub(super) enum LeftChange {
+    /// It was made, and some of its files are behind. They are written before anything else.
     Made,
     /// It was not made, and has to be gone before anything else is written.
     NotMade,
@@ -38,7 +39,7 @@ pub(super) enum Deferred {
 impl Backlog {
     /// Why files are behind; `None`: they are not.
     pub(super) fn why(&self) -> Option<&str> {
-        (!self.files.is_empty() || self.moves.is_some()).then_some(self.why.as_str())
+        (!self.files.is_empty() || self.left.is_some()).then_some(self.why.as_str())
     }
 
     /// Files that may not be what they should be.
@@ -46,14 +47,14 @@ impl Backlog {
         self.files.iter()
     }
 
-    /// The change of several pods that a start may find yet.
-    pub(super) const fn moves(&self) -> Option<LeftMoves> {
-        self.moves
+    /// The change that is not in all its files.
+    pub(super) const fn left(&self) -> Option<LeftChange> {
+        self.left
     }
 
-    /// What is left of a change of several pods; `None`: a start finds none.
-    pub(super) const fn leave_moves(&mut self, moves: Option<LeftMoves>) {
-        self.moves = moves;
+    /// Sets what is left of a change; `None`: every change is in its files or was not begun.
+    pub(super) const fn leave(&mut self, left: Option<LeftChange>) {
+        self.left = left;
     }
 
     /// These files are behind, because of `why`.
@@ -81,7 +82,7 @@ impl Backlog {
         self.pods.iter()
     }
 
-    /// Drops pods that nobody wants any more.
+    /// Keeps the pods for which `keeps` holds.
     pub(super) fn retain_pods(&mut self, keeps: impl FnMut(&mut PendingPod) -> bool) {
         self.pods.retain_mut(keeps);
     }

@@ -1,9 +1,9 @@
 //! Pods, and containers about to start, that wait for device plugins which are not back yet.
 //!
-//! After a restart plugins register again one after the other. A pod that needs one of them is decided on when its plugin
-//! has listed devices, or when `devices.deferSeconds` are over; a container that holds devices of one starts then. Whoever
-//! asked by a request is answered at once that the pod is deferred; for a pod of an API server the answer waits, as it does
-//! for any pod that is being decided on. Requests that wait are not kept over a restart.
+//! After a restart plugins register again one after the other. A pod that needs one of them is decided on when
+//! its plugin has listed devices, or when `devices.deferSeconds` are over; a container that holds devices of
+//! one starts then. A request is answered at once: the pod is deferred. For a pod of an API server the answer
+//! waits, as it does for any pod that is being decided on. Requests that wait are not kept over a restart.
 //!
 //! Pods are decided on in the order in which they came, one in each turn. While they wait they hold nothing, so that pods
 //! which come between two turns may get what they would have got.

@@ -102,7 +102,7 @@ impl Owner {
         self.changes.extend(changes.collect::<Vec<_>>());
     }
 
-    /// Pods that nobody knows yet get in line.
+    /// New pods get in line.
     fn admit_new(&mut self, listing: &Listing) {
         let ends = |uid: &PodUid| {
             self.changes.iter().any(|change| matches!(change, Change::End { uid: other, .. } if other == uid))

@@ -1,9 +1,9 @@
 //! The order in which running containers are written to other CPUs, so that meanwhile no two of them run on a CPU that only
 //! one of them has.
 //!
-//! A container goes on when the CPUs that it gains are free of those who keep apart from it. Where containers wait for each
-//! other in a circle one of them goes on to those of its CPUs that are free; if none are, it goes to the shared pool, or
-//! gives a part of what it has up; and to all of its own later.
+//! A container goes on when the CPUs that it gains are free of those who keep apart from it. Where containers
+//! wait for each other in a circle one of them goes on to those of its CPUs that are free. If none are, it goes
+//! to the shared pool, or gives up a part of its CPUs, and gets its whole target later.
 
 use std::collections::BTreeMap;
 
@@ -74,7 +74,8 @@ impl<'p> Moves<'p> {
         Self { pool, all: all.collect() }
     }
 
-    /// Whether anybody gains what another one has yet. Who is not written keeps what it has, which nobody gains.
+    /// Whether a container gains CPUs that another still has. A container that is not written keeps its CPUs,
+    /// and none gains them.
     fn wait_for_each_other(&self) -> bool {
         let gained = self.all.iter().fold(CpuSet::new(), |sum, one| &sum | &(&one.target - &one.now));
         self.all.iter().any(|one| !one.now.is_disjoint(&gained))
@@ -156,7 +157,7 @@ impl<'p> Moves<'p> {
         })
     }
 
-    /// Somebody who has what another one gains goes to the shared pool.
+    /// A container with CPUs that another one gains goes to the shared pool.
     fn to_the_pool(&self, open: &[usize]) -> Option<Next> {
         let mut exclusive = open.iter().filter(|at| !self.all[**at].is_shared);
         exclusive.find_map(|at| {
@@ -172,7 +173,7 @@ impl<'p> Moves<'p> {
         })
     }
 
-    /// Somebody gives half of what it has up.
+    /// A container gives up half of its CPUs.
     fn to_a_half(&self, open: &[usize]) -> Option<Next> {
         open.iter().find_map(|at| {
             let one = &self.all[*at];
@@ -224,7 +225,7 @@ mod tests {
     #[test]
     fn who_makes_room_is_first() {
         for (moves, pool, expected) in [
-            // Nobody waits: as they come.
+            // No container waits: in the given order.
             (&[("a", "1", "2"), ("b", "3", "4")][..], "0", "a:2 b:4"),
             (&[("a", "0-3", "0-1"), ("b", "0-3", "0-1")], "0-1", "a:0-1 b:0-1"),
             // One after the other.

@@ -75,7 +75,7 @@ pub(super) enum OnFailure {
 }
 
 impl OnFailure {
-    /// A client is answered; what nobody waits for is tried again.
+    /// With a ticket the client is answered; without one the change is tried again.
     pub(super) fn of(ticket: Option<Ticket>, retried: impl FnOnce() -> Deferred) -> Self {
         ticket.map_or_else(|| Self::Retry(retried()), Self::Answer)
     }
@@ -88,7 +88,7 @@ impl Plan {
         &self.writes
     }
 
-    /// The plan with the time that it took to work it out, which is told with the decision.
+    /// The plan with its computing time, which the decision reports.
     pub fn worked(self, worked: Duration) -> Self {
         Self { worked, ..self }
     }

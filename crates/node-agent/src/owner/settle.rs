@@ -11,7 +11,7 @@ use pod_spec::PodUid;
 use topology_admission::Ledger;
 
 use super::Owner;
-use super::backlog::LeftMoves;
+use super::backlog::LeftChange;
 use super::change::DecidingFiles;
 use super::plan::{OnFailure, Outcome, Plan};
 use crate::effect::{Answer, Effect, FileName, RequestError, Write, WriteOutcome};
@@ -35,10 +35,10 @@ impl Owner {
     /// if it was made, as they are by now; then nothing is left of it.
     fn finishing(&self) -> Vec<Write> {
         let gone = Write { file: FileName::Moves, text: None };
-        match self.backlog.moves() {
+        match self.backlog.left() {
             None => Vec::new(),
-            Some(LeftMoves::NotMade) => vec![gone],
-            Some(LeftMoves::Made) => {
+            Some(LeftChange::NotMade) => vec![gone],
+            Some(LeftChange::Made) => {
                 let behind = self.backlog.files().map(|file| self.write_of(file, &self.ledger));
                 behind.chain([gone]).collect()
             }
@@ -91,14 +91,14 @@ impl Owner {
         match written {
             WriteOutcome::All => {
                 self.backlog.remove_files(&plan.writes);
-                self.backlog.leave_moves(None);
+                self.backlog.leave(None);
             }
             WriteOutcome::Failed { why, done } => {
                 // What was tried may be there or not, and what is there may be of a change that is not made.
                 self.backlog.add_files(plan.writes.iter().map(|write| write.file.clone()), why);
                 if *done >= plan.finishing {
-                    let left = if plan.is_made(written) { LeftMoves::Made } else { LeftMoves::NotMade };
-                    self.backlog.leave_moves(plan.outcome.is_of_several.then_some(left));
+                    let left = if plan.is_made(written) { LeftChange::Made } else { LeftChange::NotMade };
+                    self.backlog.leave(plan.outcome.is_of_several.then_some(left));
                 }
                 self.effects.push(Effect::NotWritten(why.clone()));
             }

@@ -1,4 +1,4 @@
-//! Containers that are about to start: plugins that want to know are told before.
+//! Containers that are about to start: plugins that require `PreStartContainer` are called first.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -39,8 +39,8 @@ impl Owner {
         }
     }
 
-    /// What plugins that want to know are told. One that has not come back since a restart is not, and one that has
-    /// gone while this ran is an error, as in the kubelet.
+    /// The `PreStartContainer` calls for a container. A plugin that has not come back since a restart is not
+    /// called; one that has gone while this ran is an error, as in the kubelet.
     fn questions(&self, container: &ContainerKey) -> Result<BTreeSet<Question>, StartError> {
         let held = self.ledger.devices().of_container(&container.pod, &container.container);
         let mut questions = BTreeSet::new();

@@ -36,7 +36,8 @@ struct Waiting {
 
 impl Lines {
     /// Starts the thread that writes to `out`. It runs until the program ends. After lines were lost and others can be
-    /// written again, the thread calls `tell` with the number of lost lines that it has not told yet; `tell` may log.
+    /// written again, the thread calls `tell` with the number of lost lines that it has not reported yet;
+    /// `tell` may log.
     pub(super) fn start(
         out: impl Write + Send + 'static,
         tell: impl Fn(u64) + Send + 'static,

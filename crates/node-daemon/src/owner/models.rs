@@ -48,7 +48,7 @@ fn join(threads: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Pods of requests and of the folder come and go, containers start and exit, somebody looks, and time passes.
+/// Pods of requests and of the folder come and go, containers start and exit, a client looks, and time passes.
 fn pods_and_containers() {
     let day = Day::begins();
     let threads = vec![
@@ -156,7 +156,7 @@ fn who_waited_is_decided_on_between_others() {
     );
 }
 
-/// The owner is told to stop in the middle of it: who was told that a pod is admitted finds it after the restart.
+/// The owner stops in the middle of it: pods that were answered as admitted are there after the restart.
 fn a_stop_keeps_what_was_promised() {
     let day = Day::begins();
     let promised = Arc::<Mutex<BTreeSet<String>>>::default();

@@ -361,7 +361,7 @@ table! { f, file;
         kubelet: Reaction::Does("accepts it as it is"),
         help: match oddities.first() {
             Some((_, Oddity::NoChecksum)) => "the kubelet adds one when it next writes the file",
-            _ => "somebody edited the file: check that its contents are true",
+            _ => "the file was edited by hand: check that it matches what the pods hold",
         }
         .to_owned();
 }

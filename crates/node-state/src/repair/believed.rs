@@ -16,8 +16,8 @@ impl Work<'_> {
         records.filter_map(|(uid, record)| Some((uid.clone(), kind(record.grants.as_ref()?)?))).collect()
     }
 
-    /// What is believed, of pods that are here and hold something; the other pods of the file, and where the two
-    /// disagree, are told. `file_says` is `None` where there is no file to disagree with.
+    /// What is believed of pods that are here and hold something. The file's other pods become findings, and so
+    /// does each disagreement. `file_says` is `None` where there is no file to disagree with.
     pub(super) fn believed<T: Default + PartialEq>(
         &mut self,
         file: StateFile,

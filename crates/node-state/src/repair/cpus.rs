@@ -136,7 +136,7 @@ impl Work<'_> {
         self.add(file, fault, assumption, remedy, &pods.iter().collect::<Vec<_>>());
     }
 
-    /// Nobody's CPUs are shared.
+    /// CPUs that no pod holds are shared.
     fn shared(&mut self, policy: &Static, held: &Held, state: Option<&CpuState>, doubt: Option<&Doubt>) {
         let managed = policy.initial().shared().clone();
         let owned = held.values().fold(CpuSet::new(), |all, cpus| &all | &all_of(cpus));

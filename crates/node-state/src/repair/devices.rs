@@ -65,7 +65,7 @@ impl Work<'_> {
         let mut order: Vec<PodUid> = held.keys().cloned().collect();
         order.sort_by_key(|pod| self.rank(pod));
         let mut owners: BTreeMap<(ResourceName, DeviceId), PodUid> = BTreeMap::new();
-        // Pods that hold the same of the same pod are told of together.
+        // Pods that claim the same devices of the same owner share one finding.
         let mut twice: Vec<(Vec<PodUid>, Devices)> = Vec::new();
         let mut known: BTreeMap<(PodUid, Devices), usize> = BTreeMap::new();
         for pod in order {

@@ -1,8 +1,8 @@
 //! Pods of which nothing proves what they held, because a state file is damaged, empty or gone.
 //!
-//! A pod's own file decides where there is one. Of the others an entry counts if the file's checksum proves it, or if
-//! all else agrees with it: the shared pool, the books, the manifest, and the other files. Whoever may have held
-//! something and has no such entry is quarantined.
+//! A pod's own file decides where there is one. Of the others an entry counts if the file's checksum proves it,
+//! or if all else agrees with it: the shared pool, the books, the manifest, and the other files. A pod that may
+//! have held something and has no such entry is quarantined.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::{Assumption, Remedy, Standing, Work};
 use crate::fault::{Fault, NamedPod, Unproven};
 use crate::grants::Cpus;
 
-/// Whether a pod has something of its own of one kind, by what is known of it.
+/// Whether a pod holds exclusive resources of one kind (CPUs, memory or devices), by what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Holds {
     /// It does, by its manifest.
@@ -93,7 +93,7 @@ impl Work<'_> {
         }
     }
 
-    /// Of a pod without a manifest: only Guaranteed pods have CPUs of their own, and those have memory too.
+    /// Of a pod without a manifest: only Guaranteed pods have exclusive CPUs, and those have memory too.
     fn holds_unknown(&self, pod: &PodUid, file: StateFile) -> Holds {
         let memory = &self.reads.memory;
         let is_sealed = self.node.memory().is_some() && memory.state.is_some() && memory.doubt.is_none();
@@ -179,7 +179,7 @@ impl Work<'_> {
         const FILE: StateFile = StateFile::Cpu;
         let owned = super::cpus::owned(state);
         let gap = &(policy.initial().shared() - &state.shared) - &owned;
-        // By their sentences, so that pods with the same are told of together.
+        // Keyed by sentence, so that pods with the same one share a finding.
         let mut wrong: BTreeMap<String, (Unproven, Vec<PodUid>)> = BTreeMap::new();
         for (pod, cpus) in held {
             if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {

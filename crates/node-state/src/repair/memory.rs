@@ -80,7 +80,7 @@ impl Work<'_> {
             (None, _) => Some(Unproven::NoFit),
             (_, Some((node, resource, _))) => Some(Unproven::OtherAmount(*node, resource.clone())),
         };
-        // By their sentences, so that pods with the same are told of together.
+        // Keyed by sentence, so that pods with the same one share a finding.
         let mut wrong: BTreeMap<String, (Unproven, Vec<PodUid>)> = BTreeMap::new();
         for (pod, memory) in held {
             if self.says_itself(pod, FILE) || doubt.cut.contains(pod) {
@@ -166,7 +166,7 @@ impl Work<'_> {
                 self.compare_books(&was, &expected.nodes);
             }
             stored = expected;
-            // Told when the books are made; afterwards they are as they should be.
+            // Found only when the books are rebuilt; afterwards they agree.
             self.overbooked(policy, &stored);
         }
         stored

@@ -127,7 +127,7 @@ impl Work<'_> {
         let (_, text) = self.found.pods.iter().find(|(other, _)| other == path)?;
         let rules = self.node.pod_rules();
         let read = Record::read_unchecked(&path.display().to_string(), text, rules).ok()?;
-        // Where it came from may not be true: that nobody takes it away unasked is safe.
+        // The recorded source may be wrong. A request is safe: such a pod stays until a client deletes it.
         let source = Source::Request;
         (read.pod.uid == *uid).then_some(Record { grants: None, source, arrival: self.next_arrival, ..read })
     }

@@ -10,7 +10,7 @@ use crate::fault::{Kind, NamedPod};
 pub enum Assumption {
     /// The entries of the file are true where nothing contradicts them.
     EntriesAreTrue,
-    /// Nobody holds anything of what was in the file.
+    /// No pod holds anything of what was in the file.
     NothingHeld,
     /// The pods hold none of this kind.
     HoldNone(Kind),

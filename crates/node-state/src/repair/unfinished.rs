@@ -4,8 +4,7 @@
 //! a pod that goes first and takes the pod out of the state files afterwards. In both cases a crash leaves the state
 //! files ahead of the pods' own: they have one pod more. When a container starts, the memory of the init containers before
 //! it goes from the memory file first and from the pod's own file last. A resize changes the state files first too, and
-//! one that was cut short has not happened. Every other difference is a repair: somebody
-//! edited or restored a file.
+//! one that was cut short has not happened. Every other difference is a repair: a file was edited or restored.
 //!
 //! Of the pods that one pod preempts each goes by itself, so that a crash in a preemption leaves one such pod as well.
 //! More than one is a repair, which keeps backups.

@@ -69,7 +69,7 @@ impl MergeReason {
     pub fn text(self) -> String {
         String::from(match self {
             Self::NotLookedAt => "the policy looks at no answer",
-            Self::AllOpen => "nobody asks for certain nodes, so all of them",
+            Self::AllOpen => "no manager asks for certain nodes, so all of them",
             Self::NothingInCommon => "the answers have no node in common, so all of them, not preferred",
             Self::NoNodeSuitsAll => "no single node is preferred by all",
             Self::OnlyCandidate => "nothing else was in question",

@@ -11,7 +11,7 @@ use crate::asking::Asking;
 use crate::programs::{DOMAINS, Programs, domains};
 use crate::progress::{Progress, Run};
 
-/// How many cases are asked at once, if nothing else is said: some minutes of work.
+/// How many cases are asked at once by default: some minutes of work.
 const PIECE: u32 = 20_000;
 
 /// The same for `device`: an answer holds the state after each step, and is hundreds of kilobytes large as a value.
@@ -32,8 +32,8 @@ pub(super) struct Live {
     /// How many cases are made for each domain.
     #[arg(long, requires = "live", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     count: u32,
-    /// How many cases are made and asked at once; 20,000, 2,000 for device and 1,000 for admission, if nothing else is
-    /// said. What is in memory is one piece.
+    /// How many cases are made, asked and kept in memory at once; by default 20,000, 2,000 for device and 1,000
+    /// for admission.
     #[arg(long, requires = "live", value_name = "CASES", value_parser = clap::value_parser!(u32).range(1..))]
     piece: Option<u32>,
     /// Only this domain.

@@ -198,7 +198,7 @@ impl Programs {
         lines: &[&str],
         answers: &mut Vec<Value>,
     ) -> anyhow::Result<Ended> {
-        // The questions come from a file, so that nobody has to write them while the answers are read.
+        // The questions come from a file, so that no thread has to write them while the answers are read.
         let mut questions = self.file()?;
         questions.write_all((lines.join("\n") + "\n").as_bytes()).context("failed to write the questions")?;
         questions.rewind()?;

@@ -20,11 +20,11 @@ pub(super) fn socket(name: &str) -> String {
     format!("{}{name}.sock", show::DIR)
 }
 
-/// How a plugin makes itself known, and what is said when it is refused.
+/// How a plugin makes itself known, and the error that it gets when it is refused.
 enum Refusal {
     /// It called, and gets this text.
     Called(RegisterError),
-    /// Its socket was found, and it is told at this stage.
+    /// Its socket was found, and it is refused at this stage.
     Found { stage: &'static str, error: String },
 }
 
@@ -155,7 +155,7 @@ impl Node {
         self.inventory.set_endpoint(resource, endpoint);
     }
 
-    /// A list has come in: who holds a device that has changed is told.
+    /// A list has come in: the pods that hold a changed device get an update.
     pub(super) fn listed(&mut self, resource: &ResourceName, devices: Vec<Device>, entry: &mut Entry) {
         let changed = self.inventory.list(resource, devices);
         self.store();
@@ -170,7 +170,8 @@ impl Node {
         entry.insert("updates".into(), if told.is_empty() { json!([]) } else { json!([told]) });
     }
 
-    /// Who is told of a device. Releases with several plugins for a resource tell their devices apart by it.
+    /// The pod that gets updates of a device. Releases with several plugins for a resource look it up by
+    /// both resource and id.
     fn holder(&self, resource: &ResourceName, id: &DeviceId) -> Option<&PodUid> {
         match self.per_resource {
             PluginsPerResource::One => self.held.holder(id),

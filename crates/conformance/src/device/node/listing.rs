@@ -130,7 +130,7 @@ fn lasting(pod: &Pod) -> impl Iterator<Item = &Container> {
     of_role(Role::Sidecar).chain(of_role(Role::App))
 }
 
-/// What the service has said of a pod.
+/// The service's answer for a pod.
 fn shown_entry(pod: &PodEntry) -> Value {
     let container = |container: &ContainerEntry| {
         let mut shown = shown_amounts(&container.amounts);

@@ -32,7 +32,7 @@ impl Node {
         Ok(())
     }
 
-    /// Decides, asking plugins until they have said all that is needed, and keeps what came of it.
+    /// Decides, asking plugins as long as the decision needs answers, and keeps the result.
     fn decide<E: core::error::Error>(
         &mut self,
         pod: &Pod,

@@ -104,7 +104,7 @@ impl Node {
                 let socket = socket(text(&step["plugin"]));
                 self.sockets.connecting(resource, &socket, connection);
                 let plugin = Connected { connection, options: plugins::options(&step["options"]) };
-                // The server has said whether it is.
+                // The server has reported the result already.
                 let _ = self.sockets.connected(resource, &socket, plugin, Compat::KUBELET.replaced_plugins);
             }
         }
@@ -143,7 +143,7 @@ impl Node {
         self.until(entry, |event| matches!(event, ServerEvent::Listed { .. }))
     }
 
-    /// A plugin ends for which nobody stands any more.
+    /// A plugin ends that stands for no resource any more.
     pub(super) fn ended_wired(&mut self, ended: &ResourceName) -> Result<(), String> {
         let is_it = |event: &ServerEvent| matches!(event, ServerEvent::EndedUnnoticed { resource } if resource == ended);
         self.until(&mut Entry::new(), is_it)
@@ -164,7 +164,7 @@ impl Node {
     }
 }
 
-/// At which stage a plugin that was found has been refused, and why, from what it was told.
+/// The stage at which a plugin that was found has been refused, and the reason, from the text that it received.
 fn staged(told: &str) -> (&'static str, &str) {
     let stages = [
         ("validate", "RegisterPlugin error -- plugin validation failed with err: "),

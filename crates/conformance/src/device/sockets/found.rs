@@ -1,4 +1,4 @@
-//! Plugins whose sockets are found: what is said to them, and what is known of their devices then.
+//! Plugins whose sockets are found: the calls that they get, and what is known of their devices then.
 //!
 //! The kubelet looks once a second and was watched for 2.6 of them. Here everything is thirty times as fast, and what is
 //! watched ends with the answer: with failures, which are tried again, when there have been as many calls.

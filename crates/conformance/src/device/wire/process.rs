@@ -62,11 +62,11 @@ struct Service {
     lists: watch::Receiver<Option<Value>>,
     calls: Arc<Mutex<Vec<Value>>>,
     told: Sender<Registered>,
-    /// Keeps the stream of lists open where nobody sends any.
+    /// Keeps the stream of lists open where no process sends any.
     _only: Option<Arc<watch::Sender<Option<Value>>>>,
 }
 
-/// A service that lists these devices, and answers as it is told.
+/// A service that lists these devices, and answers by the script `behaviour`.
 pub(in crate::device) fn listing(resource: &str, devices: &[&str], behaviour: Value) -> impl DevicePlugin {
     let devices: Value = devices.iter().map(|id| json!({ "id": id })).collect();
     let (list, lists) = watch::channel(Some(devices));
@@ -84,7 +84,7 @@ pub(in crate::device) fn listing(resource: &str, devices: &[&str], behaviour: Va
 }
 
 impl Process {
-    /// Listens; who has it registered by being found is told what came of it.
+    /// Listens. A plugin that is to be found sends the result of its registration into the channel.
     pub(super) fn start(
         step: &Value,
         socket: PathBuf,
@@ -118,7 +118,7 @@ impl Process {
     }
 
     pub(super) fn list(&self, devices: &Value) {
-        // Nobody may be listening.
+        // The receiver may be closed.
         let _ = self.lists.send(Some(devices.clone()));
     }
 
@@ -305,7 +305,7 @@ impl Registration for Service {
     ) -> Result<Response<found::RegistrationStatusResponse>, Status> {
         let found::RegistrationStatus { plugin_registered, error } = request.into_inner();
         let said = if plugin_registered { Registered::Yes } else { Registered::NotTaken(error) };
-        // Nobody waits for what is said again.
+        // Only the first status has a receiver.
         let _ = self.told.send(said);
         Ok(Response::new(found::RegistrationStatusResponse {}))
     }

@@ -61,7 +61,7 @@ pub(super) struct Day {
     seconds: Arc<Mutex<u64>>,
     /// The cgroups that have been written, by id of the container.
     written: Arc<Mutex<BTreeSet<String>>>,
-    /// The plugin that is there, from 1 on; held while something is told of it.
+    /// The number of the current plugin, from 1 on; locked while a message about it is sent.
     plugin: Arc<ModelMutex<u8>>,
     threads: Vec<JoinHandle<()>>,
     owners: JoinHandle<()>,
@@ -145,7 +145,7 @@ impl Day {
         Self { view, files, owner, seconds, written, plugin, threads, owners }
     }
 
-    /// Somebody of whom the owner does not know does something.
+    /// Runs a client on a new thread.
     pub(super) fn somebody(&self, does: impl FnOnce(Client) + Send + 'static) -> JoinHandle<()> {
         let client = Client {
             view: self.view.clone(),
@@ -157,7 +157,7 @@ impl Day {
         thread::spawn(move || does(client))
     }
 
-    /// The owner is told to stop; then everything that was promised is on disk, and nothing else.
+    /// Stops the owner; then everything that was promised is on disk, and nothing else.
     pub(super) fn ends(self) -> BTreeSet<String> {
         let Self { view, files, owner, threads, owners, .. } = self;
         owner.send(Some(Message::Stop));
@@ -192,7 +192,7 @@ fn names(snapshot: &Snapshot) -> BTreeSet<String> {
     snapshot.pods.values().map(|record| record.pod.name.clone()).collect()
 }
 
-/// What must be so in every snapshot that anybody ever sees.
+/// What must hold in every published snapshot.
 fn check(snapshot: &Snapshot) {
     let held = snapshot.ledger.cpus().unwrap_or_else(|| panic!("the policy is static"));
     let mut taken = held.shared().clone();
@@ -241,7 +241,7 @@ impl Client {
         self.tell(Message::Ask(request, answer));
     }
 
-    /// Whether a pod is admitted. Who is told so sees it.
+    /// Whether a pod is admitted; snapshots have it once this returns.
     pub(super) fn admit(&self, pod: &Arc<Pod>) -> Option<bool> {
         match self.ask(Request::Admit(pod.clone()))? {
             OwnerReply::Decided(report) | OwnerReply::Moved(report, _) => Some(report.is_admitted()),

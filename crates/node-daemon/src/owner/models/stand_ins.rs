@@ -137,7 +137,7 @@ impl Channel {
 /// The owner's end of it.
 pub(super) struct ModelInbox {
     pub(super) channel: Channel,
-    /// The plugin that the owner has been told of last.
+    /// The number of the plugin whose registration the owner took last.
     pub(super) plugin: Arc<Mutex<u8>>,
 }
 
@@ -168,7 +168,7 @@ impl Drop for ModelInbox {
     }
 }
 
-/// The sockets: which plugin there is now is told in the order in which its answers are.
+/// The sockets: registrations and answers of plugins reach the owner in one order.
 #[derive(Clone)]
 pub(super) struct ModelPlugins {
     pub(super) asked: Sender<Question>,
