@@ -162,8 +162,8 @@ pub async fn serve_on_loopback(listener: LoopbackListener, service: Service, con
     let _: ((), ()) = tokio::join!(accept_tcp(&listener, &seats, &peer, &service), seats.keep_sweeping());
 }
 
-/// Where anybody may ask who can reach the address, from other hosts too: for answers that everybody may read. No request
-/// that comes in there may change anything.
+/// TCP for every client that can reach the address, from other hosts too: for answers that everybody may read.
+/// No request that comes in there may change anything.
 #[derive(Debug)]
 pub struct OpenListener(TcpListener);
 
@@ -190,7 +190,7 @@ pub async fn serve_openly(listener: OpenListener, service: Service, connections:
         tokio::join!(accept_tcp(&listener.0, &seats, &Peer::Open, &service), seats.keep_sweeping());
 }
 
-/// TCP with TLS at any address: who shows a client certificate that is accepted is known, and anybody else is not.
+/// TCP with TLS at any address: a client with an accepted certificate is known, any other is not.
 #[cfg(feature = "tls")]
 #[derive(Debug)]
 pub struct TlsListener {

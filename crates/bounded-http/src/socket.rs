@@ -1,7 +1,8 @@
 //! The unix socket as a file: its owner, and which users may connect.
 //!
-//! Nobody can connect before [`BoundSocket::listen`]: the kernel refuses it whatever the mode is. So the socket is bound,
-//! then it gets its group and mode, and then it listens. The umask, which is the whole program's, is not touched.
+//! No client can connect before [`BoundSocket::listen`]: the kernel refuses it whatever the mode is. So the
+//! socket is bound, then it gets its group and mode, and then it listens. The umask, which is the whole
+//! program's, is not touched.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Work that may take a while or much memory: under a place ([`crate::places`]), on a thread of its own.
+//! Work that may take a while or much memory: under a place ([`crate::places`]), on a separate thread.
 //!
 //! A request takes its place when its body is there. Its answer keeps the place until the client has read it. So the memory of
 //! work and answers is bounded by places, and that of bodies by the bytes of their user. Work looks now and then
@@ -19,7 +19,7 @@ use crate::places::{Group, Share, Who, limits};
 /// How long a request waits for a place.
 pub const WAIT: Duration = Duration::from_secs(30);
 
-/// What a place is for. Nobody's looks keep their own changes waiting.
+/// What a place is for. A user's looks do not keep that user's changes waiting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Work {
     /// Reading what is to be changed.
@@ -55,7 +55,7 @@ impl Default for Workshop {
 }
 
 impl Workshop {
-    /// Whether nobody works or waits.
+    /// Whether no request has a place or waits for one.
     #[must_use]
     pub fn is_free(&self) -> bool {
         let each = self.each.lock();
@@ -104,8 +104,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Does it on a thread of its own. The place stays taken until the thread has ended, also if nobody waits for it
-    /// any more.
+    /// Runs the work on a separate thread. The place stays taken until the thread has ended, even if the client
+    /// has gone.
     pub async fn work<T: Send + 'static>(
         self,
         work: impl FnOnce(&Client) -> T + Send + 'static,
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-/// Does something that needs no place on a thread of its own.
+/// Runs work that needs no place on a separate thread.
 pub async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Panicked> {
@@ -133,7 +133,7 @@ pub struct Panicked(String);
 pub struct Client(Arc<AtomicBool>);
 
 impl Client {
-    /// Whether nobody waits any more.
+    /// Whether the client has gone.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.load(Ordering::Relaxed)

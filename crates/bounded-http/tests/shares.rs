@@ -1,4 +1,4 @@
-//! A server on a real socket: a user with too much in progress is told so, and nobody else notices.
+//! A server on a real socket: a user with too much in progress gets 503, and no other user is affected.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -177,7 +177,7 @@ fn who_writes_a_whole_body_that_is_refused_reads_why() {
             assert!(answer.as_ref().is_ok_and(|answer| answer.contains(expected)), "{head}: {answer:?}");
         }
     }
-    // In chunks nobody knows the length before.
+    // The length of a chunked body is unknown beforehand.
     let mut stream = TcpStream::connect(served.tcp).unwrap();
     stream
         .write_all(b"POST /body HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
