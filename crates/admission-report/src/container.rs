@@ -15,7 +15,9 @@ use topology_admission::{Ledger, Node, Placed};
 use topology_hint::Hint;
 use topology_model::{NodeIds, Nodes};
 
+use crate::claim_alignment::{ContainerClaim, Own};
 use crate::claims::claims_of;
+use crate::decided_claims::DecidedClaims;
 use crate::device_set::DeviceSet;
 use crate::facts::Facts;
 use crate::json;
@@ -68,6 +70,9 @@ pub struct ContainerReport {
     /// The claims of devices that it uses, which were not decided on; none for [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
+    /// The claims of devices that it uses, which were decided on, beside its CPUs and memory; none for [`ContainerReport::held`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claimed: Vec<ContainerClaim>,
 }
 
 /// Memory or huge pages bound to nodes; shown as `1Gi on NUMA 0`, `2Gi hugepages-1Gi on NUMA 0-1`.
@@ -110,6 +115,7 @@ impl ContainerReport {
                 .collect(),
             device_nodes: device_nodes(facts, placed),
             claims: claims_of(facts.pod, &placed.name),
+            claimed: Vec::new(),
             not_checked: container.map(|container| facts.unchecked_of(container)).unwrap_or_default(),
             links: LinkedDevices::all(facts.node.links(), &devices),
             devices,
@@ -139,13 +145,23 @@ impl ContainerReport {
             device_nodes: None,
             not_checked: Vec::new(),
             claims: Vec::new(),
+            claimed: Vec::new(),
         }
     }
 }
 
 impl ContainerReport {
-    /// Its CPUs, memory and devices, as `CPUs 2-5, 1Gi on NUMA 0, nvidia.com/gpu gpu-0`; `None` if it has nothing of its
-    /// own.
+    /// The claims of devices that it uses, beside its CPUs and memory.
+    pub(crate) fn with_claims(&mut self, decided: &DecidedClaims) {
+        let own = Own {
+            cpu_nodes: self.exclusive_cpus.as_ref().and(self.cpu_nodes.as_ref()),
+            memory_nodes: self.memory.iter().flat_map(|block| block.nodes.iter()).collect(),
+        };
+        self.claimed = ContainerClaim::all(self.name.as_str(), own, decided);
+    }
+
+    /// Its exclusive CPUs, memory and devices, as `CPUs 2-5, 1Gi on NUMA 0, nvidia.com/gpu gpu-0`; `None` if it has
+    /// none.
     #[must_use]
     pub fn holdings(&self) -> Option<String> {
         let cpus = self.exclusive_cpus.as_ref().filter(|cpus| !cpus.is_empty());
@@ -212,7 +228,7 @@ impl fmt::Display for ContainerReport {
 }
 
 impl Facts<'_> {
-    /// Whether the hint of a container without resources of its own names every node, which places it nowhere.
+    /// Whether the container holds no exclusive resources and `hint` names every node: it restricts nothing.
     pub(crate) fn is_anywhere(&self, placed: &Placed, hint: Hint) -> bool {
         let has_cpus = placed.cpus.as_ref().is_some_and(|granted| granted.exclusive().is_some());
         let is_bound = has_cpus || !blocks(placed).is_empty() || !placed.devices.is_empty();

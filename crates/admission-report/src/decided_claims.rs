@@ -8,11 +8,14 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use claim_allocator::{Cost, Scope, Timeout};
-use claim_explanation::{Explanation, NodesAnswer};
-use dra_model::{DeviceResult, Features};
+use claim_explanation::{CPU_DRIVER, DevicePlace, DevicePlaces, Explanation, KnownBy, NodesAnswer};
+use dra_model::{DeviceId, DeviceResult, Features};
 use pod_claims::{ClaimState, ClaimsDecision, DecidedAs, Outcome, PodClaim};
 use pod_spec::Pod;
 use serde::Serialize;
+use topology_model::NodeId;
+
+use crate::json;
 
 /// The claims of a pod, decided before its other resources.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -40,9 +43,12 @@ pub struct DecidedClaim {
     pub name: String,
     /// Where it is from: `allocated`, `pending`, `fromTemplate`, `notMadeYet` or `extendedResources`.
     pub state: &'static str,
-    /// The containers that use it; those of extended resources are not listed.
+    /// The containers that use it; those of extended resources are listed with their devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub containers: Vec<String>,
+    /// Other pods that have reserved it, or that come with this one and name it, as `namespace/name`; at most 256.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared_with: Vec<String>,
     /// Its devices, in the order in which they are chosen; none if it gets none.
     pub devices: Vec<ClaimedDevice>,
 }
@@ -60,6 +66,22 @@ pub struct ClaimedDevice {
     pub pool: String,
     /// Its name there.
     pub device: String,
+    /// The NUMA node with CPUs that it belongs to; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa_node: Option<i64>,
+    /// The NUMA node that is published for it, where that has no CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published_node: Option<i64>,
+    /// How its NUMA node is known: an attribute, as `domain/id`, or its PCI address on the machine.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::some_text")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub known_by: Option<KnownBy>,
+    /// Why its NUMA node is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_place: Option<String>,
+    /// The containers that have it; absent: all that use the claim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containers: Option<Vec<String>>,
     /// Whether other claims can have the device too, since this one only looks at it.
     #[serde(skip_serializing_if = "is_false")]
     pub admin_access: bool,
@@ -132,10 +154,26 @@ impl DecidedClaims {
         let remarks = not_made.chain(gone).chain(unusable).chain(slow);
         Self {
             decided_as: DecidedAs(features).to_string(),
-            claims: decision.claims.iter().map(|claim| DecidedClaim::of(pod, claim)).collect(),
+            claims: decision.claims.iter().map(|claim| DecidedClaim::of(pod, claim, decision)).collect(),
             search: decision.cost.map(SearchCost::of),
             remarks: remarks.collect(),
         }
+    }
+
+    /// Whether the claim that the pod calls so has devices of the CPU driver.
+    #[must_use]
+    pub fn has_cpus(&self, claim: &str) -> bool {
+        let mut devices = self.claims.iter().filter(|own| own.name == claim).flat_map(|own| &own.devices);
+        devices.any(ClaimedDevice::is_cpu)
+    }
+
+    /// The same with the NUMA nodes of the devices.
+    #[must_use]
+    pub fn located(mut self, places: &DevicePlaces) -> Self {
+        for device in self.claims.iter_mut().flat_map(|claim| &mut claim.devices) {
+            device.locate(places);
+        }
+        self
     }
 }
 
@@ -186,9 +224,24 @@ impl Unschedulable {
 }
 
 impl DecidedClaim {
-    fn of(pod: &Pod, claim: &PodClaim) -> Self {
-        let users = pod.constraints.claims.iter().filter(|own| own.name == claim.name);
-        let containers = users.flat_map(|own| &own.containers).map(ToString::to_string).collect();
+    fn of(pod: &Pod, claim: &PodClaim, decision: &ClaimsDecision) -> Self {
+        let users = || pod.constraints.claims.iter().filter(|own| own.name == claim.name);
+        let containers = users().flat_map(|own| &own.containers).map(ToString::to_string).collect();
+        // The containers that have the devices of a request.
+        let served = |request: &str| match claim.state {
+            ClaimState::ExtendedResources => {
+                let mappings = decision.mappings.iter().filter(|mapping| mapping.request == *request);
+                Some(mappings.map(|mapping| mapping.container.clone()).collect::<Vec<_>>())
+            }
+            _ if users().all(|own| own.requests.is_empty()) => None,
+            _ => {
+                let served = users().flat_map(|own| {
+                    let served = own.containers.iter().filter(|user| own.serves(user, request));
+                    served.map(ToString::to_string)
+                });
+                Some(served.collect())
+            }
+        };
         let state = match claim.state {
             ClaimState::Allocated => "allocated",
             ClaimState::Pending => "pending",
@@ -198,8 +251,28 @@ impl DecidedClaim {
         };
         let name = if claim.name.is_empty() { "extended resources" } else { &claim.name };
         let results = claim.claim.status.allocation.iter().flat_map(|allocation| &allocation.results);
-        Self { name: name.into(), state, containers, devices: results.map(ClaimedDevice::of).collect() }
+        let devices = results
+            .map(|result| ClaimedDevice { containers: served(&result.request), ..ClaimedDevice::of(result) });
+        let shared_with = shared_with(pod, claim);
+        Self { name: name.into(), state, containers, shared_with, devices: devices.collect() }
     }
+
+    /// The devices that a container has of it.
+    pub fn devices_of<'d>(&'d self, container: &'d str) -> impl Iterator<Item = &'d ClaimedDevice> {
+        self.devices.iter().filter(move |device| {
+            let users = device.containers.as_ref().unwrap_or(&self.containers);
+            users.iter().any(|user| user == container)
+        })
+    }
+}
+
+/// Other pods for which an allocated claim is reserved.
+fn shared_with(pod: &Pod, claim: &PodClaim) -> Vec<String> {
+    let users = claim.claim.status.reserved_for.iter().filter(|user| {
+        let is_own = user.uid == pod.uid.as_str() || (user.uid.is_empty() && user.name == pod.name);
+        user.resource == "pods" && !is_own
+    });
+    users.map(|user| format!("{}/{}", pod.namespace, user.name)).collect()
 }
 
 impl ClaimedDevice {
@@ -210,15 +283,54 @@ impl ClaimedDevice {
             driver: result.device.driver.to_string(),
             pool: result.device.pool.to_string(),
             device: result.device.device.to_string(),
+            numa_node: None,
+            published_node: None,
+            known_by: None,
+            unknown_place: None,
+            containers: None,
             admin_access: result.is_admin_access(),
             consumed: consumed.map(|(name, amount)| (name.to_string(), amount.to_string())).collect(),
         }
     }
 
-    /// Whether both are of one pool.
+    fn locate(&mut self, places: &DevicePlaces) {
+        let id = DeviceId {
+            driver: self.driver.as_str().into(),
+            pool: self.pool.as_str().into(),
+            device: self.device.as_str().into(),
+        };
+        match places.place(&id) {
+            Ok(DevicePlace { node, reported, by }) => {
+                self.numa_node = Some(node.0);
+                self.published_node = (reported != node).then_some(reported.0);
+                self.known_by = Some(by);
+            }
+            Err(why) => self.unknown_place = Some(why.to_string()),
+        }
+    }
+
+    /// Its NUMA node; `None`: that is not known.
+    #[must_use]
+    pub fn node(&self) -> Option<NodeId> {
+        self.numa_node.map(NodeId)
+    }
+
+    /// Whether the CPU driver publishes it.
+    #[must_use]
+    pub fn is_cpu(&self) -> bool {
+        self.driver == CPU_DRIVER
+    }
+
+    /// Whether its NUMA node was looked for.
+    #[must_use]
+    pub const fn is_located(&self) -> bool {
+        self.numa_node.is_some() || self.unknown_place.is_some()
+    }
+
+    /// Whether both are of one pool and one NUMA node.
     #[must_use]
     pub fn is_beside(&self, other: &Self) -> bool {
-        (&self.driver, &self.pool) == (&other.driver, &other.pool)
+        (&self.driver, &self.pool, &self.numa_node) == (&other.driver, &other.pool, &other.numa_node)
     }
 
     /// The device behind others of its pool: its name, with what is taken of it.

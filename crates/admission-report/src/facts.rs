@@ -91,7 +91,7 @@ impl<'a> Facts<'a> {
         let name = match self.before.pods().find(|pod| pod.uid == *uid) {
             Some(pod) if pod.namespace == self.pod.namespace => pod.name.clone(),
             Some(pod) => full_name(pod),
-            // Containers of its own that were served before are in the way too.
+            // Earlier containers of the same pod can be in the way too.
             None if *uid == self.pod.uid => self.pod.name.clone(),
             None => uid.to_string(),
         };

@@ -47,7 +47,7 @@ fn refused_after_restart(facts: &Facts<'_>) -> Option<(Fault, String)> {
     Some((Fault::SmtAfterRestart, because))
 }
 
-/// Pods with CPUs of their own that a restart admits again before `facts.pod` is admitted, and no longer after.
+/// Pods with exclusive CPUs that a restarted kubelet admits without `facts.pod`, and refuses with it.
 fn others_that_lack(facts: &Facts<'_>) -> Vec<String> {
     let (Some(before), Some(after)) = (facts.before.cpus(), facts.after.cpus()) else { return Vec::new() };
     if before.shared() == after.shared() {

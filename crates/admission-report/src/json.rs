@@ -66,6 +66,11 @@ pub(crate) fn fits_empty<S: Serializer>(value: &OnEmptyNode, serializer: S) -> R
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 pub(crate) fn is_complete(search: &Search) -> bool {
     *search == Search::Complete
 }

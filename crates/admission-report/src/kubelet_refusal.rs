@@ -80,7 +80,7 @@ impl KubeletRefusal {
         matches!(self.beside(here), Beside::Same | Beside::SameReason)
     }
 
-    /// What it is beside the decision here, as a sentence that begins with `said`.
+    /// What it is beside the decision here, as a clause that begins with `refused it:`.
     #[must_use]
     pub fn compared(&self, here: &Conclusion) -> String {
         let Self { reason, message } = self;
@@ -94,7 +94,7 @@ impl KubeletRefusal {
             Beside::NotLookedAt => "; that is not looked at here",
         };
         let colon = if message.is_empty() { "" } else { ": " };
-        format!("said {reason}{colon}{message}{beside}")
+        format!("refused it: {reason}{colon}{message}{beside}")
     }
 
     fn beside(&self, here: &Conclusion) -> Beside {

@@ -23,6 +23,9 @@ pub struct MergeReport {
     pub answers: Vec<Answer>,
     /// Node sets in question, the winner first; none under policy `none`. After a refusal there is no winner.
     pub candidates: Vec<Candidate>,
+    /// How many node sets are left out, where the list is cut: single nodes under policy `single-numa-node`, else sets of any size.
+    #[serde(skip_serializing_if = "json::is_zero")]
+    pub left_out: u64,
     /// Why the first candidate is the first.
     #[serde(serialize_with = "why")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
@@ -116,6 +119,7 @@ impl MergeReport {
         Self {
             answers: answers.collect(),
             candidates: merge.candidates.iter().map(candidate).collect(),
+            left_out: merge.left_out,
             why: merge.why,
             accepted: merge.merged.is_ok_and(|merged| merged.admitted().is_some()),
         }

@@ -46,7 +46,7 @@ pub struct MovesReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "verdict")]
 pub enum MovesVerdict {
-    /// The node admits it as it is, and nobody has to move.
+    /// The node admits it as it is; no pod has to move.
     Admitted {
         /// What its containers are given.
         containers: Vec<ContainerReport>,
@@ -200,7 +200,7 @@ impl MovesReport {
         matches!(self.verdict, MovesVerdict::Deferred { .. })
     }
 
-    /// Who is not moved and why, in one sentence; `None` if there is nobody.
+    /// Which pods are not moved and why, in one sentence; `None` if there are none.
     #[must_use]
     pub fn left_alone(&self) -> Option<String> {
         let MovesVerdict::Refused { left_alone, .. } = &self.verdict else { return None };

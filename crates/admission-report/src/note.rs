@@ -1,4 +1,5 @@
-//! What the owner of a pod may not expect: above all what an admitted pod was *not* given, which nobody else reports.
+//! What the owner of a pod may not expect: above all what an admitted pod was *not* given, which Kubernetes
+//! does not report.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -14,6 +15,8 @@ use topology_admission::KubeletAgain;
 use topology_model::NodeIds;
 
 use crate::chosen::{ChosenRules, kubelet_again};
+use crate::claim_alignment::{self, ContainerClaim};
+use crate::claim_remedy::ClaimRemedy;
 use crate::claims::UndecidedClaims;
 use crate::facts::NamedPod;
 use crate::grouped::GroupedMemory;
@@ -42,7 +45,7 @@ pub enum Remark {
     Preemption(Vec<NamedPod>),
     /// Memory of other pods moves first.
     MemoryMoves(Vec<MemoryMove>),
-    /// The pod has chosen rules of its own.
+    /// The pod's annotations choose some of its rules.
     ChosenRules {
         /// The rules.
         rules: ChosenRules,
@@ -110,6 +113,15 @@ pub enum Remark {
         /// Its device class.
         class: String,
     },
+    /// Devices of a claim lie on other NUMA nodes than the containers' CPUs and memory.
+    ClaimElsewhere(ContainerClaim),
+    /// Changes that would align claims were tried for earlier pods, and are not for this and later ones.
+    ChangesNotTried {
+        /// For how many pods they were tried.
+        after: usize,
+    },
+    /// Whether devices of a claim lie where the containers' CPUs and memory are is not known.
+    ClaimUnknown(ContainerClaim),
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
     /// A fault of the kubelet that affects the pod.
@@ -138,7 +150,7 @@ pub struct MemoryMove {
     pub to: NodeIds,
 }
 
-/// Why a container has no CPUs of its own.
+/// Why a container has no exclusive CPUs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SharingReason {
     /// The CPU manager's policy is `none`.
@@ -166,6 +178,15 @@ impl Note {
         Self { containers: Vec::new(), remark }
     }
 
+    /// Changes that were tried and end what is remarked, of a claim that lies elsewhere than CPUs and memory.
+    #[must_use]
+    pub fn would_align(&self) -> &[ClaimRemedy] {
+        match &self.remark {
+            Remark::ClaimElsewhere(claim) => claim.would_align.as_deref().unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
     /// How much it matters.
     #[must_use]
     pub const fn severity(&self) -> Severity {
@@ -179,6 +200,7 @@ impl Note {
             | Remark::CpusBesideHint { .. }
             | Remark::FewPages(_)
             | Remark::ClaimOfCpus { .. }
+            | Remark::ClaimElsewhere(_)
             | Remark::Fault { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
             Remark::ChosenRules { .. }
@@ -187,6 +209,8 @@ impl Note {
             | Remark::PartOfCore { .. }
             | Remark::RefusedUnchecked { .. }
             | Remark::ClaimsUndecided(_)
+            | Remark::ClaimUnknown(_)
+            | Remark::ChangesNotTried { .. }
             | Remark::PluginsNotAsked
             | Remark::RequestsUnknown => Severity::Info,
         }
@@ -259,14 +283,20 @@ impl fmt::Display for Remark {
                  two exclude each other, since neither knows which CPUs the other gives out; cpuManagerPolicy none goes with \
                  such a driver"
             ),
+            Self::ClaimElsewhere(claim) => claim_alignment::elsewhere(f, claim),
+            Self::ClaimUnknown(claim) => claim_alignment::unknown(f, claim),
+            Self::ChangesNotTried { after } => write!(
+                f,
+                "changes that would align claims are not tried for this pod and later ones: the limit is {after} pods"
+            ),
             Self::PartsOfBytes(parts) => parts.fmt(f),
             Self::Fault { fault, because } => {
                 write!(f, "{because}: {} ({}); {}", fault.consequence(), fault.page(), fault.cure())
             }
             Self::PluginsNotAsked => f.write_str("device plugins were not asked: they are taken to agree"),
             Self::RequestsUnknown => f.write_str(
-                "pods with nothing of their own are not in the kubelet's files: whether all requests together fit the \
-                 node was not looked at",
+                "the kubelet's files do not list pods without exclusive resources, so the sum of all requests was not \
+                 checked against the node",
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Bytes that are written in thousandths, as nobody means them.
+//! Bytes that are written in thousandths: `400m`, where `400Mi` is meant.
 
 use alloc::string::{String, ToString as _};
 use core::fmt;

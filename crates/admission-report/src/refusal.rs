@@ -41,7 +41,8 @@ pub struct Refusal {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub on_empty_node: OnEmptyNode,
-    /// What would fit: kind by kind, and of each kind the smallest change first.
+    /// What would fit: first the changes after which no container is on more NUMA nodes than it needs; among these by who has to
+    /// act: no one, another pod's owner, this pod's, the node's administrator.
     #[serde(skip_serializing_if = "Vec::is_empty", rename = "wouldFit")]
     pub alternatives: Vec<Alternative>,
     /// Whether all candidates were tried.
@@ -60,11 +61,18 @@ impl Refusal {
         let depends_on_plugins = !facts.unavailable().is_empty();
         let is_about_room =
             !matches!(refused.cause, Cause::Mismatch(_) | Cause::Devices(AllocateError::Unregistered(_)));
+        let mut obstacles = facts.obstacles(refused);
+        let stays =
+            explanation.on_empty_node == OnEmptyNode::DoesNotFit && is_about_room && !depends_on_plugins;
+        if stays && !obstacles.iter().any(|known| matches!(known, Obstacle::DifferentSizes { .. })) {
+            // What waiting does not change comes before what it does.
+            obstacles.splice(0..0, facts.sizes_on_empty_node());
+        }
         Self {
             reason: refused.reason.clone(),
             message: refused.message.clone(),
             container: refused.container.clone(),
-            obstacles: facts.obstacles(refused),
+            obstacles,
             on_empty_node: match explanation.on_empty_node {
                 known if is_about_room && !depends_on_plugins => known,
                 _ => OnEmptyNode::Unknown,

@@ -1,4 +1,4 @@
-//! A decision on one pod, with everything that is told of it.
+//! The report on one pod: the decision, the merges behind it, what the containers hold, and notes.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -8,11 +8,13 @@ use core::fmt;
 use device_manager::Replies;
 use kubelet_fates::Fate;
 use kubelet_release::Release;
-use pod_spec::{Pod, PodRules, QosClass};
+use pod_spec::{ContainerName, Pod, PodRules, QosClass};
 use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, OnEmptyNode, Placement, Refused, Tries, Verdict};
 
 use crate::chosen::ChosenRules;
+use crate::claim_alignment::{Alignment, ContainerClaim};
+use crate::claim_remedy::ClaimRemedy;
 use crate::claims::UndecidedClaims;
 use crate::conclusion::{Conclusion, Fated};
 use crate::container::ContainerReport;
@@ -170,7 +172,7 @@ impl Report {
         }
     }
 
-    /// A pod that waits, of which nothing else is told.
+    /// A pod that waits: the report has no merges and no notes.
     #[must_use]
     pub fn of_deferred(pod: &Pod, rules: PodRules, deferred: Deferred) -> Self {
         Self {
@@ -206,7 +208,48 @@ impl Report {
     #[must_use]
     pub fn with_claims(mut self, claims: DecidedClaims) -> Self {
         self.notes.retain(|note| !matches!(note.remark, Remark::ClaimsUndecided(_)));
-        Self { claims: Some(claims), conclusion: decided(self.conclusion), ..self }
+        let mut conclusion = decided(self.conclusion);
+        for container in containers_of(&mut conclusion) {
+            container.with_claims(&claims);
+        }
+        Self { claims: Some(claims), conclusion, ..self }
+    }
+
+    /// Adds, for each claim that lies elsewhere than a container's CPUs and memory, what `remedies` finds to align it.
+    pub fn add_remedies(
+        &mut self,
+        mut remedies: impl FnMut(&ContainerName, &ContainerClaim) -> Vec<ClaimRemedy>,
+    ) {
+        for ContainerReport { name, claimed, .. } in containers_of(&mut self.conclusion) {
+            for claim in claimed.iter_mut().filter(|claim| claim.alignment == Alignment::Elsewhere) {
+                let found = remedies(name, claim);
+                claim.would_align = Some(found);
+            }
+        }
+    }
+
+    /// Adds a note for each claim that lies elsewhere than the containers' CPUs and memory, or of which that is not known.
+    pub fn note_claims(&mut self) {
+        // With equal sentences what aligns them can be another change.
+        let mut noted: Vec<(&ContainerClaim, Vec<ContainerName>)> = Vec::new();
+        for container in self.containers() {
+            for claim in &container.claimed {
+                match noted.iter_mut().find(|(other, _)| *other == claim) {
+                    Some((_, containers)) => containers.push(container.name.clone()),
+                    None => noted.push((claim, [container.name.clone()].into())),
+                }
+            }
+        }
+        let notes = noted.into_iter().filter_map(|(claim, containers)| {
+            let remark = match claim.alignment {
+                Alignment::Elsewhere => Remark::ClaimElsewhere(claim.clone()),
+                Alignment::Unknown => Remark::ClaimUnknown(claim.clone()),
+                Alignment::Aligned | Alignment::NothingPinned => return None,
+            };
+            Some(Note { containers, remark })
+        });
+        let notes: Vec<Note> = notes.collect();
+        self.notes.extend(notes);
     }
 
     /// The same pod, whose claims are not decided for this reason.
@@ -270,6 +313,16 @@ impl Report {
     }
 }
 
+/// What the containers are given; empty unless the pod is admitted, be it late or with harm.
+fn containers_of(conclusion: &mut Conclusion) -> &mut [ContainerReport] {
+    match conclusion {
+        Conclusion::Fated(fated) if fated.fate.leaves_an_answer() => containers_of(&mut fated.then),
+        Conclusion::Admitted(containers) | Conclusion::WithoutClaims(containers, _) => containers,
+        Conclusion::Undecided(Undecided::Devices(unlisted)) => &mut unlisted.containers,
+        _ => &mut [],
+    }
+}
+
 /// What is concluded once the claims have their devices.
 fn decided(conclusion: Conclusion) -> Conclusion {
     match conclusion {
@@ -327,7 +380,10 @@ impl fmt::Display for Report {
         let said = self.kubelet_said.iter();
         let mut said = said.map(|said| said.compared(&self.conclusion));
         said.try_for_each(|said| write!(f, "\n  the kubelet {said}"))?;
-        self.notes.iter().try_for_each(|note| write!(f, "\n  note: {}", note.remark))
+        self.notes.iter().try_for_each(|note| {
+            write!(f, "\n  note: {}", note.remark)?;
+            note.would_align().iter().try_for_each(|remedy| write!(f, "\n  would align: {remedy}"))
+        })
     }
 }
 
@@ -382,7 +438,7 @@ struct ReportFields<'a> {
     /// What each container is given; absent unless it is admitted, be it without its claims, late, or with harm.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     containers: &'a [ContainerReport],
-    /// What the pod's owner may not expect: not pinned and why, not aligned, resources nobody has.
+    /// What the pod's owner may not expect: not pinned and why, not aligned, resources without a device plugin.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     notes: &'a [Note],
 }

@@ -1,4 +1,4 @@
-//! What each NUMA node has of each resource, whoever asks.
+//! What each NUMA node has of each resource, whatever a pod requests.
 
 use alloc::vec::Vec;
 

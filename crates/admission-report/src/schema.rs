@@ -32,6 +32,11 @@ pub fn qos_class(_: &mut SchemaGenerator) -> Schema {
     one_of(QosClass::ALL.map(QosClass::name))
 }
 
+/// Which change aligns a claim.
+pub(crate) fn claim_remedy(_: &mut SchemaGenerator) -> Schema {
+    one_of(crate::claim_remedy::ClaimRemedy::KINDS)
+}
+
 /// What came out for a pod.
 pub(crate) fn verdict(_: &mut SchemaGenerator) -> Schema {
     one_of(["admitted", "withoutClaims", "unschedulable", "refused", "deferred", "undecided", "fate"])

@@ -38,7 +38,7 @@ impl Facts<'_> {
         gone.into_iter().chain(ill).chain(refused).collect()
     }
 
-    /// `obstacles` and those of [`Facts::unavailable`], which are told alone if nothing else is known to be missing.
+    /// `obstacles` and those of [`Facts::unavailable`]; only the latter if nothing else is known to be missing.
     pub(crate) fn with_unavailable(&self, refused: &Refused, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
         let unavailable = self.unavailable();
         if !unavailable.is_empty() && self.is_only_about(&unavailable, refused) {

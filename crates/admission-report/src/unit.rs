@@ -209,11 +209,13 @@ impl ResourceReport {
         })
     }
 
-    /// What there is in one place: `2 free of 4 (held by web and 3 more)`, or `none`.
+    /// What there is in one place: `2 free of 4 (held by web and 3 more)`, or `none`. Holders of CPUs, memory and huge pages
+    /// are named where not enough is free.
     #[must_use]
     pub fn stock(&self, cell: &Cell) -> String {
         let [_, free] = self.resource.compared([self.asked, cell.free]);
-        cell.of(&free, &self.resource)
+        let is_named = matches!(self.resource, Resource::Extended(_)) || cell.free < self.asked;
+        cell.of(&free, &self.resource, if is_named { &cell.held_by } else { &[] })
     }
 
     /// What is asked for, so that it is no text of another amount that is free somewhere.
@@ -241,14 +243,14 @@ impl Cell {
     /// So much of `resource`: `2 free of 4 (held by web and 3 more)`, or `none`.
     #[must_use]
     pub fn stock(&self, resource: &Resource) -> String {
-        self.of(&resource.amount(self.free).to_string(), resource)
+        self.of(&resource.amount(self.free).to_string(), resource, &self.held_by)
     }
 
-    fn of(&self, free: &str, resource: &Resource) -> String {
+    fn of(&self, free: &str, resource: &Resource, holders: &[NamedPod]) -> String {
         if self.allocatable == 0 {
             return String::from("none");
         }
-        let held = match self.held_by.as_slice() {
+        let held = match holders {
             [] => String::new(),
             [first, rest @ ..] if rest.len() > 1 => format!(" (held by {first} and {} more)", rest.len()),
             few => format!(" (held by {})", joined(few, " and ")),

@@ -6,7 +6,7 @@ use cpu_manager::AllocateError;
 use device_manager::AllocateError as DevicesError;
 use memory_manager::AllocateError as MemoryError;
 use pod_spec::QosClass;
-use topology_admission::{Answered, Cause, Cell, Refused, ResourceTrace, Standing, UnitTrace};
+use topology_admission::{Answered, Cause, Cell, NodeAmounts, Refused, ResourceTrace, Standing, UnitTrace};
 use topology_policy::KubeletPolicy;
 
 use crate::facts::Facts;
@@ -18,7 +18,7 @@ use crate::resource::Resource;
 use crate::unread_bytes::UnreadBytes;
 
 impl Facts<'_> {
-    /// The obstacles in the order in which they are told; none where the kubelet's message says it all.
+    /// The obstacles in the order in which they are printed; none where the kubelet's message is enough.
     pub(crate) fn obstacles(&self, refused: &Refused) -> Vec<Obstacle> {
         let unit = self.trace.units.last();
         let mut obstacles = self.of_cause(refused, unit);
@@ -89,6 +89,25 @@ impl Facts<'_> {
         Obstacle::NotTogether(Lacks::new(self, unit))
     }
 
+    /// That the resources of the refused unit would prefer different numbers of NUMA nodes even if nothing ran, which policy
+    /// `restricted` refuses.
+    pub(crate) fn sizes_on_empty_node(&self) -> Option<Obstacle> {
+        let policy = self.rules().policy;
+        let unit = self.trace.units.last().filter(|_| policy == KubeletPolicy::Restricted)?;
+        let rows = unit.resources.iter().filter(|row| !matches!(row.answer, Answered::NoOpinion));
+        let sizes = rows.map(|row| {
+            let nodes = match row.answer {
+                Answered::Sets { preferred: Some(nodes), .. } => nodes,
+                _ => fewest_nodes(row.amounts.as_ref()?)?,
+            };
+            Some(SetSize { resource: Resource::from(&row.resource), nodes })
+        });
+        let sizes = sizes.collect::<Option<Vec<_>>>()?;
+        let counts = || sizes.iter().map(|size| size.nodes);
+        let differ = counts().min() < counts().max();
+        differ.then_some(Obstacle::DifferentSizes { policy, sizes })
+    }
+
     /// CPUs of init containers that keep the unit from nodes which have enough.
     fn handed_on(&self, unit: &UnitTrace) -> Option<HandedOnCpus> {
         let handed_on = unit.handed_on.as_ref()?;
@@ -117,6 +136,22 @@ impl Facts<'_> {
         });
         lacks.into_iter().find(MachineLack::is_one)
     }
+}
+
+/// How many NUMA nodes a resource would need if nothing ran; `None`: all of them would have too little.
+fn fewest_nodes(amounts: &NodeAmounts) -> Option<u32> {
+    let mut there: Vec<u64> = amounts.nodes.iter().map(|cell| cell.allocatable).collect();
+    there.sort_unstable_by(|one, other| other.cmp(one));
+    let mut sum = amounts.elsewhere.allocatable;
+    let mut needed = 0;
+    for own in there {
+        if needed > 0 && sum >= amounts.asked {
+            break;
+        }
+        sum = sum.saturating_add(own);
+        needed += 1;
+    }
+    (sum >= amounts.asked).then_some(needed)
 }
 
 pub(crate) fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {

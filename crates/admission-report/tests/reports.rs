@@ -1,4 +1,4 @@
-//! Reports on whole decisions: what is told of pods that are admitted, refused and half known.
+//! Reports on whole decisions: pods that are admitted, refused and half known.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use admission_report::cpuset::CpuSet;
@@ -237,7 +237,7 @@ fn what_json_has_as_text_is_a_value() {
     assert_eq!((&memory.resource, memory.bytes, nodes(&memory.nodes)), (&Resource::Memory, 1 << 30, vec![1]));
     let [unit] = report.units.as_slice() else { panic!("{report}") };
     assert_eq!(unit.outcome().as_deref(), Some("NUMA 1, preferred: it alone is preferred by all"));
-    assert_eq!(unit.resources[0].stock(&unit.resources[0].nodes[0].cell), "1 free of 7");
+    assert_eq!(unit.resources[0].stock(&unit.resources[0].nodes[0].cell), "1 free of 7 (held by a)");
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(
         json["containers"],

@@ -6,6 +6,9 @@
 //! publishes, a selector that selects nothing, more devices than a claim can have, a pool that cannot be allocated from, and
 //! an order of requests with which kube-scheduler's search exceeds its time limit.
 //!
+//! [`ForbiddenPair`] is what excludes each other on one node: the CPU driver beside a static CPU manager, and a class beside a
+//! device plugin of the same extended resource.
+//!
 //! This crate does not know files, lines in them, pods, or how findings are shown.
 #![no_std]
 
@@ -18,9 +21,11 @@ mod selectors;
 mod requests;
 mod pools;
 mod search;
+mod pairs;
 
 pub use advice::ClaimAdvice;
 pub use findings::{Findings, Warning};
+pub use pairs::{CpuManager, ForbiddenPair};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -1,12 +1,14 @@
 //! Changes to claims, devices and what others hold, under which claims may fit.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use dra_model::{
-    AllocationMode, Constraint, DeviceId, DeviceName, QualifiedName, RequestName, ResourceClaim, Selector,
+    AllocationMode, Constraint, CounterSet, CounterSetName, Device, DeviceId, DeviceName, DriverName,
+    PoolName, QualifiedName, RequestName, ResourceClaim, ResourceSlice, Selector,
 };
 
 use crate::members::restrict;
@@ -49,10 +51,19 @@ pub enum Change {
         /// The text.
         expression: String,
     },
-    /// A claim of others that gives its devices back: its place among [`Objects::allocated`].
-    Released(usize),
+    /// Claims of others that give their devices back: their places among [`Objects::allocated`].
+    Released(Vec<usize>),
     /// One more device of the same properties as this one.
     OneMore(DeviceId),
+    /// One more counter set like this one, with devices like those that draw on it alone.
+    OneMoreSet {
+        /// The driver of the pool.
+        driver: DriverName,
+        /// The pool.
+        pool: PoolName,
+        /// The counter set in it.
+        set: CounterSetName,
+    },
     /// Fewer devices for a request.
     Fewer {
         /// The claim.
@@ -102,13 +113,19 @@ impl Change {
             Self::Selector { place, number, expression } => {
                 selectors(&mut changed, place)?.get_mut(*number)?.expression = Some(expression.clone());
             }
-            Self::Released(claim) => {
-                if *claim >= changed.allocated.len() {
+            Self::Released(claims) => {
+                if claims.iter().any(|claim| *claim >= changed.allocated.len()) {
                     return None;
                 }
-                changed.allocated.to_mut().remove(*claim);
+                let left = changed.allocated.iter().enumerate().filter(|(at, _)| !claims.contains(at));
+                changed.allocated = Cow::Owned(left.map(|(_, claim)| claim.clone()).collect());
             }
             Self::OneMore(like) => add_device(&mut changed, like)?,
+            Self::OneMoreSet { driver, pool, set } => {
+                let is_of_pool =
+                    |slice: &&mut ResourceSlice| slice.driver == *driver && slice.pool.name == *pool;
+                add_set(changed.slices.to_mut().iter_mut().filter(is_of_pool).collect(), set)?;
+            }
             Self::Fewer { claim, request, count } => {
                 set_count(&mut changed.claims, (*claim, *request), *count)?;
             }
@@ -189,18 +206,62 @@ fn alone(claim: &ResourceClaim, request: usize) -> Option<ResourceClaim> {
 
 /// Adds a device like another one, beside it in its slice.
 fn add_device(objects: &mut Objects<'_>, like: &DeviceId) -> Option<()> {
-    let slice = objects.slices.to_mut().iter_mut().find(|slice| {
-        slice.driver == like.driver
-            && slice.pool.name == like.pool
-            && slice.devices().iter().any(|device| device.name == like.device)
-    })?;
-    let devices = slice.devices.as_mut()?;
-    let mut more = devices.iter().find(|device| device.name == like.device)?.clone();
-    let mut number = devices.len();
-    while devices.iter().any(|device| device.name.as_str() == format!("more-{number}")) {
-        number += 1;
+    let is_of_pool = |slice: &&mut ResourceSlice| slice.driver == like.driver && slice.pool.name == like.pool;
+    let mut slices: Vec<&mut ResourceSlice> = objects.slices.to_mut().iter_mut().filter(is_of_pool).collect();
+    let name = unused_names(&slices, 1).pop()?;
+    for slice in &mut slices {
+        let Some(devices) = &mut slice.devices else { continue };
+        if let Some(device) = devices.iter().find(|device| device.name == like.device) {
+            devices.push(Device { name, ..device.clone() });
+            return Some(());
+        }
     }
-    more.name = DeviceName::from(format!("more-{number}"));
-    devices.push(more);
-    Some(())
+    None
+}
+
+/// Adds a counter set like another one of a pool, and devices like those that draw on it alone.
+fn add_set(mut slices: Vec<&mut ResourceSlice>, like: &CounterSetName) -> Option<()> {
+    let all: Vec<CounterSetName> =
+        slices.iter().flat_map(|slice| slice.shared_counters()).map(|set| set.name.clone()).collect();
+    let name = unused(all.iter().map(CounterSetName::as_str).collect()).map(CounterSetName::from).next()?;
+    let draws = |device: &Device| draws_alone(device, like);
+    let count = slices.iter().flat_map(|slice| slice.devices()).filter(|device| draws(device)).count();
+    let mut names = unused_names(&slices, count);
+    let mut is_added = false;
+    for slice in &mut slices {
+        if let Some(sets) = &mut slice.shared_counters
+            && let Some(set) = sets.iter().find(|set| set.name == *like)
+        {
+            sets.push(CounterSet { name: name.clone(), ..set.clone() });
+            is_added = true;
+        }
+        let Some(devices) = &mut slice.devices else { continue };
+        for mut device in devices.iter().filter(|device| draws(device)).cloned().collect::<Vec<_>>() {
+            device.name = names.pop()?;
+            device.consumes.iter_mut().for_each(|consumption| consumption.set = name.clone());
+            devices.push(device);
+        }
+    }
+    is_added.then_some(())
+}
+
+/// Whether a device draws on a counter set and on no other.
+pub(crate) fn draws_alone(device: &Device, set: &CounterSetName) -> bool {
+    !device.consumes.is_empty() && device.consumes.iter().all(|consumption| consumption.set == *set)
+}
+
+/// So many names that no device of the slices of a pool has, the first one last.
+fn unused_names(slices: &[&mut ResourceSlice], count: usize) -> Vec<DeviceName> {
+    let used: BTreeSet<&str> =
+        slices.iter().flat_map(|slice| slice.devices()).map(|device| device.name.as_str()).collect();
+    let unused =
+        (used.len()..).map(|number| format!("more-{number}")).filter(|name| !used.contains(name.as_str()));
+    let mut names: Vec<DeviceName> = unused.take(count).map(DeviceName::from).collect();
+    names.reverse();
+    names
+}
+
+/// Names that are not used yet.
+fn unused(used: BTreeSet<&str>) -> impl Iterator<Item = String> {
+    (used.len()..).map(|number| format!("more-{number}")).filter(move |name| !used.contains(name.as_str()))
 }

@@ -6,7 +6,7 @@
 //! [`Limits::questions`] times with [`Limits::steps`] each. Where an answer is cut, it counts neither as yes nor as no.
 //!
 //! [`numa_node`] and [`pcie_root`] say where a device is: by [`PLACES`], the attributes of published drivers, or by its PCI
-//! address on a machine.
+//! address on a machine. [`DevicePlaces`] says it of all devices of a node, as seen from the CPUs of its machine.
 //!
 //! This crate does not know YAML, pods, the managers of a kubelet, files or clocks.
 #![no_std]
@@ -30,17 +30,20 @@ mod order;
 mod names;
 mod nodes;
 mod places;
+mod device_places;
 
 pub use candidates::{Candidates, Taken};
 pub use change::{Change, SelectorPlace};
 pub use contradiction::{Contradiction, Size};
+pub use device_places::{DevicePlace, DevicePlaces, UnknownPlace};
 pub use explain::{Explanation, Searched, answer, explain};
 pub use limits::Limits;
 pub use members::{Member, Part};
+pub use names::folded;
 pub use nodes::{NodeAnswer, NodesAnswer, NodesRefused, fold};
 pub use objects::{Asked, Objects};
 pub use order::{CheapestOrder, cheapest_order};
-pub use places::{KnownBy, Located, PLACES, Place, PlaceAttribute, numa_node, pcie_root};
+pub use places::{CPU_DRIVER, KnownBy, Located, PLACES, Place, PlaceAttribute, numa_node, pcie_root};
 pub use remedies::Remedy;
 pub use spelling::near_name;
 pub use values::{ValueRow, Values};

@@ -11,7 +11,8 @@ const SHORTEST_RUN: usize = 3;
 
 /// Names in their order: `vf-00 to vf-15, pf-0 and 3 more`. A run is of names that differ in one number, each one higher than the one
 /// before.
-pub(crate) fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+#[must_use]
+pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let mut parts: Vec<String> = Vec::new();
     let mut at = 0;

@@ -5,9 +5,13 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use dra_model::{AttributeValue, Device};
 use topology_model::{Machine, NodeId, PciAddress};
+
+/// The driver of the CPUs of a node: `kubernetes-sigs/dra-driver-cpu`.
+pub const CPU_DRIVER: &str = "dra.cpu";
 
 /// An attribute of published drivers that says where a device is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,13 +80,22 @@ pub struct Located<T> {
     pub by: KnownBy,
 }
 
-/// How a place is known.
+/// How a place is known. Displays as the attribute, `domain/id`, or as `PCI` and the address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum KnownBy {
     /// By this attribute.
     Attribute(&'static str),
     /// By its PCI address on the machine.
     Machine(PciAddress),
+}
+
+impl fmt::Display for KnownBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attribute(name) => f.write_str(name),
+            Self::Machine(address) => write!(f, "PCI {address}"),
+        }
+    }
 }
 
 /// The NUMA node of a device of a driver. `None`: neither its attributes nor the machine say it; a negative number is none.
@@ -121,7 +134,7 @@ pub fn pcie_root(driver: &str, device: &Device, machine: Option<&Machine>) -> Op
 }
 
 /// The PCI address that a device of a driver publishes.
-fn pci_address(driver: &str, device: &Device) -> Option<PciAddress> {
+pub(crate) fn pci_address(driver: &str, device: &Device) -> Option<PciAddress> {
     let mut published = published(driver, device, Place::PciAddress, |value| match value {
         AttributeValue::String(address) => address.parse().ok(),
         _ => None,

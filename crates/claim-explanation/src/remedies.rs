@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::asker::{Answer, Asker, Time};
 use crate::candidates::names;
-use crate::change::{Change, SelectorPlace};
+use crate::change::{Change, SelectorPlace, draws_alone};
 use crate::examined::{Examined, ExaminedWay, held_by, label, reference};
 use crate::members::{Member, Part, is_about};
 use crate::objects::{Asked, Objects};
@@ -22,6 +22,12 @@ use crate::values::{attribute, text};
 
 /// Of one kind at most so many are listed.
 const MOST_OF_A_KIND: usize = 3;
+
+/// Of so many claims of others each pair is tried.
+const MOST_IN_PAIRS: usize = 10;
+
+/// At most so many claims of others are released together.
+const MOST_RELEASED: usize = 32;
 
 /// A change under which the allocator finds devices, and kube-scheduler in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -237,7 +243,8 @@ impl Trials<'_, '_, '_> {
         }
     }
 
-    /// A claim of others that gives its devices back: those with the fewest devices first.
+    /// Claims of others that give their devices back: each alone, those with the fewest devices first; where none suffices, pairs;
+    /// else as many as have to go.
     fn releases(&mut self, members: &[Member], examined: &Examined<'_>) {
         let wanted: BTreeSet<usize> = ways(examined, members).iter().flat_map(|way| way.selected()).collect();
         let wanted_ids: BTreeSet<_> = wanted.iter().map(|device| examined.id(*device)).collect();
@@ -251,11 +258,57 @@ impl Trials<'_, '_, '_> {
             }
         }
         held.sort_unstable();
-        for (_, at) in held {
-            let claim = &self.objects.allocated[at];
-            let text = format!("claim {} gives back {}", reference(claim), held_by(claim));
-            self.fits("release", text, Change::Released(at));
+        let held: Vec<usize> = held.into_iter().map(|(_, at)| at).collect();
+        let before = self.found.len();
+        for at in &held {
+            self.release(Vec::from([*at]));
         }
+        if self.found.len() == before && held.len() > 1 && !self.release_pair(&held) {
+            self.release_several(&held);
+        }
+    }
+
+    /// Two claims that go together, where one alone does not suffice.
+    fn release_pair(&mut self, held: &[usize]) -> bool {
+        let held = held.get(..MOST_IN_PAIRS).unwrap_or(held);
+        let before = self.found.len();
+        for (at, first) in held.iter().enumerate() {
+            for second in &held[at + 1..] {
+                self.release(Vec::from([*first, *second]));
+            }
+        }
+        self.found.len() > before
+    }
+
+    /// Claims that go together, of which none can stay.
+    fn release_several(&mut self, held: &[usize]) {
+        let held = held.get(..MOST_RELEASED).unwrap_or(held);
+        let Some(enough) = (2..=held.len()).find(|count| self.is_enough(&held[..*count])) else { return };
+        let mut left = held[..enough].to_vec();
+        // The last one is needed; of the others those with the most devices stay if they can.
+        for at in held[..enough - 1].iter().rev() {
+            let fewer: Vec<usize> = left.iter().copied().filter(|own| own != at).collect();
+            if self.is_enough(&fewer) {
+                left = fewer;
+            }
+        }
+        self.release(left);
+    }
+
+    fn is_enough(&mut self, released: &[usize]) -> bool {
+        let changed = Change::Released(released.to_vec()).applied(self.objects);
+        changed.is_some_and(|changed| self.asker.ask(&changed, Time::Limited) == Answer::Fits)
+    }
+
+    fn release(&mut self, claims: Vec<usize>) -> bool {
+        let of_claim = |(nth, at): (usize, &usize)| {
+            let claim = &self.objects.allocated[*at];
+            let claim = format!("{} gives back {}", reference(claim), held_by(claim));
+            if nth == 0 { format!("claim {claim}") } else { claim }
+        };
+        let texts: Vec<String> = claims.iter().enumerate().map(of_claim).collect();
+        let text = texts.join(", and ");
+        self.fits("release", text, Change::Released(claims))
     }
 
     /// One more device like one that a request selects, of each value of the constraints.
@@ -265,18 +318,41 @@ impl Trials<'_, '_, '_> {
             for device in way.selected() {
                 let (slice, object) = examined.devices[device];
                 let values: Vec<String> = self.constraint_values(way, device, examined);
-                if !object.consumes.is_empty() || !seen.insert((slice.driver.clone(), values.clone())) {
+                let set = object.consumes.first().map(|consumption| consumption.set.clone());
+                if !seen.insert((slice.driver.clone(), set.clone(), values.clone())) {
                     continue;
                 }
-                let values =
+                let shown =
                     if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) };
-                let text =
-                    format!("one more device like {}{values}", names(examined, core::iter::once(device)));
-                if self.fits("more", text, Change::OneMore(examined.id(device))) {
+                let (text, change) = match set {
+                    None => {
+                        let name = names(examined, core::iter::once(device));
+                        (format!("one more device like {name}{shown}"), Change::OneMore(examined.id(device)))
+                    }
+                    Some(set) if draws_alone(object, &set) && self.are_places(way) => {
+                        let text = format!(
+                            "one more counter set like {set} of {}, with devices like its own{shown}",
+                            slice.driver
+                        );
+                        let (driver, pool) = (slice.driver.clone(), slice.pool.name.clone());
+                        (text, Change::OneMoreSet { driver, pool, set })
+                    }
+                    // A device of several sets is one of several cards.
+                    Some(_) => continue,
+                };
+                if self.fits("more", text, change) {
                     return;
                 }
             }
         }
+    }
+
+    /// Whether the constraints about a request are on attributes that say where a device is: another attribute may be that of
+    /// one card alone, and another card would not have its value.
+    fn are_places(&self, way: &ExaminedWay<'_>) -> bool {
+        let constraints = &self.objects.claims[way.way.claim].spec.constraints;
+        let names = constraints.iter().filter(|constraint| way.is_under(constraint)).filter_map(attribute);
+        names.into_iter().all(|(name, _)| PLACES.iter().any(|place| place.name == name))
     }
 
     /// The device's values of the attributes of the constraints that are about the request.

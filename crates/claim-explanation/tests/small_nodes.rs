@@ -199,7 +199,7 @@ fn refusals_are_of_all_kinds() {
     }
 }
 
-/// With few questions less is found, that is said, and what is found is right.
+/// If a small limit of questions cuts the search, the answer reports the cut, and what it found is right.
 #[test]
 fn an_explanation_that_is_cut_says_so() {
     let (mut cut, mut found) = (0, 0);

@@ -212,7 +212,7 @@ fn declared_size(path: &[String]) -> Option<u64> {
         return None;
     }
     match rest {
-        // An object has no size of its own.
+        // `device` itself: only its fields have a size.
         [] => Some(0),
         [field] if field == "driver" => Some(63),
         [field] if field == "allowMultipleAllocations" => Some(1),

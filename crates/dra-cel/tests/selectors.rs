@@ -60,6 +60,29 @@ fn selectors_have_kubernetes_answers() {
     }
 }
 
+/// What Go's `time.Parse` takes for RFC 3339.
+#[test]
+fn timestamps_are_read_as_by_go() {
+    for (text, year) in [
+        ("2026-01-01T0:00:00Z", Some(2026)),
+        ("2026-01-01T00:00:00,5Z", Some(2026)),
+        ("2026-01-01T00:00:00+24:00", Some(2025)),
+        ("2026-01-01T00:00:00.1234567891Z", Some(2026)),
+        ("0001-01-01T00:00:00Z", Some(1)),
+        ("2026-01-01T00:0:00Z", None),
+        ("2026-1-01T00:00:00Z", None),
+        ("2026-01-01T009:00:00Z", None),
+        ("2026-01-01T00:00:00.Z", None),
+        ("2026-01-01T00:00:00++1:00", None),
+        ("2026-01-01T00:00:00+00:61", None),
+        ("2026-02-29T00:00:00Z", None),
+        ("2026-01-01T0\u{e9}:00:00Z", None),
+    ] {
+        let found = answer(&format!("timestamp(\"{text}\").getFullYear() == {}", year.unwrap_or(0)));
+        assert_eq!(found.ok(), year.map(|_| true), "{text}");
+    }
+}
+
 #[test]
 fn a_missing_attribute_is_an_error_with_a_hint() {
     let expected = Err(format!("no such key: absent. {NO_KEY}"));

@@ -46,7 +46,7 @@ pub use name::{
 };
 pub use node_match::{BadNodeSelector, Node};
 pub use node_selector::{NodeSelection, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
-pub use pools::{BadSelection, NodePool, PoolDevices, PoolFault, PoolState, node_pools};
+pub use pools::{BadSelection, NodePool, PoolDevices, PoolFault, PoolState, node_devices, node_pools};
 pub use request::{AllocationMode, DerivedAttribute, DeviceRequest, RequestForm, RequestedDevices, Selector};
 pub use slice::{CounterSet, Pool, ResourceSlice};
 pub use taint::{DeviceTaint, DeviceToleration, TaintEffect, TolerationOperator};

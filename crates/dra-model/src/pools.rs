@@ -17,6 +17,7 @@ mod bad_selector;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::fmt;
 
 pub use self::bad_selector::BadSelection;
@@ -99,7 +100,9 @@ impl<'a> PoolDevices<'a> {
     }
 }
 
-/// The pools of a node among the slices of a cluster, which are in the order in which they are listed.
+/// The pools of a node among the slices of a cluster, which are in the order in which they are listed: by driver and name, or
+/// for [`Implementation::Stable`] in the order in which their slices are seen, which is the one of its orders that is most
+/// frequent.
 ///
 /// # Errors
 /// [`BadSelection`]: a node selector cannot be parsed, which stops the pod on every node.
@@ -115,13 +118,38 @@ pub fn node_pools<'a>(
         let state = view.state(driver, name, of_node);
         pools.extend(state.map(|state| NodePool { driver, name, state }));
     }
-    if implementation != Implementation::Stable {
+    if implementation == Implementation::Stable {
+        // That copy walks a Go map from an entry at random. One of at most eight entries is walked round in the order in
+        // which they were added; from the first of them at least as often as from each other.
+        pools.sort_by_cached_key(|pool| view.first_of(pool, node));
+    } else {
         // The sort is stable: both groups keep the order of names.
         pools.sort_by_key(
             |pool| matches!(&pool.state, PoolState::Complete(devices) if devices.has_binding_conditions()),
         );
     }
     Ok(pools)
+}
+
+/// The devices that slices have for a node, each with its slice: of each pool those of the highest generation among the slices for
+/// the node, whether or not the pool can be allocated from. A slice with a node selector that cannot be parsed is passed over.
+#[must_use]
+pub fn node_devices<'a>(
+    slices: &'a [ResourceSlice],
+    node: &Node,
+    features: Features,
+) -> Vec<(&'a ResourceSlice, &'a Device)> {
+    let slices: Vec<&ResourceSlice> = slices.iter().collect();
+    let view = View { slices: &slices, features, implementation: Implementation::of(features) };
+    let Ok::<_, Infallible>(pools) = view.newest(node, |slice| Ok(view.is_for(slice, node).unwrap_or(false)));
+    let devices = pools.into_values().flatten().flat_map(|slice| {
+        let is_here = |device: &&Device| {
+            let nodes = if slice.selects_nodes_per_device() { &device.nodes } else { &slice.nodes };
+            nodes.matches(node) == Ok(true)
+        };
+        slice.devices().iter().filter(is_here).map(move |device| (slice, device))
+    });
+    devices.collect()
 }
 
 /// The slices of a cluster, as one copy of the allocator looks at them.
@@ -136,9 +164,18 @@ type SlicesByPool<'a> = BTreeMap<(&'a DriverName, &'a PoolName), Vec<&'a Resourc
 impl<'a> View<'_, 'a> {
     /// The slices for a node, of each pool those of the highest generation.
     fn of_node(&self, node: &Node) -> Result<SlicesByPool<'a>, BadSelection> {
+        self.newest(node, |slice| self.is_for(slice, node))
+    }
+
+    /// The slices of which `is_for` says that they are for a node, of each pool those of the highest generation among them.
+    fn newest<E>(
+        &self,
+        node: &Node,
+        is_for: impl Fn(&ResourceSlice) -> Result<bool, E>,
+    ) -> Result<SlicesByPool<'a>, E> {
         let mut pools = SlicesByPool::new();
         for slice in self.in_order(node) {
-            if !self.passes_over(slice) && self.is_for(slice, node)? {
+            if !self.passes_over(slice) && is_for(slice)? {
                 let pool = pools.entry((&slice.driver, &slice.pool.name)).or_default();
                 let generation = pool.first().map_or(slice.pool.generation, |first| first.pool.generation);
                 if slice.pool.generation > generation {
@@ -150,6 +187,17 @@ impl<'a> View<'_, 'a> {
             }
         }
         Ok(pools)
+    }
+
+    /// At which place of the list the first slice of a pool is that is for a node.
+    fn first_of(&self, pool: &NodePool<'_>, node: &Node) -> Option<usize> {
+        let is_first = |slice: &&ResourceSlice| {
+            slice.driver == *pool.driver
+                && slice.pool.name == *pool.name
+                && !self.passes_over(slice)
+                && self.is_for(slice, node) == Ok(true)
+        };
+        self.slices.iter().position(is_first)
     }
 
     /// The slices that may be for a node. All copies but `stable` look at those that name the node first.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use claim_allocator::{AllocateError, Cost, Scope};
-use dra_model::{DeviceId, Features, ResourceClaim};
+use dra_model::{DeviceId, Features, ResourceClaim, ResourceMapping};
 use thiserror::Error;
 
 use crate::claim::{ClaimState, Obstacle, PodClaim};
@@ -23,6 +23,8 @@ pub struct ClaimsDecision {
     pub cost: Option<Cost>,
     /// The pod's extended resources that classes serve.
     pub served_resources: Vec<String>,
+    /// Which request of the claim of its extended resources serves which container.
+    pub mappings: Vec<ResourceMapping>,
     /// Pools of the node from which nothing can be allocated, each as a sentence.
     pub unusable_pools: Vec<String>,
     /// Devices of allocated claims that no slice lists, each with the name of the claim.
@@ -90,6 +92,7 @@ impl ClaimsDecision {
             outcome,
             cost: None,
             served_resources: Vec::new(),
+            mappings: Vec::new(),
             unusable_pools: Vec::new(),
             unlisted_devices: Vec::new(),
         }

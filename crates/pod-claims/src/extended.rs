@@ -5,7 +5,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use dra_model::{
-    ExtendedClaim, ExtendedResources, Metadata, ResourceClaim, ResourceClaimSpec, wanted_extended_resources,
+    ExtendedClaim, ExtendedResources, Metadata, ResourceClaim, ResourceClaimSpec, ResourceMapping,
+    wanted_extended_resources,
 };
 use pod_spec::{Container, Pod, ResourceName};
 
@@ -16,6 +17,8 @@ use crate::objects::ClusterObjects;
 pub(crate) struct Served {
     pub(crate) claim: PodClaim,
     pub(crate) resources: Vec<String>,
+    /// Which request serves which container.
+    pub(crate) mappings: Vec<ResourceMapping>,
 }
 
 /// The claim for the pod's extended resources; `None`: device plugins serve all that it requests, or it requests none.
@@ -35,7 +38,7 @@ pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String,
             resources.push(resource);
         }
     }
-    let ExtendedClaim { requests, .. } = classes.claim(pod, &plugins).ok()?;
+    let ExtendedClaim { requests, mappings } = classes.claim(pod, &plugins).ok()?;
     if requests.is_empty() {
         return None;
     }
@@ -47,7 +50,7 @@ pub(crate) fn of(pod: &Pod, objects: &ClusterObjects, plugins: &BTreeMap<String,
     let spec = ResourceClaimSpec { requests, ..ResourceClaimSpec::default() };
     let claim = ResourceClaim { metadata, spec, ..ResourceClaim::default() };
     let claim = PodClaim { name: String::new(), state: ClaimState::ExtendedResources, claim };
-    Some(Served { claim, resources })
+    Some(Served { claim, resources, mappings })
 }
 
 /// The pod without these resources: device plugins are not asked for those that its claims serve.

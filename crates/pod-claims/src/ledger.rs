@@ -7,7 +7,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use claim_allocator::{Allocator, Decision, Expressions, Question, WorkLimit};
-use dra_model::{Consumer, DeviceId, Feature, Features, Implementation, Node, ResourceClaim, ResourceSlice};
+use dra_model::{
+    Consumer, Device, DeviceClass, DeviceId, Feature, Features, Implementation, Node, ResourceClaim,
+    ResourceSlice, node_devices,
+};
 use pod_spec::Pod;
 
 use crate::claim::{ClaimState, PodClaim};
@@ -57,9 +60,43 @@ impl ClaimLedger {
         self.missing().is_none() && (!pod.constraints.claims.is_empty() || self.served(pod).is_some())
     }
 
+    /// The slices, with the taints of `DeviceTaintRule`s.
+    #[must_use]
+    pub fn slices(&self) -> &[ResourceSlice] {
+        &self.slices
+    }
+
+    /// The devices that slices have for the node, each with its slice.
+    #[must_use]
+    pub fn devices(&self) -> Vec<(&ResourceSlice, &Device)> {
+        node_devices(&self.slices, &self.node, self.features)
+    }
+
+    /// The classes.
+    #[must_use]
+    pub fn classes(&self) -> &[DeviceClass] {
+        &self.objects.classes
+    }
+
+    /// The node.
+    #[must_use]
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+
     /// Decides on the claims of a pod; `None`: it has none.
     #[must_use]
     pub fn decide(&mut self, pod: &Pod) -> Option<ClaimsDecision> {
+        self.decide_changed(pod, |_| {})
+    }
+
+    /// The same as if its claims were as `change` makes them before the search.
+    #[must_use]
+    pub fn decide_changed(
+        &mut self,
+        pod: &Pod,
+        change: impl FnOnce(&mut [PodClaim]),
+    ) -> Option<ClaimsDecision> {
         let served = self.served(pod);
         if pod.constraints.claims.is_empty() && served.is_none() {
             return None;
@@ -72,10 +109,14 @@ impl ClaimLedger {
             }
             Err(obstacle) => return Some(ClaimsDecision::of(Vec::new(), Outcome::Stopped(obstacle))),
         };
-        let (claim, served_resources) = served.map(|served| (served.claim, served.resources)).unzip();
-        claims.extend(claim);
+        let mut of_resources = (Vec::new(), Vec::new());
+        if let Some(Served { claim, resources, mappings }) = served {
+            claims.push(claim);
+            of_resources = (resources, mappings);
+        }
+        change(&mut claims);
         let mut decision = self.decide_claims(pod, claims);
-        decision.served_resources = served_resources.unwrap_or_default();
+        (decision.served_resources, decision.mappings) = of_resources;
         decision.unlisted_devices = self.unlisted_devices(&decision.claims);
         Some(decision)
     }

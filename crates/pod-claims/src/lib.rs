@@ -4,6 +4,8 @@
 //! kube-scheduler's order ([`PodClaim`]), checks whether kube-scheduler would search for devices ([`Obstacle`]), asks the
 //! allocator, and reserves the devices ([`ClaimLedger::hold`]). The result is a [`ClaimsDecision`].
 //!
+//! [`ClaimLedger::decide_changed`] answers for a pod with other claims, such as those that a [`ClaimChange`] makes.
+//!
 //! All claims of a pod get devices or none does. Where requests of a claim contradict each other, such as two that one
 //! constraint cannot serve together, the allocator goes back from the later request to other devices of the earlier one; if no
 //! choice serves both, the outcome is [`Outcome::DoesNotFit`] (`crates/claim-allocator/src/search/walk.rs`).
@@ -19,7 +21,9 @@ mod claim;
 mod lookup;
 mod decision;
 mod extended;
+mod change;
 
+pub use change::ClaimChange;
 pub use claim::{ClaimState, Obstacle, PodClaim};
 pub use decision::{ClaimsDecision, DecidedAs, Missing, Outcome};
 pub use extended::without_resources;

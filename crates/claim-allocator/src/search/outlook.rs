@@ -154,20 +154,24 @@ impl<F: Facts> Search<'_, F> {
         let mut path: Vec<Step> = Vec::new();
         let mut sum = Outlook::Fails(0);
         while (path.len() as u64) < missing.min(u64::from(candidates.count)) {
-            match self.take_one(fill.alternative, &candidates)? {
-                Entry::Taken(taken) => path.push(Step { taken, candidates }),
-                Entry::No => break,
-                Entry::Error(_) => {
+            match self.take_one(fill.alternative, &candidates) {
+                Ok(Entry::Taken(taken)) => path.push(Step { taken, candidates }),
+                Ok(Entry::No) => break,
+                Ok(Entry::Error(_)) => {
                     sum = Outlook::Ends;
                     break;
                 }
+                Err(end) => return self.put_back(path, end),
             }
         }
         while !path.is_empty() {
             if sum != Outlook::Ends {
                 let taken = path.len() as u64;
                 let sets = binomial(candidates.count, taken);
-                let rest = self.outlook_of_taken(fill, at + 1, missing - taken)?;
+                let rest = match self.outlook_of_taken(fill, at + 1, missing - taken) {
+                    Ok(rest) => rest,
+                    Err(end) => return self.put_back(path, end),
+                };
                 sum = sum.and(rest.times(sets));
             }
             if let Some(step) = path.pop() {
@@ -175,6 +179,15 @@ impl<F: Facts> Search<'_, F> {
             }
         }
         Ok(sum)
+    }
+
+    /// The budget has ended while these were taken: those that took others before put theirs back as well.
+    #[cold]
+    fn put_back(&mut self, mut path: Vec<Step>, end: OutOfSteps) -> Answered {
+        while let Some(step) = path.pop() {
+            self.untake(&step);
+        }
+        Err(end)
     }
 
     fn outlook_of_taken(&mut self, fill: &Fill, place: usize, missing: u64) -> Answered {

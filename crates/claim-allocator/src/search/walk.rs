@@ -59,7 +59,7 @@ impl<F: Facts> Search<'_, F> {
             return End::Found;
         };
         if request >= requests.end {
-            // The next claim has a limit of its own.
+            // The next claim has a separate limit.
             return match self.walk_request(claim + 1, requests.end) {
                 End::Exceeded => End::Failed,
                 end => end,

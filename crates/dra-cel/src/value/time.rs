@@ -79,25 +79,28 @@ pub(crate) fn duration_text(nanoseconds: i64) -> String {
     format!("{sign}{seconds}.{}s", fraction.trim_end_matches('0'))
 }
 
-/// Reads a time by RFC 3339.
+/// Reads a time by RFC 3339 as Go's `time.Parse` does, which takes an hour of one digit too.
 pub(crate) fn timestamp(text: &str) -> Option<Timestamp> {
-    let digits = |range: core::ops::Range<usize>| -> Option<i64> {
-        let part = text.get(range)?;
-        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok())?
-    };
-    let has = |at: usize, byte: u8| text.as_bytes().get(at) == Some(&byte);
-    if ![(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')].iter().all(|(at, byte)| has(*at, *byte)) {
-        return None;
-    }
-    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
+    let (year, rest) = number(text, 4)?;
+    let (month, rest) = number(rest.strip_prefix('-')?, 2)?;
+    let (day, rest) = number(rest.strip_prefix('-')?, 2)?;
+    let rest = rest.strip_prefix('T')?;
+    let (hour, rest) = number(rest, 2).or_else(|| number(rest, 1))?;
+    let (minute, rest) = number(rest.strip_prefix(':')?, 2)?;
+    let (second, rest) = number(rest.strip_prefix(':')?, 2)?;
     let is_right = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
     if !is_right || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    let (nanoseconds, zone) = fraction(text.get(19..)?)?;
+    let (nanoseconds, zone) = fraction(rest)?;
     let seconds = days_from_epoch(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second;
     Timestamp::new(seconds - offset(zone)?, nanoseconds)
+}
+
+/// A number of so many digits, and the text behind it.
+fn number(text: &str, digits: usize) -> Option<(i64, &str)> {
+    let (number, rest) = text.split_at_checked(digits)?;
+    number.bytes().all(|byte| byte.is_ascii_digit()).then(|| Some((number.parse().ok()?, rest)))?
 }
 
 /// Nanoseconds, and what stands behind them.
@@ -119,12 +122,9 @@ fn offset(zone: &str) -> Option<i64> {
         b'-' => -1,
         _ => return None,
     };
-    let (hours, minutes) = zone.get(1..)?.split_once(':')?;
-    if hours.len() != 2 || minutes.len() != 2 {
-        return None;
-    }
-    let (hours, minutes): (u8, u8) = (hours.parse().ok()?, minutes.parse().ok()?);
-    (hours <= 24 && minutes <= 60).then(|| sign * (i64::from(hours) * 3_600 + i64::from(minutes) * 60))
+    let (hours, rest) = number(zone.get(1..)?, 2)?;
+    let (minutes, rest) = number(rest.strip_prefix(':')?, 2)?;
+    (hours <= 24 && minutes <= 60 && rest.is_empty()).then(|| sign * (hours * 3_600 + minutes * 60))
 }
 
 pub(crate) const fn is_leap(year: i64) -> bool {

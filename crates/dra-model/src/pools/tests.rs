@@ -105,3 +105,50 @@ fn the_stable_copy_keeps_the_order_of_slices() {
     let slices = [slice("y", "a", 1, 2), slice("x", "a", 1, 2)];
     assert_eq!(seen(&slices, Implementation::Stable), ["p of-y,of-x+0"]);
 }
+
+#[test]
+fn the_stable_copy_takes_pools_in_the_order_in_which_they_are_seen() {
+    let of = |pool: &str, node: &str| {
+        let mut slice = slice(pool, node, 1, 1);
+        slice.pool.name = pool.into();
+        slice
+    };
+    // Pool `a` is elsewhere when it is listed first.
+    let mut later = of("a", "a");
+    later.pool.generation = 2;
+    let slices = [of("a", "b"), of("c", "a"), of("b", "a"), later];
+    assert_eq!(seen(&slices, Implementation::Stable), ["c of-c+0", "b of-b+0", "a of-a+0"]);
+    assert_eq!(seen(&slices, Implementation::Incubating), ["a of-a+0", "b of-b+0", "c of-c+0"]);
+}
+
+#[test]
+fn devices_of_a_node_are_those_of_the_newest_slices_for_it() {
+    let per_device = |name: &str, generation, nodes: &[&str]| {
+        let devices = nodes.iter().map(|node| Device { nodes: on(node), ..Device::new(node) });
+        ResourceSlice {
+            nodes: NodeSelection::default(),
+            per_device_node_selection: Some(true),
+            devices: Some(devices.collect()),
+            ..slice(name, "", generation, 1)
+        }
+    };
+    let empty = |name: &str, node: &str, generation| ResourceSlice {
+        devices: None,
+        ..slice(name, node, generation, 1)
+    };
+    for (slices, expected) in [
+        (vec![slice("old", "a", 1, 1), slice("new", "a", 2, 1)], &["of-new"][..]),
+        // A newer slice for another node replaces nothing here.
+        (vec![slice("own", "a", 1, 1), slice("other", "b", 2, 1)], &["of-own"]),
+        (vec![slice("own", "a", 1, 1), per_device("other", 2, &["b"])], &["of-own"]),
+        (vec![slice("own", "a", 1, 1), per_device("both", 2, &["b", "a"])], &["a"]),
+        (vec![slice("own", "a", 1, 1), empty("new", "a", 2)], &[]),
+        // Pools from which nothing can be allocated have devices too.
+        (vec![slice("one", "a", 1, 2)], &["of-one"]),
+    ] {
+        let node = Node { name: "a".into(), ..Node::default() };
+        let found = node_devices(&slices, &node, Features::DEFAULT);
+        let found: Vec<&str> = found.iter().map(|(_, device)| device.name.as_str()).collect();
+        assert_eq!(found, expected, "{slices:?}");
+    }
+}
