@@ -297,8 +297,8 @@ impl<'t> Reader<'_, 't> {
         }
     }
 
-    /// The clock in kHz; zero where it is not told and that is mended. The texts of cAdvisor quote all of the file,
-    /// so that which is reported is said in other words.
+    /// The clock in kHz; zero where no file has it and that is mended. The texts of cAdvisor quote the whole
+    /// file, so problems have other texts.
     fn khz(&self, cpuinfo: &str) -> Result<u64, CadvisorError> {
         match self.clock(cpuinfo) {
             Err(error) if self.holes == Holes::Mend => {

@@ -1,4 +1,4 @@
-//! A machine's files made small enough to be kept, and free of what is nobody's business.
+//! A machine's files made small enough to be kept, and free of private data.
 //!
 //! Only files that are named here are taken: those that tell the topology. So nothing that identifies a machine gets
 //! in: no serial numbers, no addresses of network cards, no names of hosts or of what is on disks. What the kernel calls
@@ -88,7 +88,7 @@ impl Capture {
         Ok(Self { files, found })
     }
 
-    /// With a file of somebody else beside those of the machine; its path is from the root of the archive.
+    /// With a file that is not one of the machine's; its path is from the root of the archive.
     #[must_use]
     pub fn with_file(mut self, path: &str, content: &[u8]) -> Self {
         self.files.add_file(path, content);

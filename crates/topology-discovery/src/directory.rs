@@ -36,6 +36,11 @@ impl Directory {
         Self { root: root.to_path_buf(), known: Mutex::default() }
     }
 
+    /// Where it is.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(crate) fn read(&self, path: &str) -> Result<Option<Vec<u8>>, ReadError> {
         let Some((own, way)) = self.find(path) else { return Ok(None) };
         if !matches!(way, PathStep::File) {

@@ -48,7 +48,7 @@ pub enum HwlocError {
     /// Too long a text.
     #[error("text for hwloc is larger than {most} MiB", most = MAX_TEXT >> 20)]
     TooLarge,
-    /// It cannot be told what to read.
+    /// It refuses to be set up with the input.
     #[error("hwloc refuses to be set up: {0}")]
     SettingError(String),
     /// It fails.

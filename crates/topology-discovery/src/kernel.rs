@@ -13,8 +13,7 @@ use topology_model::{HugePages, NodeId};
 use crate::problem::{Problem, ProblemKind, Substitute};
 use crate::tree::SysfsTree;
 
-/// Folder of the CPUs.
-pub(crate) const CPUS: &str = "sys/devices/system/cpu";
+pub(crate) use crate::path::CPUS;
 /// Folder of the NUMA nodes.
 pub(crate) const NODES: &str = "sys/devices/system/node";
 /// Folder of the huge page sizes of the whole machine.
@@ -24,7 +23,7 @@ pub(crate) const PCI: &str = "sys/bus/pci/devices";
 /// Memory of the whole machine.
 pub(crate) const MEMINFO: &str = "proc/meminfo";
 
-/// More problems than anybody reads: a tree of thousands of broken files is described well enough by these.
+/// Maximum number of problems: these describe a tree of thousands of broken files well enough.
 const MAX_PROBLEMS: usize = 1000;
 
 /// More bytes than all files of the largest machine have together.
@@ -69,8 +68,8 @@ impl<'t> From<Cow<'t, [u8]>> for Bytes<'t> {
     }
 }
 
-/// A hash of a path, eight bytes at a time: tens of thousands of files are asked for. Which paths there are is fixed
-/// but for numbers within the kernel's limits, so nobody can choose them to collide.
+/// A hash of a path, eight bytes at a time: tens of thousands of files are asked for. Which paths there are is
+/// fixed but for numbers within the kernel's limits, so an attacker cannot choose them to collide.
 #[derive(Default)]
 struct PathHasher(u64);
 
@@ -172,7 +171,7 @@ impl<'t> Kernel<'t> {
         self.with_text(path, assumed, str::to_owned)
     }
 
-    /// What comes of the text of a file, which is not copied; `None` as of [`Self::text`].
+    /// Calls `with` on the text of a file, which is not copied; `None` as of [`Self::text`].
     fn with_text<T>(&self, path: &str, assumed: Substitute, with: impl FnOnce(&str) -> T) -> Option<T> {
         let content = match self.content(path) {
             Ok(content) => content?,
@@ -307,7 +306,7 @@ pub(crate) fn no_line(name: &str) -> String {
     format!("line {name}: NUMBER kB")
 }
 
-/// CPUs as they are told in a problem; a long list by its beginning and how many they are.
+/// CPUs as a problem shows them; a long list by its beginning and how many they are.
 pub(crate) fn shown(cpus: &CpuSet) -> String {
     const MOST: usize = 60;
     let list = cpus.to_string();

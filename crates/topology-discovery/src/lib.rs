@@ -29,7 +29,7 @@ mod problem;
 mod read_error;
 mod tree;
 
-pub use archive::{ArchiveError, PackError};
+pub use archive::{ArchiveError, ArchiveNames, PackError, is_archive};
 pub use cadvisor::{
     CadvisorError, CadvisorInfo, CpuArchitecture, HugePagesError, ParseUintError, TopologyError,
     read_as_cadvisor,

@@ -93,6 +93,22 @@ impl MemoryTree {
         self.put(path, Entry::Link(target.into()));
     }
 
+    /// Adds the same file as at another path; nothing where there is none.
+    pub(crate) fn add_hard_link(&mut self, path: &str, target: &str) {
+        if let Some(Entry::File { start, end }) = self.place(target).and_then(|at| self.entries.get(at)) {
+            let file = Entry::File { start: *start, end: *end };
+            self.put(path, file);
+        }
+    }
+
+    /// The tree below a folder, whose path has no links.
+    pub(crate) fn below(mut self, folder: &str) -> Self {
+        if let Some(at) = self.place(folder) {
+            self.entries.swap(ROOT, at);
+        }
+        Self { last: (String::new(), ROOT), looked: LastFolder::default(), ..self }
+    }
+
     fn put(&mut self, path: &str, entry: Entry) {
         // A folder may be replaced.
         self.looked = LastFolder::default();

@@ -1,7 +1,14 @@
-//! Paths inside a tree: their names, and how many links one path may lead through.
+//! Paths inside a tree: their names, how many links one path may lead through, and where a machine lies.
 
 /// Links followed for one path before it is taken as a loop: the kernel's own limit.
 pub(crate) const MAX_LINKS: usize = 40;
+
+/// Folder of the CPUs.
+pub(crate) const CPUS: &str = "sys/devices/system/cpu";
+
+/// The most folders, one in the other, in which a machine is looked for: `sosreport`, `must-gather` and
+/// `hwloc-gather-topology` pack theirs in a folder named after the node.
+pub(crate) const MAX_ABOVE: usize = 3;
 
 /// The names of a path, without those that mean nothing.
 pub(crate) fn components(path: &str) -> impl DoubleEndedIterator<Item = &str> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// So many problems of one kind are told one by one.
+/// Up to so many problems of one kind get a line each.
 const MOST_OF_A_KIND: usize = 2;
 
 /// Something missing or contradictory in a tree. The reading went on; [`ProblemKind::assumed`] says with what.
@@ -78,7 +78,7 @@ pub enum Substitute {
     FirstNode,
     /// The first node has the CPU, because no node names it.
     NodeOfNoOne,
-    /// The CPU is a core of its own.
+    /// The CPU is a separate core.
     CoreOfItsOwn,
     /// The CPU's package is known from its number alone.
     PackageOfNumber,
@@ -148,8 +148,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The problems for a person, a line each. Those that differ in numbers alone, such as one for each of many CPUs, are
-/// told by the first of them and how many more there are.
+/// The problems for a person, a line each. Of those that differ in numbers alone, such as one for each of many
+/// CPUs, the line shows the first of them and how many more there are.
 ///
 /// ```
 /// use topology_discovery::{Substitute, ProblemKind, Problem, fold};
@@ -212,7 +212,7 @@ impl fmt::Display for Substitute {
             Self::NodeWithoutCpus => "the node is taken to have no CPUs",
             Self::FirstNode => "the CPU stays in the first node that names it",
             Self::NodeOfNoOne => "no node names the CPU, the first node is taken",
-            Self::CoreOfItsOwn => "the CPU is taken as a core of its own",
+            Self::CoreOfItsOwn => "the CPU is taken as a separate core",
             Self::PackageOfNumber => "CPUs with one package number are taken as one package",
             Self::CpuFolders => "packages and cores are counted from the CPU folders",
             Self::NoClock => "the clock is taken as zero",

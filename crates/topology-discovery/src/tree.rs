@@ -9,10 +9,10 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::archive::{self, ArchiveError};
+use crate::archive::{self, ArchiveError, ArchiveNames};
 use crate::directory::Directory;
 use crate::memory::MemoryTree;
-use crate::path::LinkTarget;
+use crate::path::{CPUS, LinkTarget, MAX_ABOVE};
 use crate::read_error::ReadError;
 
 /// The files of a machine.
@@ -48,6 +48,24 @@ pub enum TreeError {
     /// The archive is broken, or too large.
     #[error("failed to unpack the archive")]
     Archive(#[from] ArchiveError),
+    /// The archive has no machine.
+    #[error(
+        "no machine is in the archive: {CPUS} is neither at its top nor up to {MAX_ABOVE} folders below; at its top are {}",
+        listed(&.0.top)
+    )]
+    NoMachine(ArchiveNames),
+    /// Several machines are there, in these folders.
+    #[error("{} machines are in it, in {}: expected one of these folders", .0.len(), listed(.0))]
+    ManyMachines(Vec<String>),
+}
+
+/// The most names that are looked at to find a machine, and that are shown.
+const MAX_NAMES: usize = 20_000;
+const MAX_SHOWN: usize = 5;
+
+fn listed(names: &[String]) -> String {
+    let more = if names.len() > MAX_SHOWN { ", …" } else { "" };
+    format!("{}{more}", names.get(..MAX_SHOWN).unwrap_or(names).join(", "))
 }
 
 impl SysfsTree {
@@ -57,7 +75,7 @@ impl SysfsTree {
         Source::Directory(Directory::new(Path::new("/"))).into()
     }
 
-    /// A folder that holds `sys` and `proc`.
+    /// A folder that holds `sys` and `proc`, or has one that does at most three folders below.
     pub fn directory(path: impl AsRef<Path>) -> Result<Self, TreeError> {
         let path = path.as_ref();
         let shown = path.display().to_string();
@@ -65,12 +83,27 @@ impl SysfsTree {
         if !metadata.is_dir() {
             return Err(TreeError::NotAFolder(shown));
         }
-        Ok(Source::Directory(Directory::new(path)).into())
+        let tree = Self::from(Source::Directory(Directory::new(path)));
+        let folder = tree.machine_folder()?.unwrap_or_default();
+        Ok(tree.below(&folder))
     }
 
-    /// The bytes of a `.tar.zst` archive that holds `sys` and `proc`; unpacked in memory.
+    /// The bytes of an archive that holds `sys` and `proc`, in at most three folders: tar, packed by zstd, gzip, xz, bzip2 or
+    /// not at all, or zip. Unpacked in memory; only what lies in folders called `sys`, `proc` and `node` is kept.
     pub fn archive(bytes: &[u8]) -> Result<Self, TreeError> {
-        Ok(archive::unpack(bytes)?.into())
+        let (files, names) = archive::unpack(bytes)?;
+        let tree = Self::from(files);
+        let folder = tree.machine_folder()?.ok_or(TreeError::NoMachine(names))?;
+        Ok(tree.below(&folder))
+    }
+
+    /// The folder that holds `sys` and `proc`; `None`: the files are in memory.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Directory(directory) => Some(directory.root()),
+            Source::Memory(_) => None,
+        }
     }
 
     /// The content of a file; `None` if it is not there.
@@ -110,6 +143,44 @@ impl SysfsTree {
         match &self.source {
             Source::Directory(directory) => directory.link(&below(&above, name)),
             Source::Memory(memory) => memory.link(&above, name),
+        }
+    }
+}
+
+impl SysfsTree {
+    /// The one folder in which a machine lies; empty if that is the top, below which no other is looked for. Links are not
+    /// followed.
+    fn machine_folder(&self) -> Result<Option<String>, TreeError> {
+        let mut found = Vec::new();
+        let mut left = MAX_NAMES;
+        let mut folders = vec![String::new()];
+        for above in 0..=MAX_ABOVE {
+            let mut next = Vec::new();
+            for folder in folders {
+                if self.target(&below(&folder, CPUS)).is_some() {
+                    found.push(folder);
+                } else if above < MAX_ABOVE {
+                    let names = self.list(&folder).unwrap_or_default();
+                    next.extend(names.iter().take(left).map(|name| below(&folder, name)));
+                    left = left.saturating_sub(names.len());
+                }
+            }
+            next.retain(|path| self.link(path) == LinkTarget::NotALink);
+            folders = next;
+        }
+        if found.len() > 1 { Err(TreeError::ManyMachines(found)) } else { Ok(found.pop()) }
+    }
+
+    /// The tree below a folder, whose path has no links.
+    fn below(self, folder: &str) -> Self {
+        if folder.is_empty() {
+            return self;
+        }
+        match self.source {
+            Source::Directory(directory) => {
+                Source::Directory(Directory::new(&directory.root().join(folder))).into()
+            }
+            Source::Memory(memory) => memory.below(folder).into(),
         }
     }
 }

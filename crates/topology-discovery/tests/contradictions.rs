@@ -5,7 +5,7 @@ mod small;
 
 use small::{CPUS, NODES, Small};
 
-/// What is said of the small server with some files changed.
+/// The problems of the small server with some files changed.
 fn said(changes: &[(&str, &str)]) -> Vec<String> {
     let mut server = Small::server();
     for (path, text) in changes {
@@ -138,7 +138,7 @@ fn siblings_and_numbers_of_cores_and_packages_differ() {
             "CPU/cpu4/topology/thread_siblings_list has CPUs 4, but CPU/cpu4/topology/core_id has 0, as CPUs 0 have: CPUs are one core where they are siblings",
         ],
     );
-    // A thread is said to be in another package.
+    // A sibling is in another package.
     let said = said(&[(&format!("{CPUS}/cpu0/topology/thread_siblings_list"), "0,2,4")]);
     let expected = format!(
         "{CPUS}/cpu0/topology/thread_siblings_list has CPUs 0,2,4, but {CPUS}/cpu2/topology/physical_package_id has 1: a core has no CPUs of other packages"

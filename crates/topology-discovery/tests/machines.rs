@@ -103,7 +103,7 @@ fn cadvisor_would_print_the_same() {
         let Some(mut printed) = printed.get(&name).cloned() else { continue };
         compared.insert(name.clone());
         let Discovery { info, problems, .. } = read_archive(&name, &archive);
-        // What was printed comes of a tree in which files that are not in the archive were made up.
+        // The printed values come from a tree with made-up files in the place of those that the archive lacks.
         let lacks = |path| problems.iter().any(|problem| problem.path == path && problem.lack.is_missing());
         if lacks("proc/meminfo") {
             printed.memory_capacity = info.memory_capacity;

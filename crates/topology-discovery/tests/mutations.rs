@@ -167,8 +167,8 @@ fn harm() -> impl Strategy<Value = Harm> {
     ]
 }
 
-/// Whether a file is of a form that the text of another fits: numbers, lists, masks. Values that are swapped within one
-/// form are those of another machine, which nobody can tell.
+/// Whether a file is of a form that the text of another fits: numbers, lists, masks. Values that are swapped
+/// within one form are those of another machine, which cannot be detected.
 fn form(content: &Content) -> String {
     match content {
         Content::Link(_) => "link".to_owned(),
@@ -184,7 +184,7 @@ fn form(content: &Content) -> String {
     }
 }
 
-/// Does harm, and returns the paths that it touched; none where nobody could notice.
+/// Does harm, and returns the paths that it touched; none where it cannot be noticed.
 fn do_harm(server: &mut Small, harm: &Harm) -> Vec<String> {
     let paths: Vec<String> = server.0.keys().cloned().collect();
     let at = |index: &Index| paths[index.index(paths.len())].clone();

@@ -86,7 +86,7 @@ fn a_core_is_what_the_kernel_calls_siblings_and_no_number() {
     assert_eq!(said(&found), [] as [&str; 0]);
     assert_eq!(found.info.topology.unwrap()[0].cores.as_ref().unwrap().len(), 4);
 
-    // One thread has a number of its own.
+    // One thread has another number than its core's first.
     let found = Small::server().with(&format!("{CPUS}/cpu5/topology/core_id"), "0").read();
     let [own, first] = ["cpu5", "cpu1"].map(|cpu| format!("{CPUS}/{cpu}/topology/core_id"));
     assert_eq!(

@@ -3,7 +3,7 @@
 //! `tar` knows what is in a header; its own reading of entries clears 32 KiB for each, which is most of the time
 //! where entries are small and there are tens of thousands of them.
 
-use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
 use tar::Header;
 
@@ -16,38 +16,53 @@ pub(super) struct Blocks<R> {
     left: u64,
 }
 
+/// Why there is no next header.
+pub(super) enum BlockError {
+    Stream(io::Error),
+    /// There is something else.
+    NoHeader,
+}
+
+impl From<io::Error> for BlockError {
+    fn from(error: io::Error) -> Self {
+        Self::Stream(error)
+    }
+}
+
 impl<R: Read> Blocks<R> {
     pub(super) fn new(stream: R) -> Self {
         Self { stream: BufReader::with_capacity(64 << 10, stream), left: 0 }
     }
 
-    /// The next header and the size of what belongs to it; `None` after the last.
-    pub(super) fn next(&mut self) -> io::Result<Option<(Header, u64)>> {
+    /// The next header and the size of what belongs to it; `None` at the mark that ends an archive. A stream that ends without
+    /// the mark has lost its end.
+    pub(super) fn next(&mut self) -> Result<Option<(Header, u64)>, BlockError> {
         // Padding is half of what there is: it is passed over without a copy.
         while self.left > 0 {
             let there = self.stream.fill_buf()?.len();
             if there == 0 {
-                return Err(ErrorKind::UnexpectedEof.into());
+                return Err(io::Error::from(ErrorKind::UnexpectedEof).into());
             }
             let passed = there.min(usize::try_from(self.left).unwrap_or(there));
             self.stream.consume(passed);
             self.left -= passed as u64;
         }
         let mut header = Header::new_old();
-        if !self.fill(header.as_mut_bytes())? {
-            return Ok(None);
-        }
+        self.stream.read_exact(header.as_mut_bytes())?;
         // Blocks of zeros end an archive.
         if header.as_bytes().iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        if header.cksum()? != checksum(header.as_bytes()) {
-            return Err(Error::new(ErrorKind::InvalidData, "wrong checksum of a header"));
-        }
-        let size = header.entry_size()?;
-        let padded = size.checked_next_multiple_of(BLOCK as u64);
-        self.left = padded.ok_or_else(|| Error::new(ErrorKind::InvalidData, "impossible size of a file"))?;
+        let size = if is_whole(&header) { header.entry_size().ok() } else { None };
+        let padded = size.and_then(|size| Some((size, size.checked_next_multiple_of(BLOCK as u64)?)));
+        let Some((size, padded)) = padded else { return Err(BlockError::NoHeader) };
+        self.left = padded;
         Ok(Some((header, size)))
+    }
+
+    /// Reads what is left, so that the packer compares its own sums.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        io::copy(&mut self.stream, &mut io::sink()).map(|_| ())
     }
 
     /// Reads what belongs to the last header, all of its `size`, in place of what is in `content`.
@@ -57,14 +72,20 @@ impl<R: Read> Blocks<R> {
         self.left -= read;
         if read < size { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
+}
 
-    /// Fills a block; `false` where the stream ends before it.
-    fn fill(&mut self, block: &mut [u8]) -> io::Result<bool> {
-        if self.stream.fill_buf()?.is_empty() {
-            return Ok(false);
-        }
-        self.stream.read_exact(block).map(|()| true)
-    }
+/// Whether bytes begin with a header.
+pub(super) fn is_tar(bytes: &[u8]) -> bool {
+    let mut header = Header::new_old();
+    bytes.first_chunk::<BLOCK>().is_some_and(|block| {
+        header.as_mut_bytes().copy_from_slice(block);
+        is_whole(&header)
+    })
+}
+
+/// Whether a header's sum is that of its bytes.
+fn is_whole(header: &Header) -> bool {
+    header.cksum().is_ok_and(|sum| sum == checksum(header.as_bytes()))
 }
 
 /// The sum of a header's bytes, with blanks where the sum itself is.

@@ -27,23 +27,14 @@ pub(super) fn parts(topology: &Topology) -> MachineParts {
         cores: cores(topology),
         caches: topology.normal_objects().filter_map(cache).collect(),
         devices: devices(topology, &nodes),
-        hugepages: sums(&nodes),
         nodes,
         memory: Some(total).filter(|bytes| *bytes > 0),
         cpus: CpuLists { offline: &complete - &online, online, ..CpuLists::default() },
         ..MachineParts::default()
     };
+    parts.hugepages = parts.hugepages_of_nodes();
     // hwloc leaves out levels of which it knows nothing.
-    let packaged = parts.packages.iter().fold(CpuSet::new(), |all, package| &all | &package.cpus);
-    let rest = &parts.cpus.online - &packaged;
-    if !rest.is_empty() {
-        parts.packages.push(Package { id: PackageId(-1), cpus: rest });
-    }
-    let cored = parts.cores.iter().fold(CpuSet::new(), |all, core| &all | &core.cpus);
-    for cpu in &(&parts.cpus.online - &cored) {
-        let (id, cpus) = (-1, CpuSet::from(cpu));
-        parts.cores.push(Core { id, die: None, cluster: None, kind: CoreKind::Plain, cpus });
-    }
+    parts.add_missing_levels();
     parts
 }
 
@@ -147,18 +138,6 @@ fn distances(topology: &Topology, nodes: &[&TopologyObject], from: &TopologyObje
         u32::try_from(forth).ok()
     });
     row.collect()
-}
-
-/// Pages of the whole machine: the sum over its nodes.
-fn sums(nodes: &[Node]) -> Vec<HugePages> {
-    let mut all: Vec<HugePages> = Vec::new();
-    for pages in nodes.iter().flat_map(|node| &node.hugepages) {
-        match all.iter_mut().find(|sum| sum.page_size_kib == pages.page_size_kib) {
-            Some(sum) => sum.num_pages = sum.num_pages.saturating_add(pages.num_pages),
-            None => all.push(*pages),
-        }
-    }
-    all
 }
 
 fn devices(topology: &Topology, nodes: &[Node]) -> Vec<PciDevice> {

@@ -31,7 +31,7 @@ pub(super) fn caches(kernel: &Kernel<'_>, online: &CpuSet) -> Vec<CpuCache> {
 struct CacheTable {
     caches: Vec<CpuCache>,
     read: Vec<CacheReading>,
-    /// The cache of a level and a kind that a CPU was first said to share.
+    /// For a level, a kind and a CPU the first cache that lists the CPU.
     of: BTreeMap<(u8, CacheKind, CpuId), usize>,
     /// Levels and kinds of which some CPU has a file.
     having: BTreeSet<(u8, CacheKind, &'static str)>,
@@ -104,7 +104,7 @@ impl CacheTable {
             let own = format!("{}/{}", read.folder, read.shared);
             let others = cache.cpus.iter().map(|cpu| format!("{CPUS}/cpu{}/cache", cpu.get()));
             let mut others = others.filter(|other| !own.starts_with(other));
-            // What has no caches at all is a CPU whose folder somebody left out.
+            // A CPU without any caches is one whose folder is missing in the tree.
             if let Some(other) = others.find(|other| kernel.tree.list(other).is_some()) {
                 kernel.contradicts(&own, &other, Substitute::AsRead);
             }

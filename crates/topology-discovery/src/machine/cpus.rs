@@ -149,7 +149,7 @@ fn siblings_agree(
     for cpu in core.iter().filter(|cpu| *cpu != first) {
         let theirs = kernel.cpus_with_name(&topology(cpu), &THREADS);
         match theirs {
-            // What is offline is said by some to be a sibling and by others not.
+            // Some files list offline CPUs as siblings, and others do not.
             Some((name, theirs))
                 if !core.is_subset(&theirs) || theirs.intersection_len(named) < named.len() =>
             {
@@ -172,7 +172,8 @@ struct Numbering {
 }
 
 impl Numbering {
-    /// Reports threads with numbers of their own, unless all have such: Bulldozer's count the halves of a module.
+    /// Reports threads that have other numbers than their core's first, unless all have: Bulldozer's count the
+    /// halves of a module.
     fn complain(self, kernel: &Kernel<'_>) {
         for [(path, own), (first, told)] in self.others.iter().filter(|_| self.is_by_core) {
             kernel.differs((path, own.to_string()), (first, told.to_string()), Substitute::CoreOfSiblings);
@@ -184,7 +185,7 @@ impl Numbering {
 fn places_agree(kernel: &Kernel<'_>, first: CpuId, facts: &Facts, core: &CpuSet, numbering: &mut Numbering) {
     let file = |cpu: CpuId, name: &str| below(&topology(cpu), name);
     for (name, told) in [("core_id", facts.core_id), ("die_id", facts.die), ("cluster_id", facts.cluster)] {
-        // What the first of them lacks is said where all CPUs are compared.
+        // What the first of them lacks is reported where all CPUs are compared.
         let Some(told) = told else { continue };
         for cpu in core.iter().filter(|cpu| *cpu != first) {
             let path = file(cpu, name);

@@ -1,7 +1,7 @@
 //! One machine, two readers: hwloc and sysfs agree on every tree, but where a line of [`ALLOWED`] says why not.
 //!
-//! hwloc takes its tree from the environment, so each tree is read by a process of its own: this test again, with the
-//! folder in `HWLOC_FSROOT`.
+//! hwloc takes its tree from the environment, so each tree is read by a separate process: this test again, with
+//! the folder in `HWLOC_FSROOT`.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at the first thing that is wrong")]
 
@@ -99,7 +99,7 @@ impl Drop for Unpacked {
     }
 }
 
-/// What comes of each item, with as many threads as there are processors; in no order.
+/// The result of `work` for each item, with as many threads as there are processors; in no order.
 fn each<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -76,8 +76,8 @@ fn machine_node(machine: &Machine, node: &Node) -> MachineNode {
 /// Sorts the caches of a core's first CPU as cAdvisor does: above level 2 they are the node's where they have as many
 /// CPUs as it has, and *uncore* otherwise; up to there they are the core's, or are left out.
 fn add_caches(core: &mut MachineCore, of_node: &mut Option<Vec<Cache>>, caches: &[&CpuCache], cores: usize) {
-    // A cache without an id ends the reading.
-    if caches.iter().any(|cache| cache.id.is_none() || cache.size_kib.is_none()) {
+    // A cache without an id ends the reading. The kernel tells the size of each, though not each source does.
+    if caches.iter().any(|cache| cache.id.is_none()) {
         return;
     }
     let threads = core.thread_ids.as_ref().map_or(0, Vec::len);

@@ -35,7 +35,40 @@ pub struct MachineParts {
     pub default_hugepage_kib: Option<u64>,
 }
 
-/// CPUs by state. The lists that are `None` are not told by the kernel.
+impl MachineParts {
+    /// Gives online CPUs that are in no package one together, and those that are in no core one each, with the number -1: some
+    /// sources leave out levels of which they know nothing.
+    pub fn add_missing_levels(&mut self) {
+        let packaged = self.packages.iter().fold(CpuSet::new(), |all, package| &all | &package.cpus);
+        let cpus = &self.cpus.online - &packaged;
+        if !cpus.is_empty() {
+            self.packages.push(Package { id: PackageId(-1), cpus });
+        }
+        let cored = self.cores.iter().fold(CpuSet::new(), |all, core| &all | &core.cpus);
+        self.cores.extend((&self.cpus.online - &cored).iter().map(|cpu| Core {
+            id: -1,
+            die: None,
+            cluster: None,
+            kind: CoreKind::Plain,
+            cpus: cpu.into(),
+        }));
+    }
+
+    /// The huge pages of all nodes together, each size once.
+    #[must_use]
+    pub fn hugepages_of_nodes(&self) -> Vec<HugePages> {
+        let mut all: Vec<HugePages> = Vec::new();
+        for pages in self.nodes.iter().flat_map(|node| &node.hugepages) {
+            match all.iter_mut().find(|sum| sum.page_size_kib == pages.page_size_kib) {
+                Some(sum) => sum.num_pages = sum.num_pages.saturating_add(pages.num_pages),
+                None => all.push(*pages),
+            }
+        }
+        all
+    }
+}
+
+/// CPUs by state. A list is `None` if the kernel does not report it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CpuLists {
     /// They run.
@@ -157,8 +190,8 @@ pub struct NodeLists {
 /// Simultaneous multithreading, in the kernel's words.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Smt {
-    /// Whether a core runs several threads now; `None`: not told.
+    /// Whether a core runs several threads now; `None`: not reported.
     pub active: Option<bool>,
-    /// `on`, `off`, `forceoff`, `notsupported`, `notimplemented`, or a number of threads; `None`: not told.
+    /// `on`, `off`, `forceoff`, `notsupported`, `notimplemented`, or a number of threads; `None`: not reported.
     pub control: Option<String>,
 }

@@ -101,10 +101,10 @@ pub struct PciDevice {
     pub parent: Option<PciAddress>,
     /// Its part in sharing one card among many.
     pub sriov: Sriov,
-    /// What the kernel calls what its driver makes of it, ascending: `eth0`, `mlx5_0`, `nvme0n1`, `card0`. Empty where
-    /// it has no driver, or nobody wrote the names down.
+    /// What the kernel calls what its driver makes of it, ascending: `eth0`, `mlx5_0`, `nvme0n1`, `card0`.
+    /// Empty where it has no driver, or the names were not recorded.
     pub kernel_names: Vec<String>,
-    /// The hive of a GPU: those of one reach each other over xGMI. `None`: it is in none, or nobody says.
+    /// The hive of a GPU: those of one reach each other over xGMI. `None`: it is in none, or none is known.
     pub hive: Option<u64>,
 }
 
@@ -134,7 +134,7 @@ pub enum DeviceNode {
     Known(NodeId),
     /// The kernel does not say so of the device, but of a bridge above it.
     Inherited(NodeId),
-    /// Nobody says.
+    /// The kernel names none, neither for the device nor for a bridge above it.
     #[default]
     Unknown,
 }

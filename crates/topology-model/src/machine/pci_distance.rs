@@ -83,7 +83,7 @@ mod tests {
             ("0000:04:00.0", "0000:02:01.0", Some(0)),
             ("0000:00:02.0", "", Some(0)),
             ("0000:05:00.0", "0000:00:02.0", Some(0)),
-            // Another root complex at the same node, one at the other, and one that nobody places.
+            // Another root complex at the same node, one at the other, and two without a known node.
             ("0000:40:00.0", "", Some(0)),
             ("0000:80:00.0", "", Some(1)),
             ("10000:00:00.0", "", None),
