@@ -16,6 +16,7 @@ use crate::cause::{Cause, Doubt};
 use crate::changes::copy;
 use crate::hazards::{hazards, hazards_in};
 use crate::idle::idle;
+use crate::profile::OtherCpus;
 use crate::remedy::{group, remedy};
 
 /// A field that is wrong.
@@ -38,30 +39,43 @@ pub fn check(
     view: &KubeletView,
     target: DecidedBy,
 ) -> Vec<Finding> {
-    let unavoidable = faults(proposal, proposal, view, target);
+    check_beside(config, proposal, view, target, &OtherCpus::default())
+}
+
+/// The same where CPUs are in other lists, and a core of which they are the rest is reserved whole.
+pub fn check_beside(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    others: &OtherCpus,
+) -> Vec<Finding> {
+    let faults = |config: &KubeletConfiguration| faults(config, proposal, view, target, others);
+    let unavoidable = faults(proposal);
     let is_avoidable = |cause: &Cause| !unavoidable.iter().any(|own| own.is_like(cause));
     let finding = |cause: Cause| {
         let field = cause.field();
         let is_there = |config: &KubeletConfiguration| {
-            let own = faults_in(field, config, proposal, view, target);
+            let own = faults_in(field, config, proposal, view, target, others);
             own.iter().any(|own| own.field() == field && is_avoidable(own))
         };
         let is_known = !is_avoidable(&cause);
         let remedy = if is_known { BTreeMap::new() } else { remedy(config, proposal, field, is_there) };
         Finding { field, cause, remedy }
     };
-    faults(config, proposal, view, target).into_iter().map(finding).collect()
+    faults(config).into_iter().map(finding).collect()
 }
 
-fn faults(
+pub(crate) fn faults(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
     target: DecidedBy,
+    others: &OtherCpus,
 ) -> Vec<Cause> {
     let mut found = all_start_faults(config, proposal, view);
     let harmful = hazards(config, view, target).into_iter().map(Cause::Hazard);
-    let doubtful = doubts(config, proposal, view).into_iter().map(Cause::Doubt);
+    let doubtful = doubts(config, proposal, view, others).into_iter().map(Cause::Doubt);
     for cause in harmful.chain(doubtful) {
         if found.iter().all(|known| known.field() != cause.field()) {
             found.push(cause);
@@ -77,9 +91,10 @@ fn faults_in(
     proposal: &KubeletConfiguration,
     view: &KubeletView,
     target: DecidedBy,
+    others: &OtherCpus,
 ) -> Vec<Cause> {
     let mut found = all_start_faults(config, proposal, view);
-    found.extend(doubts(config, proposal, view).into_iter().map(Cause::Doubt));
+    found.extend(doubts(config, proposal, view, others).into_iter().map(Cause::Doubt));
     found.extend(hazards_in(field, config, view, target).into_iter().map(Cause::Hazard));
     found
 }
@@ -120,18 +135,24 @@ fn start_faults(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Cause>
     }
 }
 
-fn doubts(config: &KubeletConfiguration, proposal: &KubeletConfiguration, view: &KubeletView) -> Vec<Doubt> {
+fn doubts(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+    others: &OtherCpus,
+) -> Vec<Doubt> {
     let mut doubts = Vec::new();
     let reserved: CpuSet = config.reserved_cpus().parse().unwrap_or_default();
+    let own = &reserved - &others.all;
     let split = view
         .cpus()
         .cores()
-        .filter(|(_, core)| !core.is_disjoint(&reserved) && !core.is_subset(&reserved))
+        .filter(|(_, core)| !core.is_disjoint(&own) && !core.is_subset(&(&reserved | &others.all)))
         .map(|(_, core)| core.clone());
     let cores: Vec<CpuSet> = split.collect();
     // The only core that there is has to be split.
     if !cores.is_empty() && config.cpu_policy() == "static" && view.cpus().cores().len() > 1 {
-        doubts.push(Doubt::SplitCores { reserved, cores });
+        doubts.push(Doubt::SplitCores { reserved: own, cores });
     }
     let policy = config.topology_policy();
     let no_memory = config.memory_policy() != "Static";

@@ -1,6 +1,6 @@
 //! Configurations with which a kubelet starts and then cannot work.
 //!
-//! - Admissions that take longer than anybody waits (see the estimate in `cost.rs`).
+//! - Admissions that take impractically long (see the estimate in `cost.rs`).
 //! - Node ids that do not fit a mask of 64 bits, and ids with gaps where distances are looked up by id: the kubelet
 //!   crashes at the first pod.
 //! - NUMA nodes that do not have the machine's memory, so that their totals change (see `memory_gap.rs`).

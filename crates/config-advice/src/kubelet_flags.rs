@@ -16,7 +16,7 @@ use crate::settings::setting;
 pub fn kubelet_flags(changes: &[Change]) -> String {
     let (mut lines, mut left_out, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for Change { field, to, .. } in changes {
-        let Some(name) = flag(field) else {
+        let Some(name) = flag_of(field) else {
             others.push(field.as_str());
             continue;
         };
@@ -67,8 +67,9 @@ fn quoted(text: &str) -> String {
     if text.contains('<') { format!("'{text}'") } else { text.into() }
 }
 
-/// The flag that sets a field.
-fn flag(field: &str) -> Option<&'static str> {
+/// The flag that sets a field of a `KubeletConfiguration`, without dashes; `None`: none does.
+#[must_use]
+pub fn flag_of(field: &str) -> Option<&'static str> {
     setting(field).or(match field {
         "reservedMemory" => Some("reserved-memory"),
         "cpuManagerPolicyOptions" => Some("cpu-manager-policy-options"),

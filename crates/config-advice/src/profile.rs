@@ -24,6 +24,15 @@ pub struct ProfileCpus {
     pub mixes: bool,
 }
 
+/// CPUs that are in other lists than that of the reserved ones, and stay there whatever is proposed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OtherCpus {
+    /// All of them.
+    pub all: CpuSet,
+    /// Those of them that the kubelet has in `reservedSystemCPUs`, too.
+    pub reserved: CpuSet,
+}
+
 /// One thing wrong with the lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfileFault {
@@ -93,14 +102,18 @@ impl ProfileCpus {
         found
     }
 
+    /// The CPUs that stay where they are whatever is reserved for the system.
+    #[must_use]
+    pub fn others(&self) -> OtherCpus {
+        let shared = if self.mixes { self.shared.clone() } else { CpuSet::new() };
+        let all = &(&self.shared | &self.ovs_dpdk) | &self.offlined;
+        OtherCpus { all, reserved: &shared | &self.ovs_dpdk }
+    }
+
     /// The isolated CPUs that go with other reserved ones: those that are in no other list.
     #[must_use]
     pub fn isolated_beside(&self, reserved: &CpuSet, online: &CpuSet) -> CpuSet {
-        let mut left = online - reserved;
-        for cpus in [&self.shared, &self.ovs_dpdk, &self.offlined] {
-            left -= cpus;
-        }
-        left
+        &(online - reserved) - &self.others().all
     }
 }
 

@@ -27,6 +27,7 @@ use crate::note::Note;
 use crate::options::{cpu_options, topology_options};
 use crate::ordinary_pod::memory_of_pod;
 use crate::pinned::pinned;
+use crate::profile::OtherCpus;
 use crate::reserve::{reserve_cpus, reserve_memory};
 use crate::spelling::spelled_as;
 use crate::start::starts;
@@ -34,12 +35,27 @@ use crate::trial::{admits_nothing, refused};
 
 /// The proposal for `config` on the machine of `view`; always one that a kubelet starts with, if there is any.
 pub fn propose(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
-    spelled_as(config, completed(config, view, target))
+    propose_beside(config, view, target, &OtherCpus::default())
 }
 
-fn completed(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
+/// The same where CPUs are in other lists and stay there.
+pub fn propose_beside(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    others: &OtherCpus,
+) -> KubeletConfiguration {
+    spelled_as(config, completed(config, view, target, others))
+}
+
+fn completed(
+    config: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    others: &OtherCpus,
+) -> KubeletConfiguration {
     let kept = readable(config, view, target);
-    if let Some(proposal) = best(&kept, view, target) {
+    if let Some(proposal) = best(&kept, view, target, others) {
         return proposal;
     }
     // The fields contradict each other: only the choice of policies is kept then.
@@ -50,10 +66,11 @@ fn completed(config: &KubeletConfiguration, view: &KubeletView, target: DecidedB
         topology_manager_scope: kept.topology_manager_scope,
         max_pods: kept.max_pods,
         pods_per_core: kept.pods_per_core,
+        reserved_system_cpus: Some(others.reserved.to_string()),
         ..KubeletConfiguration::default()
     };
     let rules = anew.rules;
-    best(&anew, view, target).unwrap_or_else(|| KubeletConfiguration { rules, ..pinned(view) })
+    best(&anew, view, target, others).unwrap_or_else(|| KubeletConfiguration { rules, ..pinned(view) })
 }
 
 /// Policies of the Topology Manager and of the memory manager, tried in this order where they are not given.
@@ -62,14 +79,19 @@ const POLICIES: [(&str, &str); 4] =
 
 /// The completion of `kept` that pins most among those that start and work: one that keeps the given policies rather
 /// than another, then the one that refuses the fewest ordinary pods.
-fn best(kept: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Option<KubeletConfiguration> {
+fn best(
+    kept: &KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    others: &OtherCpus,
+) -> Option<KubeletConfiguration> {
     let given_policy = kept.topology_manager_policy.as_deref();
     let given_memory =
         kept.memory_manager_policy.as_deref().filter(|name| matches!(*name, "Static" | "None"));
     let mut candidates: Vec<(bool, KubeletConfiguration)> = Vec::new();
     for (policy, memory) in POLICIES {
         let policy = if policy == "none" { policy } else { given_policy.unwrap_or(policy) };
-        // Memory alone, away from the CPUs, is pinned for nobody who did not ask for it.
+        // Memory alone, away from the CPUs, is pinned only if the configuration asks for it.
         if policy == "none" && memory == "Static" && given_memory != Some("Static") {
             continue;
         }
@@ -80,7 +102,7 @@ fn best(kept: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> O
         };
         let is_otherwise = given_policy.is_some_and(|given| given != policy)
             || given_memory.is_some_and(|given| given != memory);
-        candidates.push((is_otherwise, pinning(with, view, target)));
+        candidates.push((is_otherwise, pinning(with, view, target, others)));
     }
     // A policy that would align devices alone is for those who ask for it.
     let aligns = |candidate: &KubeletConfiguration| {
@@ -143,7 +165,7 @@ pub fn held_back(
         memory_manager_policy: or(&kept.memory_manager_policy, "Static"),
         ..kept
     };
-    let most = pinning(most, view, target);
+    let most = pinning(most, view, target, &OtherCpus::default());
     let is_other = |field: &str| match field {
         "memoryManagerPolicy" => {
             config.memory_manager_policy.is_none() && most.memory_policy() != proposal.memory_policy()
@@ -259,7 +281,7 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy
         config.topology_manager_policy.as_deref().and_then(|given| meant(given, &policies));
     kept.topology_manager_scope =
         config.topology_manager_scope.as_deref().and_then(|given| meant(given, &scopes));
-    // What is enforced is told apart by the kubelet's own check, and so are fields that need a gate.
+    // The kubelet's own check decides what is kept of enforcement, and of fields that need a gate.
     let bare = KubeletConfiguration {
         rules: config.rules,
         feature_gates: kept.feature_gates.clone(),
@@ -290,7 +312,12 @@ fn readable(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy
 }
 
 /// The configuration with everything else that pins.
-fn pinning(mut config: KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> KubeletConfiguration {
+fn pinning(
+    mut config: KubeletConfiguration,
+    view: &KubeletView,
+    target: DecidedBy,
+    others: &OtherCpus,
+) -> KubeletConfiguration {
     let is_static = config.cpu_policy() == "static";
     // Of a single CPU nothing can be given to a pod alone.
     if !is_static && config.cpu_manager_policy.as_deref() != Some("none") && view.cpus().all().len() > 1 {
@@ -299,7 +326,7 @@ fn pinning(mut config: KubeletConfiguration, view: &KubeletView, target: Decided
     if config.cpu_policy() != "static" {
         config.cpu_manager_reconcile_period = None;
     }
-    reserve_cpus(&mut config, view);
+    reserve_cpus(&mut config, view, others);
     reserve_memory(&mut config, view);
     topology_options(&mut config, view);
     cpu_options(&mut config, view, target);

@@ -7,6 +7,7 @@
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
@@ -18,11 +19,12 @@ use crate::given_out::{reserved_by, taken_whole};
 use crate::hazard::WHOLE_CORES;
 use crate::hazards::excessive_reservations;
 use crate::idle::idle_amounts;
+use crate::profile::OtherCpus;
 use crate::share::{cpus, nodes_to_reserve_memory_on, room, split, usual_cpus, usual_memory};
 use crate::start::starts;
 
-pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
-    list_cpus(config, view);
+pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView, others: &OtherCpus) {
+    list_cpus(config, view, others);
     // A list takes the place of amounts.
     for idle in idle_amounts(config) {
         let is_of_kubelet = idle.field == "kubeReserved";
@@ -31,7 +33,7 @@ pub(crate) fn reserve_cpus(config: &mut KubeletConfiguration, view: &KubeletView
     }
 }
 
-fn list_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
+fn list_cpus(config: &mut KubeletConfiguration, view: &KubeletView, others: &OtherCpus) {
     let online = view.cpus().all();
     let given: Option<CpuSet> = config.reserved_cpus().parse().ok();
     let listed = &given.clone().unwrap_or_default() & online;
@@ -47,16 +49,39 @@ fn list_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
     if let Some(enforced) = &mut config.enforce_node_allocatable {
         enforced.retain(|what| !what.starts_with("system-reserved") && !what.starts_with("kube-reserved"));
     }
+    let (own, beside) = (&listed - &others.all, &others.reserved & online);
+    let kept = &own | &beside;
     let is_right = given.as_ref() == Some(&listed)
-        && listed.len() < online.len()
+        && !own.is_empty()
+        && kept.len() < online.len()
         && (config.cpu_policy() != "static"
-            || (is_whole(&listed, view) && taken_whole(view, &listed).is_none()));
+            || (is_whole(&own, &(&own | &others.all), view) && taken_whole(view, &kept).is_none()));
+    if is_right && kept != listed {
+        config.reserved_system_cpus = Some(kept.to_string());
+    }
     if !is_right {
         // More than half is hardly what is meant.
-        let is_sensible = listed.len() <= online.len() / 2;
-        let cpus = if is_sensible { cpus(view, listed.len()) } else { usual_cpus(view) };
-        config.reserved_system_cpus = Some(cpus.to_string());
+        let is_sensible = (1..=online.len() / 2).contains(&own.len());
+        let chosen = if is_sensible { cpus(view, own.len()) } else { usual_cpus(view) };
+        let cpus = if chosen.is_disjoint(&others.all) { chosen } else { cpus_apart(view, &own, others) };
+        config.reserved_system_cpus = Some((&cpus | &beside).to_string());
     }
+}
+
+/// As many CPUs in whole cores without those of other lists: those that are asked for first.
+fn cpus_apart(view: &KubeletView, own: &CpuSet, others: &OtherCpus) -> CpuSet {
+    let apart = |core: &&CpuSet| core.is_disjoint(&others.all);
+    let cores: Vec<&CpuSet> = view.cpus().cores().map(|(_, core)| core).filter(apart).collect();
+    let (asked, rest): (Vec<&CpuSet>, Vec<&CpuSet>) =
+        cores.into_iter().partition(|core| !core.is_disjoint(own));
+    let mut reserved = CpuSet::new();
+    for core in asked.into_iter().chain(rest) {
+        if reserved.len() >= own.len().max(1) {
+            break;
+        }
+        reserved |= core;
+    }
+    if reserved.is_empty() { own.clone() } else { reserved }
 }
 
 /// Reserves CPUs where none are listed: the amounts that are given where they keep the kubelet's system on whole cores,
@@ -79,7 +104,7 @@ fn count_cpus(config: &mut KubeletConfiguration, view: &KubeletView) {
         reserved.len() < online
             && (is_whole_left || !needs_cores)
             && taken_whole(view, reserved).is_none()
-            && (has_cgroups || is_whole(reserved, view))
+            && (has_cgroups || is_whole(reserved, reserved, view))
     };
     if counted(config).is_some_and(|reserved| is_right(&reserved)) {
         return;
@@ -113,10 +138,10 @@ fn leave_one_cpu(config: &mut KubeletConfiguration, view: &KubeletView) {
     }
 }
 
-/// Whether CPUs are whole cores, or a part of the only core that there is.
-fn is_whole(cpus: &CpuSet, view: &KubeletView) -> bool {
+/// Whether CPUs are whole cores with the `all` that no pod is given alone, or a part of the only core that there is.
+fn is_whole(cpus: &CpuSet, all: &CpuSet, view: &KubeletView) -> bool {
     let mut cores = view.cpus().cores();
-    cores.len() == 1 || cores.all(|(_, core)| core.is_disjoint(cpus) || core.is_subset(cpus))
+    cores.len() == 1 || cores.all(|(_, core)| core.is_disjoint(cpus) || core.is_subset(all))
 }
 
 /// CPUs that are reserved by amounts, added up and rounded up.

@@ -63,8 +63,9 @@ fn entries(to: &mut String, map: Option<&Value>) {
     }
 }
 
-/// What makes a field; the flags of a kubelet are called alike.
-pub(crate) fn setting(field: &str) -> Option<&'static str> {
+/// The setting that makes a field of a `KubeletConfiguration`; the flags of a kubelet are called alike. `None`: none does.
+#[must_use]
+pub fn setting(field: &str) -> Option<&'static str> {
     Some(match field {
         "cpuManagerPolicy" => "cpu-manager-policy",
         "cpuManagerReconcilePeriod" => "cpu-manager-reconcile-period",

@@ -21,7 +21,7 @@ fn regular() -> impl Strategy<Value = KubeletView> {
     let memory = prop_oneof![Just(2_u32), Just(4), Just(16), Just(96)];
     (packages, 0..3_u32, prop_oneof![Just(1_u32), 1..12_u32], 1..3_u32, memory).prop_map(
         |(packages, nodes, cores, threads, memory)| {
-            // Without NUMA nodes of its own a package shares the only one.
+            // Without separate NUMA nodes packages share the only one.
             let text = match nodes {
                 0 => format!("[numa(memory={memory}GiB)] pack:{packages} core:{cores} pu:{threads}"),
                 1 => format!("pack:{packages} [numa(memory={memory}GiB)] core:{cores} pu:{threads}"),

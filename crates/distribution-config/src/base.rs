@@ -2,16 +2,20 @@
 //!
 //! - *OpenShift*: the machine config operator lays a `KubeletConfig`, and what the node tuning operator makes of a
 //!   `PerformanceProfile`, over its own configuration: 500m of CPU, 1Gi of memory and 1Gi of storage for the system, 250
-//!   pods. Workers of clusters that were installed with 4.21 or later size the reservation by the node, as long as the
-//!   `KubeletConfig` reserves nothing for the system itself and does not have `autoSizingReserved: false`.
+//!   pods. Since 4.22, whose kubelet is 1.35, workers enforce the CPU shares of what is reserved for the system in its cgroup,
+//!   unless CPUs are listed, which the kubelet does not take beside a cgroup. Workers of clusters that were installed with 4.21 or later size the reservation by the node, as long as the
+//!   `KubeletConfig` reserves nothing for the system itself and does not have `autoSizingReserved: false`. A `MachineConfig` that
+//!   writes the kubelet's file takes the place of all that but for the reservation, which the node sets beside the file.
 //! - *Amazon EKS*: `nodeadm` has what `spec.kubelet.config` of a `NodeConfig` holds as a drop-in over its own: amounts for the
-//!   kubelet by the number of CPUs and of pods, two cgroups for what is reserved, the usual hard evictions. How many pods it
+//!   kubelet by the number of CPUs and of pods, two cgroups for what is reserved, the usual hard evictions, three feature
+//!   gates. How many pods it
 //!   counts is known by the instance type alone; where `reservedMemory` is right for one number of pods, it is that
 //!   ([`InstanceType`]).
 //! - *Bottlerocket* does the same where it runs on Amazon's instances. Elsewhere it reserves no memory for the kubelet as
 //!   long as no number of pods is set.
 //! - *Talos* reserves for the system if its user reserves nothing, and 128Mi more on nodes of the control plane.
-//! - *k3s* and *RKE2* set thresholds of eviction of their own, none of them of memory.
+//! - *k3s* and *RKE2* set other eviction thresholds than the kubelet, none of them of memory, and periods that are the
+//!   kubelet's own.
 //!
 //! Of amounts and thresholds those stay that the user did not write.
 
@@ -25,7 +29,7 @@ use node_config::KubeletConfiguration;
 use crate::amazon::{by_pods, memory_for_pods};
 use crate::instance::InstanceType;
 use crate::reservation::Reservation;
-use crate::{Distribution, tables};
+use crate::{Distribution, openshift, tables};
 
 /// A distribution's own configuration, as far as its users do not write over it.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,6 +38,17 @@ pub struct Base {
     fields: KubeletConfiguration,
     reservation: Reservation,
     instance: Option<InstanceType>,
+    file: OwnFile,
+}
+
+/// The distribution's own file of a kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum OwnFile {
+    /// The user's fields are laid over it.
+    #[default]
+    Beneath,
+    /// The user's file takes its place, and what else the distribution sets is laid over that.
+    Replaced,
 }
 
 impl Base {
@@ -42,13 +57,13 @@ impl Base {
     pub fn of(distribution: Distribution, own: &KubeletConfiguration, cpus: usize) -> Self {
         let base = |fields| Self { distribution: Some(distribution), fields, ..Self::default() };
         match distribution {
-            Distribution::OpenShift => base(tables::openshift()),
+            Distribution::OpenShift => base(tables::openshift(own.rules)),
             Distribution::Eks => {
                 Self { reservation: by_pods(own), ..base(tables::nodeadm(cpus)) }.with_memory()
             }
             // The reader of settings fills in the other defaults.
             Distribution::Bottlerocket => {
-                let none = base(KubeletConfiguration::default());
+                let none = base(tables::bottlerocket());
                 match by_pods(own) {
                     // `apiclient get settings` prints max-pods, user data need not have it.
                     Reservation::ForNoPods(0) => Self { reservation: Reservation::UnlessPodsAreSet, ..none },
@@ -91,6 +106,32 @@ impl Base {
         Self { reservation: Reservation::FixedUnlessSized, ..self }
     }
 
+    /// The same on a node of OpenShift's control plane, where nothing of the system is enforced.
+    #[must_use]
+    pub fn on_control_plane(mut self) -> Self {
+        self.fields.system_reserved_cgroup = None;
+        self.fields.enforce_node_allocatable = None;
+        self
+    }
+
+    /// The same where a `MachineConfig` writes `/etc/kubernetes/kubelet.conf` of OpenShift: of the operator's fields those stay that
+    /// are no part of the file. `systemReserved` is a flag of its unit or, since 4.22, the drop-in `20-auto-sizing.conf`, which
+    /// both decide over the file.
+    #[must_use]
+    pub fn with_file_replaced(self) -> Self {
+        let fields = KubeletConfiguration {
+            system_reserved: self.fields.system_reserved,
+            ..KubeletConfiguration::default()
+        };
+        Self { fields, file: OwnFile::Replaced, ..self }
+    }
+
+    /// What is laid over a user's file that takes the place of the distribution's own, as amounts by resource; `None`: it does not.
+    #[must_use]
+    pub fn over_replaced_file(&self) -> Option<&BTreeMap<String, String>> {
+        (self.file == OwnFile::Replaced).then_some(&self.fields.system_reserved)
+    }
+
     /// The instance type that it is for.
     #[must_use]
     pub const fn instance(&self) -> Option<InstanceType> {
@@ -108,6 +149,37 @@ impl Base {
             }
             _ => {}
         }
+    }
+
+    /// A configuration in the place of which others are proposed: without a cgroup and an enforcement that are this, where the
+    /// distribution leaves them out beside a list of CPUs.
+    #[must_use]
+    pub fn open_to_cpus(&self, mut config: KubeletConfiguration) -> KubeletConfiguration {
+        if self.enforces_as_in(&config) {
+            (config.system_reserved_cgroup, config.enforce_node_allocatable) = (None, None);
+        }
+        config
+    }
+
+    /// A configuration that `proposal` is to be compared with: what it enforces of this follows the proposal, which need not
+    /// write it.
+    #[must_use]
+    pub fn enforcing_as(
+        &self,
+        mut config: KubeletConfiguration,
+        proposal: &KubeletConfiguration,
+    ) -> KubeletConfiguration {
+        if self.enforces_as_in(&config) && !proposal.reserved_cpus().is_empty() {
+            config.system_reserved_cgroup.clone_from(&proposal.system_reserved_cgroup);
+            config.enforce_node_allocatable.clone_from(&proposal.enforce_node_allocatable);
+        }
+        config
+    }
+
+    fn enforces_as_in(&self, config: &KubeletConfiguration) -> bool {
+        self.distribution == Some(Distribution::OpenShift)
+            && config.system_reserved_cgroup == self.fields.system_reserved_cgroup
+            && config.enforce_node_allocatable == self.fields.enforce_node_allocatable
     }
 
     /// Who sets it; `None`: no distribution, the user's fields are all that a kubelet reads.
@@ -133,28 +205,16 @@ impl Base {
     /// The kubelet's configuration: `own` over this. A cgroup that is written as an empty text is none.
     #[must_use]
     pub fn under(&self, mut own: KubeletConfiguration) -> KubeletConfiguration {
-        let base = &self.fields;
-        let fill = |own: &mut BTreeMap<String, String>, base: &BTreeMap<String, String>| {
-            for (name, amount) in base {
-                own.entry(name.clone()).or_insert_with(|| amount.clone());
-            }
-        };
-        fill(&mut own.kube_reserved, &base.kube_reserved);
-        fill(&mut own.system_reserved, &base.system_reserved);
-        if let Some(evictions) = &base.eviction_hard {
-            fill(own.eviction_hard.get_or_insert_default(), evictions);
+        if let Some(reserved) = self.over_replaced_file() {
+            own.system_reserved.extend(reserved.clone());
+            return own;
         }
-        let text = |own: &mut Option<String>, base: &Option<String>| {
-            if own.is_none() {
-                own.clone_from(base);
-            }
-        };
-        text(&mut own.kube_reserved_cgroup, &base.kube_reserved_cgroup);
-        text(&mut own.system_reserved_cgroup, &base.system_reserved_cgroup);
-        text(&mut own.cgroup_root, &base.cgroup_root);
-        text(&mut own.system_cgroups, &base.system_cgroups);
-        own.max_pods = own.max_pods.or(base.max_pods);
-        own
+        if self.distribution != Some(Distribution::OpenShift) {
+            return filled(own, &self.fields);
+        }
+        let own = openshift::without_empty(own);
+        let base = openshift::beneath(&own, self.fields.clone());
+        openshift::settled(filled(own, &base))
     }
 
     /// A proposal for the kubelet's configuration as it has to be written over this: what it leaves out of this is emptied.
@@ -165,8 +225,10 @@ impl Base {
         if matches!(self.reservation, Reservation::ForNoPods(_)) {
             base.fields.kube_reserved.remove("memory");
         }
+        // To the machine config operator an empty text is none.
+        let takes_empty = self.distribution != Some(Distribution::OpenShift);
         let emptied = |own: Option<String>, base: &Option<String>| match (&own, base) {
-            (None, Some(_)) => Some(String::new()),
+            (None, Some(_)) if takes_empty => Some(String::new()),
             _ => own,
         };
         let fields = &self.fields;
@@ -176,6 +238,42 @@ impl Base {
             ..proposal
         })
     }
+}
+
+/// `own`, and of `base` what it does not write.
+fn filled(mut own: KubeletConfiguration, base: &KubeletConfiguration) -> KubeletConfiguration {
+    let fill = |own: &mut BTreeMap<String, String>, base: &BTreeMap<String, String>| {
+        for (name, amount) in base {
+            own.entry(name.clone()).or_insert_with(|| amount.clone());
+        }
+    };
+    fill(&mut own.kube_reserved, &base.kube_reserved);
+    fill(&mut own.system_reserved, &base.system_reserved);
+    if let Some(evictions) = &base.eviction_hard {
+        fill(own.eviction_hard.get_or_insert_default(), evictions);
+    }
+    for (gate, value) in &base.feature_gates {
+        own.feature_gates.entry(gate.clone()).or_insert(*value);
+    }
+    let text = |own: &mut Option<String>, base: &Option<String>| {
+        if own.is_none() {
+            own.clone_from(base);
+        }
+    };
+    text(&mut own.kube_reserved_cgroup, &base.kube_reserved_cgroup);
+    text(&mut own.system_reserved_cgroup, &base.system_reserved_cgroup);
+    text(&mut own.cgroup_root, &base.cgroup_root);
+    text(&mut own.system_cgroups, &base.system_cgroups);
+    own.enforce_node_allocatable =
+        own.enforce_node_allocatable.or_else(|| base.enforce_node_allocatable.clone());
+    own.cpu_manager_reconcile_period = own.cpu_manager_reconcile_period.or(base.cpu_manager_reconcile_period);
+    own.max_pods = own.max_pods.or(base.max_pods);
+    let (reporting, base) = (&mut own.reporting, &base.reporting);
+    reporting.node_status_update_frequency =
+        reporting.node_status_update_frequency.or(base.node_status_update_frequency);
+    reporting.node_status_report_frequency =
+        reporting.node_status_report_frequency.or(base.node_status_report_frequency);
+    own
 }
 
 /// Talos fills `systemReserved` in as a whole, or not at all.
@@ -221,6 +319,36 @@ mod tests {
         );
         let proposed = base.over(KubeletConfiguration { kube_reserved_cgroup: None, ..made });
         assert_eq!(proposed.kube_reserved_cgroup.as_deref(), Some(""));
+    }
+
+    /// The machine config operator leaves the cgroup out beside a list of CPUs.
+    #[test]
+    fn cpus_can_be_proposed_over_the_cgroup_of_openshift() {
+        let own = KubeletConfiguration::default();
+        let base = Base::of(Distribution::OpenShift, &own, 96);
+        let config = base.under(own);
+        let open = base.open_to_cpus(config.clone());
+        assert_eq!((&open.system_reserved_cgroup, &open.enforce_node_allocatable), (&None, &None));
+        assert_eq!(base.over(open.clone()), config);
+
+        let listed = KubeletConfiguration { reserved_system_cpus: Some("0,48".to_owned()), ..open };
+        let proposed = base.over(listed);
+        assert_eq!(proposed.system_reserved_cgroup, None);
+        let compared = base.enforcing_as(config, &proposed);
+        assert_eq!(compared.enforce_node_allocatable, Some(alloc::vec!["pods".to_owned()]));
+    }
+
+    /// As of a `MachineConfig` with `/etc/kubernetes/kubelet.conf`.
+    #[test]
+    fn a_file_in_the_place_of_openshifts_keeps_what_the_node_reserves() {
+        let own = KubeletConfiguration {
+            system_reserved: amounts([("memory", "2Gi"), ("pid", "1k")]),
+            ..KubeletConfiguration::default()
+        };
+        let made = Base::of(Distribution::OpenShift, &own, 96).with_file_replaced().under(own);
+        let expected =
+            amounts([("cpu", "500m"), ("memory", "1Gi"), ("ephemeral-storage", "1Gi"), ("pid", "1k")]);
+        assert_eq!((made.system_reserved, made.max_pods, made.cgroup_root), (expected, None, None));
     }
 
     #[test]

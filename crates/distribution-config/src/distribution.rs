@@ -73,15 +73,15 @@ impl Distribution {
             ),
             Self::Eks => (30..=36, "awslabs/amazon-eks-ami 81fec2e8, nodeadm/internal/kubelet/config.go"),
             Self::Bottlerocket => (
-                31..=36,
-                "bottlerocket-os/bottlerocket-core-kit, packages/kubernetes-1.36/kubelet-config, of this release alone",
+                34..=36,
+                "bottlerocket-os/bottlerocket-core-kit e641ab8e, packages/kubernetes-1.36/kubelet-config, and those of 1.34 and 1.35",
             ),
             Self::Talos | Self::TalosControlPlane => (
                 32..=37,
                 "siderolabs/talos ad8823176, internal/app/machined/pkg/controllers/k8s/kubelet_spec.go",
             ),
             Self::K3s | Self::Rke2 => {
-                (32..=37, "k3s-io/k3s, pkg/daemons/agent/agent.go, of an excerpt without a commit")
+                (32..=37, "k3s-io/k3s, pkg/daemons/agent/agent.go, of a version without a commit")
             }
         };
         Facts { kubelets, source }

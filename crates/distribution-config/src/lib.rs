@@ -14,6 +14,7 @@ mod base;
 mod reservation;
 mod amazon;
 mod tables;
+mod openshift;
 mod instance;
 
 pub use amazon::{memory_for_pods, milli_cpus_of_kubelet};

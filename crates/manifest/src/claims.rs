@@ -20,7 +20,7 @@ pub(crate) fn read_claims(spec: &Field<'_>) -> Result<Vec<PodClaim>, ManifestErr
             }
             (None, None) => None,
         };
-        claims.push(PodClaim { name, object, made: None, containers: Vec::new(), classes: Vec::new() });
+        claims.push(PodClaim { object, ..named(name) });
     }
     for list in ["initContainers", "containers"] {
         for container in items(spec, list)? {
@@ -35,19 +35,33 @@ pub(crate) fn read_claims(spec: &Field<'_>) -> Result<Vec<PodClaim>, ManifestErr
                 let name = check_name(&name_field)?;
                 let at = claims.iter().position(|known| known.name == name);
                 let at = at.unwrap_or_else(|| {
-                    let name = name.to_owned();
-                    let (containers, classes) = (Vec::new(), Vec::new());
-                    claims.push(PodClaim { name, object: None, made: None, containers, classes });
+                    claims.push(named(name.to_owned()));
                     claims.len() - 1
                 });
-                let users = &mut claims[at].containers;
-                if !users.contains(&user) {
+                let PodClaim { containers: users, requests, .. } = &mut claims[at];
+                let is_first = !users.contains(&user);
+                if is_first {
                     users.push(user.clone());
+                }
+                let request = claim.get("request")?.map(|field| field.text("a request")).transpose()?;
+                match request.filter(|request| !request.is_empty()) {
+                    // Beside the whole claim a request of it adds nothing.
+                    Some(request) if is_first || requests.iter().any(|(other, _)| *other == user) => {
+                        requests.push((user.clone(), request.to_owned()));
+                    }
+                    Some(_) => {}
+                    None => requests.retain(|(other, _)| *other != user),
                 }
             }
         }
     }
     Ok(claims)
+}
+
+/// A claim of which no more than the name is known.
+fn named(name: String) -> PodClaim {
+    let (containers, requests, classes) = (Vec::new(), Vec::new(), Vec::new());
+    PodClaim { name, object: None, made: None, containers, requests, classes }
 }
 
 /// Adds to the claims of a pod what its status says of them.

@@ -144,7 +144,7 @@ impl Inventory {
         Ok(())
     }
 
-    /// Every file in a `ConfigMap`; their places are told by the file's name and line.
+    /// Every file in a `ConfigMap`; errors name the file and the line in it.
     fn read_config_map(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
         const KIND: &str = "kind ConfigMap, or no kind at all";
         let kind = document.require("kind", KIND)?;
@@ -182,7 +182,7 @@ impl Inventory {
             }
         }
         for (resource, devices) in by_resource {
-            // A text that is both is nobody's; what is written by hand counts.
+            // Where an inventory lists the resource too, the inventory counts.
             if self.resources.insert(resource.clone()) {
                 let source = DeviceSource::Listed(devices.into_values().collect());
                 self.entries.push(DeviceEntry { resource, source });

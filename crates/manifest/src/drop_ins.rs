@@ -23,7 +23,7 @@ pub fn read_kubelet_drop_ins(
     let mut merged = Node { value: Value::Map(Vec::new()), span: 0..0 };
     let mut warnings = Vec::new();
     for (at, source) in file.into_iter().chain(drop_ins).enumerate() {
-        // What is wrong in one file is said with its own lines; merged they are right then.
+        // Each file is checked alone, so that an error names its line. The merged fields need no further check.
         let read = read_kubelet_config_of(source, rules)?;
         warnings.extend(read.warnings);
         for node in documents_of(source)? {
@@ -49,7 +49,7 @@ pub fn read_kubelet_drop_ins(
     let fields = Field::document(&nowhere, &merged);
     let static_pods = fields.get("staticPodPath")?;
     let static_pod_path = static_pods.and_then(|path| path.text("a path").ok()).map(str::to_owned);
-    // They have been said of the files.
+    // The warnings of the merged fields repeat those of the files.
     let mut said = Vec::new();
     let config = decoded(fields, rules, &mut said)?;
     Ok(KubeletConfigRead { config, static_pod_path, warnings, ..KubeletConfigRead::default() })

@@ -56,6 +56,17 @@ impl ManifestError {
         self
     }
 
+    /// The same in another text with as many bytes before the place.
+    pub(crate) fn in_text(mut self, text: &str) -> Self {
+        let Position { line, column } = self.0.position;
+        let start_of_line: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
+        let of_line = text.get(start_of_line..).unwrap_or_default();
+        let start =
+            start_of_line + of_line.char_indices().nth(column - 1).map_or(of_line.len(), |(at, _)| at);
+        self.0.excerpt = Excerpt::around(text, &(start..start + self.0.excerpt.marked.len()));
+        self
+    }
+
     /// Another problem of this field at the same place.
     pub(crate) fn about(mut self, field: &str, problem: Problem) -> Self {
         field.clone_into(&mut self.0.field);
@@ -159,7 +170,7 @@ fn draw(level: Level<'_>, fault: &Fault, style: Style) -> String {
         let group = if excerpt.shows_column(column) {
             group.element(snippet.path(&fault.file))
         } else {
-            // A part of a long line has columns of its own, so the place is said apart from it.
+            // The excerpt of a long line begins within the line, so its columns are not those of the file.
             group.element(Origin::path(&fault.file).line(line).char_column(column)).element(snippet)
         };
         renderer.render(&[group])

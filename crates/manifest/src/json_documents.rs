@@ -10,7 +10,7 @@ pub struct JsonDocuments {
     /// Each document that is not empty, as kubectl sends it to an API server. Numbers of a text in JSON stay as they are
     /// written there.
     pub documents: Vec<String>,
-    /// Repeated keys, of which the last one counts, and text behind a document that nobody reads.
+    /// Repeated keys, of which the last one counts, and text behind a document, which kubectl does not read.
     pub unnoticed: Vec<Warning>,
 }
 

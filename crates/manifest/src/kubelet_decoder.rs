@@ -25,9 +25,28 @@ pub(crate) fn decoded(
         PodSysctls::Unknown => &[],
         PodSysctls::Gated => &[POD_SYSCTLS],
     };
+    for entry in body.entries()? {
+        // A taint may well have words in capitals.
+        if READ.contains(&entry.key) && entry.key != "registerWithTaints" {
+            filled_in(&entry.value)?;
+        }
+    }
     let known = [READ, IGNORED, by_release].concat();
     unknown_fields(&body, &known, OF_CONFIGURATION, warnings)?;
     Decoder { body, rules, warnings }.decode()
+}
+
+/// Refuses a value that is to be filled in first.
+fn filled_in(field: &Field<'_>) -> Result<(), ManifestError> {
+    match &field.node.value {
+        Value::Text(_) => {
+            let open = field.unexpected("a value");
+            if open.problem().is_open() { Err(open) } else { Ok(()) }
+        }
+        Value::List(_) => field.items()?.iter().try_for_each(filled_in),
+        Value::Map(_) => field.entries()?.iter().try_for_each(|entry| filled_in(&entry.value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+    }
 }
 
 const OF_CONFIGURATION: &str = "a field of KubeletConfiguration; this one has no effect";

@@ -32,10 +32,13 @@ mod manifests;
 mod accepted;
 mod merge;
 mod kubelet_arguments;
+mod forbidden_fields;
 mod config_forms;
+mod cloud_config;
 mod kubelet;
 mod kubelet_decoder;
 mod drop_ins;
+mod k3s_files;
 mod profile_refusals;
 mod performance_profile;
 mod kubelet_fields;
@@ -53,7 +56,9 @@ mod plain;
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_node_name};
 pub use claims::ClaimObjects;
-pub use config_forms::{ConfigKind, ImageFamily, NodeClass};
+pub use config_forms::{
+    ConfigKind, ImageFamily, NodeClass, ObjectChoice, StatedRelease, form_fields, stated_releases,
+};
 pub use devices::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
 pub use dra::{
     CheckedObjects, ObjectFindings, ResourceObject, ResourceObjects, check_resource_objects,
@@ -63,9 +68,11 @@ pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
 pub use json_documents::{JsonDocuments, json_documents};
-pub use kubelet::{KubeletConfigRead, NodeSizing, read_kubelet_config, read_kubelet_config_of};
+pub use k3s_files::read_k3s_files;
+pub use kubelet::{KubeletConfigRead, MachinePool, NodeSizing, read_kubelet_config, read_kubelet_config_of};
 pub use kubelet_arguments::{
-    ArgumentsOf, KubeletArgument, KubeletArguments, is_kubelet_arguments, read_kubelet_arguments,
+    ArgumentsOf, KubeletArgument, KubeletArguments, is_bootstrap_script, is_kubelet_arguments,
+    read_bootstrap_script, read_kubelet_arguments,
 };
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields, read_manifests, read_manifests_up_to,

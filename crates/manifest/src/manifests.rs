@@ -56,8 +56,8 @@ pub struct Manifests {
 }
 
 impl Manifests {
-    /// Whether every object that is meant to have pods became pods. If not, what is said of the pods is not all there is
-    /// to say: commands end with status 1.
+    /// Whether every object that is meant to have pods became pods. If not, answers about the pods are incomplete, and
+    /// commands end with status 1.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.refused.is_empty() && self.skipped.iter().all(|skipped| skipped.meant().is_none())
@@ -132,15 +132,21 @@ impl Skipped {
 
     /// What to give in its place where pods are wanted; `None`: it makes none.
     ///
-    /// Kubernetes' own groups have no other kinds with pods. Of a kind of any other group its operator may make pods.
+    /// Kubernetes' own groups have no other kinds with pods, and some others are known to have none. Of a kind of any other group
+    /// its operator may make pods.
     #[must_use]
     pub fn instead(&self) -> Option<&'static str> {
-        let group = operators::group_of(&self.version);
-        if self.kind == operators::KUSTOMIZATION_KIND {
+        let group = crate::names::group_of(&self.version);
+        if self.kind == operators::KUSTOMIZATION_KIND || group == "kustomize.config.k8s.io" {
             return Some(operators::KUSTOMIZE);
         }
-        let is_own = !group.contains('.') || group.ends_with(".k8s.io");
-        (!is_own).then_some("the pods that its operator makes: `kubectl get pods -n NAMESPACE -o yaml`")
+        if ["HelmChart", "HelmRelease"].contains(&self.kind.as_str()) {
+            return Some(
+                "the objects of its release: `helm get manifest RELEASE -n NAMESPACE > OBJECTS`, and OBJECTS",
+            );
+        }
+        (!operators::is_without_pods(group, &self.kind))
+            .then_some("the pods that its operator makes: `kubectl get pods -n NAMESPACE -o yaml`")
     }
 }
 

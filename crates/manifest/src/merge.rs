@@ -24,3 +24,13 @@ pub(crate) fn merge(into: &mut Node, patch: Node) {
         }
     }
 }
+
+/// The value at the end of a path of keys, to be changed.
+pub(crate) fn at_mut<'a>(node: &'a mut Node, path: &[&str]) -> Option<&'a mut Node> {
+    let mut node = node;
+    for key in path {
+        let Value::Map(entries) = &mut node.value else { return None };
+        node = &mut entries.iter_mut().rfind(|entry| entry.key == *key)?.value;
+    }
+    Some(node)
+}

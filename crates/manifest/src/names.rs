@@ -52,3 +52,8 @@ pub(crate) fn is_resource(text: &str) -> bool {
             None => part(text),
         }
 }
+
+/// The API group of a version; empty: Kubernetes' first.
+pub(crate) fn group_of(version: &str) -> &str {
+    version.split_once('/').map_or("", |(group, _)| group)
+}

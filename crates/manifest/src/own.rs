@@ -109,7 +109,7 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
     Ok(options)
 }
 
-/// What the kernel is told of exclusive CPUs.
+/// How exclusive CPUs are isolated: cgroup partitions and interrupts.
 fn read_cgroup(cgroup: &Field<'_>, options: &mut OwnOptions) -> Result<(), ManifestError> {
     known_fields(cgroup, &["partition", "interrupts"], "partition or interrupts")?;
     let words = CpuPartition::ALL.map(|partition| (partition.name(), partition));
@@ -185,7 +185,7 @@ fn read_mix_unit(unit: &Field<'_>) -> Result<MixUnit, ManifestError> {
     }
     let amounts = any_resources(&requests)?;
     for (name, amount) in &amounts {
-        // A unit has whole CPUs, bytes and devices of its own, or none.
+        // Whole CPUs, bytes and devices; a resource that the unit does not need is left out.
         if amount.as_int64().is_none_or(|amount| amount < 1) {
             return Err(requests.child_or_self(name.as_str())?.unexpected(AMOUNT));
         }

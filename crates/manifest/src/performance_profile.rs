@@ -14,6 +14,7 @@ use cpuset::CpuSet;
 use k8s_quantity::{Format, Quantity};
 use node_config::{Duration, KubeletConfiguration, ReservedMemory, Rules};
 
+use crate::forbidden_fields::forbidden;
 use crate::kubelet_decoder::decoded;
 use crate::node::Field;
 use crate::profile_refusals::{DRA, ProfileRefusal, refusals};
@@ -143,7 +144,7 @@ impl Profile {
     }
 }
 
-const CPUS: &str = "a list of CPUs such as 0-3";
+const CPUS: &str = "a list of CPUs in quotes, such as \"0-3\" or \"0\"";
 /// What the kubelet and the system are given, each.
 const RESERVED: &str = "500Mi";
 const EVICTIONS: [(&str, &str); 4] = [
@@ -240,7 +241,12 @@ fn of_annotation(
     let Some(first) = nodes.first() else {
         return Ok(KubeletConfiguration { rules, ..KubeletConfiguration::default() });
     };
-    decoded(Field::document(&source, first), rules, warnings)
+    let fields = Field::document(&source, first);
+    // The operator that makes a KubeletConfig of them hands it to one that refuses it.
+    match forbidden(&fields)? {
+        Some(error) => Err(error),
+        None => decoded(fields, rules, warnings),
+    }
 }
 
 /// All that is reserved or evicted, on NUMA node 0.

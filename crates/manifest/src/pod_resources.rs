@@ -59,7 +59,7 @@ pub struct DeviceGroup {
     pub resource: ResourceName,
     /// Device ids as the plugin listed them.
     pub ids: Vec<String>,
-    /// Ids of the NUMA nodes; empty where nothing is said.
+    /// Ids of the NUMA nodes; empty if the answer names none.
     pub nodes: Vec<u32>,
 }
 

@@ -122,7 +122,7 @@ impl Pods {
     }
 }
 
-/// What a pod is told from others by.
+/// What identifies a pod.
 pub(crate) struct Identity {
     pub(crate) uid: PodUid,
     pub(crate) namespace: String,

@@ -232,6 +232,10 @@ pub enum Problem {
     },
 }
 
+/// What to give in the place of a form from which the kubelet's configuration cannot be read.
+pub(crate) const CONFIGZ: &str =
+    "the configuration that a node runs with: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz`";
+
 /// What is read as a configuration, for people.
 pub(crate) const ACCEPTED_CONFIGS: &str = "a KubeletConfiguration (kubelet.config.k8s.io/v1beta1), a KubeletConfig or PerformanceProfile of OpenShift, a NodeConfig of EKS, settings of Bottlerocket, a machine configuration of Talos, a config.yaml of k3s or RKE2, or what a kubelet answers at /configz, which has its flags and drop-ins in it";
 
@@ -284,7 +288,8 @@ impl Problem {
             Self::Time(_) => "a moment such as 2026-11-29T02:40:48Z",
             Self::Decode { wanted: "string", .. } => "text in quotes",
             Self::WrongType { wanted, .. } if wanted == "string" => "text in quotes",
-            Self::Decode { .. } | Self::WrongType { .. } => "a value of that type",
+            Self::Decode { wanted, .. } => of_type(wanted),
+            Self::WrongType { wanted, .. } => of_type(wanted),
             Self::DuplicateDevice(_) => "each device once",
             Self::DuplicateResource(_) => "each resource once",
         })
@@ -297,6 +302,36 @@ const FILL: &str =
 /// The same of `{{NAME}}`.
 const RENDER: &str = "a value: what renders the template, or runs the object, fills it in";
 
+/// The same of what stands for a value: `<name>`, `PUT_NAME_HERE`.
+const PLACEHOLDER: &str = "a value: this looks like a placeholder, fill it in first";
+
+/// What stands before and behind a name whose value is to be written there.
+const BRACKETS: [(&str, &str); 6] =
+    [("<", ">"), ("__", "__"), ("%", "%"), ("@", "@"), ("[[", "]]"), ("$(", ")")];
+
+/// Whether a text stands for a value that someone is to write: a name between [`BRACKETS`], `$NAME`, `...`, `%s`, `CHANGEME`, or
+/// several words in capitals.
+fn is_placeholder(text: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["CHANGEME", "FIXME", "PLACEHOLDER", "REPLACEME", "TBD", "TODO", "changeme", "placeholder"];
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let text = text.trim();
+    let is_between = |(before, behind): &(&str, &str)| {
+        let inner = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind)).map(str::trim);
+        inner.is_some_and(|inner| inner.bytes().any(|byte| byte.is_ascii_alphabetic()))
+    };
+    let words: Vec<&str> = text.split([' ', '_', '-']).collect();
+    let are_capitals = words.len() > 1
+        && words.iter().all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase()));
+    are_capitals
+        || WORDS.contains(&text)
+        || matches!(text, "..." | "\u{2026}" | "%s" | "%d" | "%v")
+        || text.strip_prefix('$').is_some_and(is_name)
+        || BRACKETS.iter().any(is_between)
+}
+
 impl Problem {
     /// What to do instead, where the problem names it: another file to give, a program to run first, the name that is meant.
     /// `None`: it says what is wrong, and at most what belongs there.
@@ -304,7 +339,7 @@ impl Problem {
     pub fn next_step(&self) -> Option<&str> {
         match self {
             problem if problem.filled_by().is_some() => problem.filled_by(),
-            Self::Empty => self.expected(),
+            Self::Empty | Self::NoSuchKind { .. } => self.expected(),
             Self::OtherForm { instead, .. } => Some(instead),
             Self::Template { expected } | Self::Kind { expected, .. } | Self::ApiVersion { expected, .. } => {
                 Some(expected)
@@ -317,6 +352,11 @@ impl Problem {
         }
     }
 
+    /// Whether it is about a value that is to be filled in first.
+    pub(crate) fn is_open(&self) -> bool {
+        self.filled_by().is_some()
+    }
+
     /// What fills in a value that a shell or another program was to fill in; `None`: it is not such a value.
     fn filled_by(&self) -> Option<&'static str> {
         let (Self::Unexpected { found: text, .. }
@@ -327,7 +367,16 @@ impl Problem {
         else {
             return None;
         };
-        if text.contains("{{") { Some(RENDER) } else { text.contains("${").then_some(FILL) }
+        if text.contains("{{") {
+            Some(RENDER)
+        } else if text.contains("${") {
+            Some(FILL)
+        } else {
+            // What is there may be described and in quotes: `text "NAME"`.
+            let bare = text.strip_prefix("text ").unwrap_or(text);
+            let bare = bare.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(bare);
+            is_placeholder(bare).then_some(PLACEHOLDER)
+        }
     }
 
     /// What is to be done about it, as a fragment: `expected ...`, `did you mean ...?`.
@@ -354,5 +403,16 @@ impl fmt::Display for Quoted<'_> {
             None => write!(f, "{:?}", self.0),
             Some((end, _)) => write!(f, "{:?}...", self.0.get(..end).unwrap_or_default()),
         }
+    }
+}
+
+/// What a value of a Go type looks like.
+fn of_type(wanted: &str) -> &'static str {
+    match wanted {
+        "bool" => "true or false, without quotes",
+        number if ["int", "uint", "float"].iter().any(|start| number.starts_with(start)) => {
+            "a number, without quotes"
+        }
+        _ => "a value of that type",
     }
 }

@@ -85,11 +85,19 @@ impl Refusal {
             matches!(cause.problem(), Problem::Refused(Complaint::Required(_)))
                 && cause.field().ends_with("containers")
         };
+        let is_mismatch = |cause: &ManifestError| match cause.problem() {
+            Problem::Refused(Complaint::Invalid { must, .. }) => must == Complaint::SELECTED,
+            _ => false,
+        };
         if self.causes.iter().any(is_unknown) {
             Some("--lenient ignores unknown fields")
         } else if self.kind != "Pod" && self.causes.iter().any(is_part) {
             Some(
                 "if it is a patch, give what it makes of an object: `kubectl kustomize FOLDER > OBJECTS`, and OBJECTS",
+            )
+        } else if self.causes.iter().any(is_mismatch) {
+            Some(
+                "if kustomize adds its labels, give what that makes: `kubectl kustomize FOLDER > OBJECTS`, and OBJECTS",
             )
         } else {
             None
@@ -130,7 +138,7 @@ impl fmt::Display for Refusal {
             return self.write_unknown_fields(f);
         }
         match self.causes.as_slice() {
-            // What is no complaint of an API server's has words of its own.
+            // A problem that an API server does not report has another wording.
             [only] if !matches!(only.problem(), Problem::Refused(_)) => return write!(f, "{only}"),
             _ => write!(f, "The {} {} is invalid: ", self.kind, go_quote(&self.name))?,
         }

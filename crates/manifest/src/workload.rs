@@ -7,8 +7,8 @@ use terminal_text::nearest;
 
 use crate::ManifestError;
 use crate::constraints::integer;
+use crate::names::group_of;
 use crate::node::Field;
-use crate::operators::group_of;
 
 /// A kind of object that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,6 +125,14 @@ impl Kind {
             }
         }
         Ok(false)
+    }
+
+    /// A remark on an object of this kind that makes no pods, although it is not suspended.
+    pub(crate) const fn without_pods(self) -> &'static str {
+        match self {
+            Self::Job | Self::CronJob => "it runs 0 pods at a time",
+            _ => "it has 0 replicas",
+        }
     }
 
     /// Where its numbers are that cannot be negative.

@@ -6,7 +6,7 @@ use topology_manifest::{Source, read_accepted_pods};
 const GOOD: &str =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: good}\nspec: {containers: [{name: c, image: i}]}\n";
 
-/// The names of the pods, or what is said instead.
+/// Compares the names of the pods, or the error, with `expected`.
 fn check(text: &str, expected: &str) {
     let source = Source { name: "pods.yaml", text };
     let found = match read_accepted_pods(&source, PodLevelResources::Count) {

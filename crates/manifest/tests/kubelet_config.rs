@@ -100,11 +100,32 @@ fn every_field_in_every_wrapping() {
     assert_eq!(from_configz, KubeletConfigRead { config: expected, ..KubeletConfigRead::default() });
     let header = r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration","#;
     assert_eq!(read(&FIELDS.replacen('{', header, 1)), from_configz);
-    let openshift = format!(
+    // Its operator sets feature gates alone, and wants the cgroups to be one.
+    let fields =
+        FIELDS.replace(r#"{"PodLevelResources": false}"#, "{}").replace(r#""/system""#, r#""/system.slice""#);
+    let openshift = read(&format!(
         "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {{name: pinned}}\nspec:\n  \
-         machineConfigPoolSelector: {{matchLabels: {{pool: pinned}}}}\n  kubeletConfig: {FIELDS}\n"
-    );
-    assert_eq!(read(&openshift), KubeletConfigRead { kind: ConfigKind::OpenShift, ..from_configz });
+         machineConfigPoolSelector: {{matchLabels: {{pool: pinned}}}}\n  kubeletConfig: {fields}\n"
+    ));
+    let mut expected = KubeletConfigRead { kind: ConfigKind::OpenShift, ..from_configz };
+    expected.config.feature_gates.clear();
+    expected.config.system_cgroups = Some("/system.slice".to_owned());
+    assert_eq!(openshift, expected);
+}
+
+#[test]
+fn behind_json_stand_blanks_of_json_alone() {
+    let json =
+        r#"{"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "maxPods": 7}"#;
+    assert_eq!(read(&format!("{json}\r\n\t \n")).config.max_pods, Some(7));
+    for behind in ["\u{a0}", "\u{2028}", "x"] {
+        let text = format!("{json}{behind}\n");
+        let refused = read_kubelet_config(&Source { name: "config", text: &text }).map(|read| read.kind);
+        assert!(
+            refused.is_err_and(|error| error.to_string().contains("after top-level value")),
+            "{behind:?}"
+        );
+    }
 }
 
 #[test]
@@ -178,6 +199,15 @@ fn an_error_as_it_is_shown() {
     4 |   cpu: 1
       |        ^ expected text in quotes
     ");
+}
+
+/// The kubelet's strict decoder refuses such a key too, before it reads the file again without being strict.
+#[test]
+fn a_key_over_a_merged_one_warns() {
+    let text = format!("{HEADER}evictionHard: &a {{a: '1'}}\nevictionSoft:\n  <<: *a\n  a: '2'\n");
+    let warnings: Vec<_> =
+        read(&text).warnings.iter().map(|warning| warning.as_error().to_string()).collect();
+    assert!(warnings.iter().any(|warning| warning.contains("key \"a\" is given twice")), "{warnings:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Objects that make pods, lists of them, and those that make none.
 
-use pod_spec::{ContainerName, Phase, PodLevelResources};
+use pod_spec::{Phase, PodLevelResources};
 use topology_manifest::{Manifests, PodLimit, Source, Style, UnknownFields, read_manifests};
 
 fn read(text: &str) -> Manifests {
@@ -15,7 +15,12 @@ fn summary(text: &str) -> String {
     let pods = pods.iter().map(|pod| {
         let containers: Vec<_> = pod.containers.iter().map(|container| container.name.as_str()).collect();
         let claims = pod.constraints.claims.iter().map(|claim| {
-            let users: Vec<_> = claim.containers.iter().map(ContainerName::as_str).collect();
+            let users = claim.containers.iter().map(|user| {
+                let only = claim.requests.iter().filter(|(other, _)| other == user);
+                let only: String = only.map(|(_, request)| format!("/{request}")).collect();
+                format!("{user}{only}")
+            });
+            let users: Vec<String> = users.collect();
             format!(", claim {} of {:?} for {}", claim.name, claim.classes, users.join(" "))
         });
         let claims: String = claims.collect();
@@ -122,7 +127,7 @@ items:
     insta::assert_snapshot!(summary(list), @r#"
     default/web-0 (default_web-0): app
     default/web-1 (default_web-1): app
-    default/solo (default_solo): app, claim gpu of [] for app, claim nic of ["nic.example.com"] for app
+    default/solo (default_solo): app, claim gpu of [] for app/one, claim nic of ["nic.example.com"] for app
     all.yaml:4:3: Service "web" of v1 is skipped: no pods are read from it
     all.yaml:22:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it; did you mean Deployment of apps/v1?
     all.yaml:27:20: metadata.name: the text already has a pod "default/solo", expected each pod once

@@ -1,33 +1,8 @@
 //! Objects of which operators make pods.
 
-use pod_spec::PodLevelResources;
-use topology_manifest::{Manifests, Source, Style, UnknownFields, read_manifests};
+mod objects;
 
-fn read(text: &str) -> Manifests {
-    let source = Source { name: "all.yaml", text };
-    read_manifests(&source, PodLevelResources::Count, UnknownFields::Refuse)
-        .unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)))
-}
-
-/// An object called `x`, in flow style; `C` stands for the containers of a pod, `T` for a template of one.
-fn object(version: &str, kind: &str, spec: &str) -> String {
-    let containers = "containers: [{name: app, image: i, resources: {limits: {cpu: 2}}}]";
-    let spec = spec.replace("T!", &format!("template: {{spec: {{{containers}}}}}")).replace("C!", containers);
-    format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\n{spec}\n")
-}
-
-/// The names of pods, and the remark on the object.
-fn check(text: &str, names: &[&str], remark: &str) {
-    let read = read(text);
-    let found: Vec<_> = read.pods.iter().map(|pod| pod.name.as_str()).collect();
-    assert_eq!(found, names, "{text}\n{:?}", read.refused);
-    assert!(read.is_whole(), "{text}\n{:?}", read.refused);
-    let remarks: Vec<_> = read.remarks.iter().map(ToString::to_string).collect();
-    let remarks = remarks.join("\n");
-    assert_eq!(remarks.is_empty(), remark.is_empty(), "{text}\n{remarks}");
-    assert!(remarks.contains(remark), "{text}\n{remarks}");
-    assert!(read.pods.iter().all(|pod| read.owners[&pod.uid].to_string().ends_with(" x")));
-}
+use objects::{check, object, read, refused};
 
 /// Version, kind and specification; the names of the pods; the remark.
 type Row = (&'static str, &'static str, &'static str, &'static [&'static str], &'static str);
@@ -174,27 +149,6 @@ fn every_template_makes_as_many_pods_as_the_object_says() {
     }
 }
 
-#[test]
-fn steps_do_not_run_beside_each_other() {
-    let step =
-        |name: &str| format!("{{name: {name}, container: {{image: i, resources: {{limits: {{cpu: 2}}}}}}}}");
-    let spec = |templates: &str| format!("spec: {{entrypoint: a, templates: [{templates}]}}");
-    let text = object(
-        "argoproj.io/v1alpha1",
-        "Workflow",
-        &spec(&format!("{{name: a, steps: [[{{name: s, template: b}}]]}}, {}, {}", step("b"), step("c"))),
-    );
-    check(&text, &["x-b-0", "x-c-0"], "its templates run as steps");
-    let two = read(&text);
-    assert!(two.pods.iter().all(|pod| two.apart.contains(&pod.uid)));
-    let names: Vec<_> = two.pods[0].containers.iter().map(|container| container.name.as_str()).collect();
-    assert_eq!(names, ["init", "main", "wait"]);
-
-    let one = object("argoproj.io/v1alpha1", "Workflow", &spec(&step("b")));
-    check(&one, &["x-b-0"], "");
-    assert!(read(&one).apart.is_empty());
-}
-
 /// The requests and limits of the pods' containers, a line each.
 fn amounts(text: &str) -> String {
     let read = read(text);
@@ -240,6 +194,53 @@ fn spark_adds_an_overhead() {
 }
 
 #[test]
+fn spark_starts_with_the_most_executors_that_are_set() {
+    let rows = [
+        ("", "executor: {instances: 2}", 2),
+        ("", "executor: {}", 1),
+        ("enabled: true, initialExecutors: 3, minExecutors: 4", "executor: {instances: 2}", 4),
+        ("enabled: true, minExecutors: 1", "executor: {instances: 2}", 2),
+        ("enabled: false, initialExecutors: 3", "executor: {instances: 2}", 2),
+        ("enabled: true", "executor: {}", 0),
+        (
+            "enabled: true",
+            "executor: {}, sparkConf: {spark.executor.instances: '2', spark.dynamicAllocation.minExecutors: '3'}",
+            3,
+        ),
+    ];
+    for (dynamic, spec, expected) in rows {
+        let spec = format!("driver: {{}}, {spec}, dynamicAllocation: {{{dynamic}}}");
+        for (kind, spec) in [
+            ("SparkApplication", format!("spec: {{{spec}}}")),
+            ("ScheduledSparkApplication", format!("spec: {{schedule: '@daily', template: {{{spec}}}}}")),
+        ] {
+            let text = object("sparkoperator.k8s.io/v1beta2", kind, &spec);
+            let read = read(&text);
+            assert_eq!(read.pods.len(), 1 + expected, "{text}\n{:?}", read.refused);
+            let is_noted =
+                read.remarks.iter().any(|remark| remark.text.contains("those that it starts with count"));
+            assert_eq!(is_noted, dynamic.contains("true"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_halted_machine_is_noted() {
+    let machine = "template: {spec: {domain: {memory: {guest: 1Gi}}}}";
+    for (how, is_noted) in [
+        ("runStrategy: Halted", true),
+        ("running: false", true),
+        ("running: true", false),
+        ("runStrategy: Always", false),
+    ] {
+        let read = read(&object("kubevirt.io/v1", "VirtualMachine", &format!("spec: {{{how}, {machine}}}")));
+        assert_eq!(read.pods.len(), 1);
+        let found = read.remarks.iter().any(|remark| remark.text.starts_with("it is halted"));
+        assert_eq!(found, is_noted, "{how}");
+    }
+}
+
+#[test]
 fn a_virtual_machine_runs_in_a_pod() {
     let console = "x-launcher-0 guest-console-log: cpu 5m, memory 35M; at most cpu 15m, memory 60M\n";
     let pinned = "x-launcher-0 guest-console-log: cpu 15m, memory 60M; at most cpu 15m, memory 60M\n";
@@ -280,7 +281,8 @@ fn other_components_have_containers_of_their_operators() {
     let predictor = "spec: {predictor: {model: {modelFormat: {name: a}, resources: {limits: {cpu: 4}}}}}";
     assert_eq!(
         amounts(&object("serving.kserve.io/v1beta1", "InferenceService", predictor)),
-        "x-predictor-0 kserve-container: cpu 4, memory 2Gi; at most cpu 4, memory 2Gi"
+        "x-predictor-0 kserve-container: cpu 4, memory 2Gi; at most cpu 4, memory 2Gi\n\
+         x-predictor-0 queue-proxy: cpu 25m; at most "
     );
     let revision =
         "spec: {template: {spec: {containers: [{image: i, resources: {limits: {cpu: 2, memory: 1Gi}}}]}}}";
@@ -290,13 +292,43 @@ fn other_components_have_containers_of_their_operators() {
     );
 }
 
-/// The message of an object that is refused, which has a next step.
-fn refused(text: &str) -> String {
-    let read = read(text);
-    assert!(read.pods.is_empty(), "{text}");
-    let [refusal] = read.refused.as_slice() else { panic!("{text}\n{:?} {:?}", read.refused, read.skipped) };
-    assert!(refusal.has_next_step(), "{refusal}");
-    refusal.to_string()
+#[test]
+fn kserve_adds_containers_to_its_pods() {
+    let names = |mode: &str, predictor: &str| {
+        let text = object(
+            "serving.kserve.io/v1beta1",
+            "InferenceService",
+            &format!("spec: {{predictor: {predictor}}}"),
+        );
+        let mode = format!("{{name: x, annotations: {{serving.kserve.io/deploymentMode: {mode}}}}}");
+        let text = if mode.contains(": }") { text } else { text.replace("{name: x}", &mode) };
+        amounts(&text)
+    };
+    let model = |uri: &str| {
+        format!(
+            "{{model: {{modelFormat: {{name: a}}, {uri}resources: {{limits: {{cpu: 2, memory: 1Gi}}}}}}}}"
+        )
+    };
+    let own = "x-predictor-0 kserve-container: cpu 2, memory 1Gi; at most cpu 2, memory 1Gi";
+    let proxy = "x-predictor-0 queue-proxy: cpu 25m; at most ";
+    let load = "x-predictor-0 storage-initializer: cpu 100m, memory 100Mi; at most cpu 1, memory 1Gi";
+    let car =
+        |name: &str| format!("x-predictor-0 {name}: cpu 10m, memory 15Mi; at most cpu 10m, memory 15Mi");
+    let (init, side) = (car("modelcar-init"), car("modelcar"));
+    for (mode, uri, expected) in [
+        ("", "storageUri: 's3://x', ", vec![load, own, proxy]),
+        ("Serverless", "storageUri: 'gs://x', ", vec![load, own, proxy]),
+        ("RawDeployment", "storageUri: 's3://x', ", vec![load, own]),
+        ("Standard", "storage: {key: a}, ", vec![load, own]),
+        ("RawDeployment", "storageUri: 'pvc://x/y', ", vec![own]),
+        ("RawDeployment", "storageUri: 'oci://x/y', ", vec![&init, own, &side]),
+        ("RawDeployment", "", vec![own]),
+    ] {
+        assert_eq!(names(mode, &model(uri)), expected.join("\n"), "{mode} {uri}");
+    }
+    let custom = "{containers: [{name: kserve-container, image: i, resources: {limits: {cpu: 2, memory: 1Gi}}, \
+                  env: [{name: STORAGE_URI, value: 's3://x'}]}]}";
+    assert_eq!(names("RawDeployment", custom), [load, own].join("\n"));
 }
 
 #[test]
@@ -328,16 +360,21 @@ fn an_object_without_a_template_is_refused_with_the_next_step() {
             "spec: {instancetype: {name: u1}, template: {spec: {domain: {devices: {}}}}}",
             "virtctl expand",
         ),
-        (
-            "template.openshift.io/v1",
-            "Template",
-            "objects: [{kind: Deployment, spec: {T!}}]",
-            "oc process --local",
-        ),
-        ("v1", "Template", "objects: []", "oc process --local"),
         ("ray.io/v1", "RayCluster", "spec: {headGroupSpec: {template: {spec: {}}}}", "kubectl kustomize"),
         ("apps/v1", "Deployment", "spec: {template: {spec: {nodeSelector: {a: b}}}}", "kubectl kustomize"),
         ("apps/v1", "Deployment", "spec: {replicas: '${REPLICAS}', T!}", "envsubst"),
+        (
+            "apps/v1",
+            "Deployment",
+            "spec: {template: {spec: {containers: [{name: a, env: [{$patch: delete, name: B}]}]}}}",
+            "kubectl kustomize",
+        ),
+        (
+            "apps/v1",
+            "Deployment",
+            "spec: {template: {spec: {$setElementOrder/containers: [{name: a}], containers: [{name: a}]}}}",
+            "kubectl kustomize",
+        ),
     ];
     for (version, kind, spec, step) in rows {
         let text = object(version, kind, spec);
@@ -353,11 +390,48 @@ fn a_kustomization_has_no_pods_and_says_what_makes_them() {
     for text in [
         "resources: [a.yaml]\npatches: [{path: b.yaml}]\n",
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [a.yaml]\n",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [a.yaml]\n",
     ] {
         let read = read(text);
         assert!(read.refused.is_empty() && read.is_whole(), "{:?}", read.refused);
         let [skipped] = read.skipped.as_slice() else { panic!("{text}") };
         assert!(skipped.instead().is_some_and(|instead| instead.contains("kubectl kustomize")), "{skipped}");
+    }
+}
+
+#[test]
+fn a_release_of_helm_has_no_pods_and_says_what_prints_its_objects() {
+    for (version, kind) in [("helm.toolkit.fluxcd.io/v2", "HelmRelease"), ("helm.cattle.io/v1", "HelmChart")]
+    {
+        let read =
+            read(&object(version, kind, "spec: {values: {controllers: {main: {containers: {app: {}}}}}}"));
+        let [skipped] = read.skipped.as_slice() else { panic!("{kind}") };
+        assert!(skipped.instead().is_some_and(|instead| instead.contains("helm get manifest")), "{skipped}");
+    }
+}
+
+#[test]
+fn what_is_in_the_form_of_containers_and_is_no_pod_is_skipped() {
+    for (version, kind, spec) in [
+        // A service of Cloud Run: its containers have no names.
+        (
+            "run.cnrm.cloud.google.com/v1beta1",
+            "RunService",
+            "spec: {template: {containers: [{image: i, resources: {limits: {cpu: 1}}}]}}",
+        ),
+        // A pattern for pods.
+        (
+            "kyverno.io/v1",
+            "ClusterPolicy",
+            "spec: {rules: [{validate: {pattern: {spec: {containers: [{name: '*', image: '!*:latest'}]}}}}]}",
+        ),
+    ] {
+        let read = read(&object(version, kind, spec));
+        assert!(
+            read.refused.is_empty() && read.pods.is_empty() && read.skipped.len() == 1,
+            "{:?}",
+            read.refused
+        );
     }
 }
 

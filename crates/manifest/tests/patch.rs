@@ -232,3 +232,23 @@ fn values_of_an_object_are_set_at_any_depth() {
         topologyPolicy: restricted
     "#);
 }
+
+/// What GKE and Gardener call otherwise is written by their names, and in their mappings.
+#[test]
+fn a_form_keeps_its_names() {
+    let shoot = "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nspec:\n  kubernetes:\n    kubelet:\n      \
+                 evictionHard:\n        memoryAvailable: 100Mi\n";
+    let evicted = json!({"memory.available": "200Mi", "imagefs.available": "5%"});
+    let text = patched(shoot, &[("evictionHard", evicted)]).unwrap();
+    assert!(text.contains("memoryAvailable: 200Mi\n        imageFSAvailable: 5%\n"), "{text}");
+    let reserved = json!({"ephemeral-storage": "1Gi"});
+    let text = patched(shoot, &[("kubeReserved", reserved)]).unwrap();
+    assert!(text.contains("kubeReserved:\n        ephemeralStorage: 1Gi\n"), "{text}");
+
+    let pool = "apiVersion: container.cnrm.cloud.google.com/v1beta1\nkind: ContainerNodePool\nspec:\n  nodeConfig:\n    \
+                kubeletConfig:\n      topologyManager:\n        scope: pod # kept\n";
+    let text = patched(pool, &[("topologyManagerPolicy", json!("restricted"))]).unwrap();
+    assert!(text.contains("scope: pod # kept\n        policy: restricted\n"), "{text}");
+    let text = patched(pool, &[("memoryManagerPolicy", json!("Static"))]).unwrap();
+    assert!(text.contains("      memoryManager:\n        policy: Static\n"), "{text}");
+}

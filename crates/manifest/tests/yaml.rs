@@ -62,6 +62,18 @@ fn documents_are_cut_as_kubectl_cuts_them() {
 }
 
 #[test]
+fn a_key_over_a_merged_one_is_what_merge_keys_are_for() {
+    let lines = |text: &str| {
+        let read = json_documents(&Source { name: "a.yaml", text }).unwrap();
+        read.unnoticed.iter().map(|warning| warning.as_error().line()).collect::<Vec<_>>()
+    };
+    let merged = "x: &a {p: 1, q: 2}\nv:\n  <<: *a\n  p: 3\n";
+    assert_eq!(lines(merged), [0; 0]);
+    assert_eq!(lines(&format!("{merged}  p: 4\n")), [5]);
+    assert_eq!(lines("x: &a {p: 1}\nv:\n  p: 3\n  <<: *a\n  p: 4\n"), [5]);
+}
+
+#[test]
 fn what_the_go_library_refuses() {
     for (text, line, problem) in [
         ("a: b: c", 1, "mapping values are not allowed in this context"),

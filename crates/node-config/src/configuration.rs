@@ -14,8 +14,8 @@ use crate::{
 
 /// The fields of a `KubeletConfiguration` that the resource managers look at, and those about the Node object.
 ///
-/// `None` and empty maps are what was not said; the methods say what that means. Nothing is checked: see
-/// [`validate`](Self::validate) and the `check` functions of the parts.
+/// `None` and empty maps are fields that the file leaves out; the methods say what that means. Nothing is
+/// checked: see [`validate`](Self::validate) and the `check` functions of the parts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct KubeletConfiguration {
     /// The rules of the kubelet that reads it; no field of the file.

@@ -14,7 +14,7 @@ use crate::{FeatureGates, Gate, TopologyPolicyName};
 /// `cpuManagerPolicy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CpuPolicyName {
-    /// `none`: no container has CPUs of its own.
+    /// `none`: no container has exclusive CPUs.
     #[default]
     None,
     /// `static`: Guaranteed containers with whole CPUs have.

@@ -92,8 +92,8 @@ impl Eviction {
         if faults.is_empty() { Ok(Self(read)) } else { Err(faults) }
     }
 
-    /// What is kept of a resource by these thresholds, of `capacity` in all; `None` if nothing is said of it. Only
-    /// memory and the node's file system count.
+    /// What is kept of a resource by these thresholds, of `capacity` in all; `None` if no threshold names it.
+    /// Only memory and the node's file system count.
     pub(crate) fn reserved(&self, resource: &str, capacity: &Quantity) -> Option<Quantity> {
         let signal = match resource {
             "memory" => "memory.available",

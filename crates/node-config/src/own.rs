@@ -134,13 +134,13 @@ pub enum CacheAlignment {
     Required,
 }
 
-/// What the kernel is told of a container's exclusive CPUs.
+/// The cpuset partition that a container's exclusive CPUs become.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CpuPartition {
     /// `none`: nothing, as by the kubelet.
     #[default]
     None,
-    /// `root`: they are a partition, with a scheduling domain of its own.
+    /// `root`: they are a partition, with a separate scheduling domain.
     Root,
     /// `isolated`: they are a partition without scheduling domains, and the kernel's unbound work stays away.
     Isolated,

@@ -32,6 +32,9 @@ pub enum Complaint {
 }
 
 impl Complaint {
+    /// What the labels of a workload's pods must be.
+    pub(crate) const SELECTED: &'static str = "`selector` does not match template `labels`";
+
     pub(crate) const REQUIRED: Self = Self::Required(Cow::Borrowed(""));
 
     pub(crate) fn invalid(value: &str, must: impl Into<Cow<'static, str>>) -> Self {

@@ -1,7 +1,7 @@
 //! Fields that an object's type does not have: what an API server's strict decoding refuses, which kubectl asks for.
 //!
 //! The names are those of Kubernetes v1.36.3, from its `OpenAPI` document (`cargo xtask object-fields`). Case counts, as
-//! it does for an API server. Labels, quantities and other values without fields of their own are not looked into.
+//! it does for an API server. Labels, quantities and other values whose type has no fields are not checked.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

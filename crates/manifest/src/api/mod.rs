@@ -1,6 +1,6 @@
 //! What an API server of v1.36.3 would refuse in the fields that are read here, in its words.
 //!
-//! The checks are made on the tree and not on the pod that comes of it, so that each complaint has its place. As in an
+//! The checks are made on the tree and not on the pod made from it, so that each complaint has its place. As in an
 //! API server all of them are made, on what the object is once its defaults are filled in: a fraction of a device in
 //! a pod's limits is refused in the requests too (in a template it is not: nothing is filled in there). Where the API server's order follows from nothing (it walks maps), here
 //! it is that of names.
@@ -43,7 +43,7 @@ impl Findings {
         self.push(&place.node.span, place, complaint);
     }
 
-    /// The same with a place of its own.
+    /// The same, marking `span` of the text.
     fn push(&mut self, span: &Range<usize>, place: &Field<'_>, complaint: Complaint) {
         if self.found.len() == MAX_COMPLAINTS {
             return;

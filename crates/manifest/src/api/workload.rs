@@ -1,12 +1,16 @@
 //! Objects as a whole: pods, and what makes pods of a template.
 
+use std::collections::BTreeMap;
+
+use cpuset::go_quote;
+
 use super::metadata::{check_labels, check_metadata};
 use super::names::{Wrong, dns_label, dns_subdomain, label_value};
 use super::pod::check_spec;
 use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
 use crate::ManifestError;
-use crate::constraints::integer;
+use crate::constraints::{integer, read_labels};
 use crate::node::Field;
 use crate::workload::Kind;
 
@@ -31,6 +35,9 @@ pub(crate) fn check(object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>
         return Ok(found.found);
     };
     check_template_labels(object, &template, kind, &mut found)?;
+    if kind.has_selector() || kind == Kind::ReplicationController {
+        check_selected(object, &template, kind, &mut found)?;
+    }
     check_spec(&template, SpecOwner::Template, &mut found)?;
     check_restart(&template, kind, &mut found)?;
     Ok(found.found)
@@ -95,6 +102,68 @@ fn check_template_labels(
         found.add_all(&name.at_path(template.path_of("labels")), text, label_value(text));
     }
     Ok(())
+}
+
+/// The selector of a workload selects its own pods. One that an API server cannot read has other complaints there.
+fn check_selected(
+    object: &Field<'_>,
+    template: &Field<'_>,
+    kind: Kind,
+    found: &mut Findings,
+) -> Result<(), ManifestError> {
+    let Some(selector) = object.descend(&["spec", "selector"])? else { return Ok(()) };
+    let written = template.descend(&["metadata", "labels"])?;
+    let labels = written.as_ref().map(read_labels).transpose()?.unwrap_or_default();
+    let is_met = match kind {
+        // It has labels alone.
+        Kind::ReplicationController => has_all(&labels, &selector)?,
+        _ => selects(&selector, &labels)?,
+    };
+    if !is_met {
+        let value = written.as_ref().map_or_else(|| "null".to_owned(), |_| json_labels(&labels));
+        let must = Complaint::SELECTED.into();
+        let place = written.unwrap_or(selector).at_path(template.path_of("metadata.labels"));
+        found.add(&place, Complaint::Invalid { value, must });
+    }
+    Ok(())
+}
+
+type Labels = BTreeMap<String, String>;
+
+fn has_all(labels: &Labels, wanted: &Field<'_>) -> Result<bool, ManifestError> {
+    Ok(read_labels(wanted)?.iter().all(|(key, value)| labels.get(key) == Some(value)))
+}
+
+/// Whether a label selector selects what has these labels; an operator that there is not selects everything.
+fn selects(selector: &Field<'_>, labels: &Labels) -> Result<bool, ManifestError> {
+    if let Some(wanted) = selector.get("matchLabels")?
+        && !has_all(labels, &wanted)?
+    {
+        return Ok(false);
+    }
+    for demand in selector.get("matchExpressions")?.map_or(Ok(Vec::new()), |list| list.items())? {
+        let text = |key| demand.get(key)?.map_or(Ok(""), |field| field.text("a text"));
+        let label = labels.get(text("key")?).map(String::as_str);
+        let values = demand.get("values")?.map_or(Ok(Vec::new()), |list| list.items())?;
+        let is_listed = values.iter().any(|value| value.text("").ok() == label && label.is_some());
+        let is_met = match text("operator")? {
+            "In" => is_listed,
+            "NotIn" => !is_listed,
+            "Exists" => label.is_some(),
+            "DoesNotExist" => label.is_none(),
+            _ => true,
+        };
+        if !is_met {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Labels as an API server writes them in a complaint.
+fn json_labels(labels: &Labels) -> String {
+    let pairs = labels.iter().map(|(key, value)| format!("{}:{}", go_quote(key), go_quote(value)));
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
 }
 
 /// Pods of jobs end, others do not.

@@ -5,9 +5,14 @@
 
 use core::ops::Range;
 
-use super::kind::ConfigKind;
-use super::machine_config::kubelet_file;
-use crate::node::Value;
+use super::is_configuration;
+use super::kind::{ConfigKind, names};
+use super::machine_config::{is_whole_file, kernel_arguments, kubelet_files};
+use super::node_files::refused;
+use super::roles::is_of_control_plane;
+use crate::kubelet_arguments::read_bootstrap_script;
+use crate::node::{Entry, Field, Node, Value};
+use crate::warning::Warning;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
 
@@ -18,6 +23,12 @@ pub(crate) struct Envelope {
     pub(crate) range: Option<Range<usize>>,
     /// Who lays flags over the kubelet's own file that is within; `None`: that file is all.
     pub(crate) flags_of: Option<ConfigKind>,
+    /// Whether it is for machines of the control plane.
+    pub(crate) is_of_masters: bool,
+    /// Whether it takes the place of the file that the distribution writes.
+    pub(crate) is_whole_file: bool,
+    /// What decides beside it, and is not read.
+    pub(crate) unread: Vec<Warning>,
 }
 
 /// What is within, if something is around it.
@@ -25,21 +36,47 @@ pub(crate) fn envelope(source: &Source<'_>) -> Result<Option<Envelope>, Manifest
     if is_mime(source.text) {
         return of_mime(source).map(Some);
     }
-    Ok(of_config_map(source).or_else(|| of_machine_config(source)))
+    match of_config_map(source) {
+        Some(within) => Ok(Some(within)),
+        None => of_machine_config(source),
+    }
 }
 
-/// The kubelet's file that Ignition writes.
-fn of_machine_config(source: &Source<'_>) -> Option<Envelope> {
-    if !source.text.contains("MachineConfig") {
-        return None;
+/// The kubelet's file that Ignition writes, where it is one and plain text.
+///
+/// # Errors
+/// Another object of the file changes the kubelet too.
+fn of_machine_config(source: &Source<'_>) -> Result<Option<Envelope>, ManifestError> {
+    if !source.text.contains("kubelet.conf") {
+        return Ok(None);
     }
-    let nodes = documents(source, RepeatedKey::LastCounts).ok()?;
-    let text = nodes.iter().find_map(kubelet_file)?;
-    Some(Envelope { text, range: None, flags_of: Some(ConfigKind::OpenShift) })
+    let Ok(nodes) = documents(source, RepeatedKey::LastCounts) else { return Ok(None) };
+    let files: Vec<_> = nodes.iter().flat_map(kubelet_files).collect();
+    let [(path, Some(text))] = files.as_slice() else { return Ok(None) };
+    let is_of_masters = nodes.iter().any(|node| !kubelet_files(node).is_empty() && is_of_control_plane(node));
+    let mut unread = Vec::new();
+    for node in &nodes {
+        let field = Field::document(source, node);
+        if is_of_control_plane(node) != is_of_masters {
+            continue;
+        }
+        unread.extend(kernel_arguments(&field));
+        if let Some(error) = refused(&field) {
+            return Err(error);
+        }
+        if is_configuration(&field) && names(&field).0 != "MachineConfig" {
+            let what = "a configuration beside a file of the kubelet".to_owned();
+            let instead = "one configuration: split the file";
+            return Err(field.fail(Problem::OtherForm { what, instead }));
+        }
+    }
+    let flags_of = Some(ConfigKind::OpenShift);
+    let is_whole_file = is_whole_file(path);
+    Ok(Some(Envelope { text: text.clone(), range: None, flags_of, is_of_masters, is_whole_file, unread }))
 }
 
 const NODEADM: &str = "application/node.eks.aws";
-const INSTEAD: &str = "a part of type application/node.eks.aws, or what a node's kubelet answers: kubectl get --raw /api/v1/nodes/NODE/proxy/configz";
+const INSTEAD: &str = "a part of type application/node.eks.aws, or the configuration that a node runs with: `kubectl get --raw /api/v1/nodes/NODE/proxy/configz`";
 
 /// Whether a text begins with the header of a MIME message.
 fn is_mime(text: &str) -> bool {
@@ -72,6 +109,7 @@ fn of_mime(source: &Source<'_>) -> Result<Envelope, ManifestError> {
     };
     let between = format!("--{boundary}");
     let mut bytes = blank(text);
+    let mut beside = bytes.clone();
     let (mut place, mut is_node_config, mut header) = (Place::Around, false, 0);
     let (mut first, mut end) = (None, 0);
     for (at, line) in lines(text) {
@@ -80,13 +118,18 @@ fn of_mime(source: &Source<'_>) -> Result<Envelope, ManifestError> {
         } else if place == Place::Header {
             let lower = line.to_ascii_lowercase();
             is_node_config |= lower.starts_with("content-type:") && lower.contains(NODEADM);
-            if lower.starts_with("content-transfer-encoding:") && lower.contains("base64") && is_node_config {
+            if lower.starts_with("content-transfer-encoding:") && lower.contains("base64") {
                 return Err(fail("user data in MIME with a part in base64"));
             }
             if line.is_empty() {
                 place = Place::Body;
             }
-        } else if place == Place::Body && is_node_config {
+        } else if place == Place::Body && !is_node_config {
+            let end = at + line.len();
+            if let (Some(to), Some(from)) = (beside.get_mut(at..end), text.as_bytes().get(at..end)) {
+                to.copy_from_slice(from);
+            }
+        } else if place == Place::Body {
             if first.is_none() {
                 first = Some(at);
             } else if let Some(mark) = bytes.get_mut(header..header + 3).filter(|_| header > end) {
@@ -99,9 +142,22 @@ fn of_mime(source: &Source<'_>) -> Result<Envelope, ManifestError> {
         }
     }
     let start = first.ok_or_else(|| fail("user data in MIME without a NodeConfig"))?;
+    // What other parts do with the kubelet is not read.
+    let beside = String::from_utf8(beside).map_err(|_| fail("user data in MIME that is no text"))?;
+    let flags = read_bootstrap_script(&Source { name: source.name, text: &beside })?;
+    if !flags.arguments.is_empty() {
+        return Err(fail("user data in MIME with flags of the kubelet beside a NodeConfig"));
+    }
     bytes.truncate(end);
     let text = String::from_utf8(bytes).map_err(|_| fail("user data in MIME that is no text"))?;
-    Ok(Envelope { text, range: Some(start..end), flags_of: None })
+    Ok(Envelope {
+        text,
+        range: Some(start..end),
+        flags_of: None,
+        is_of_masters: false,
+        is_whole_file: false,
+        unread: Vec::new(),
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,28 +167,54 @@ enum Place {
     Body,
 }
 
+/// Whether a text has a configuration of a kubelet in some form.
+fn has_configuration(text: &str) -> bool {
+    let source = Source { name: "", text };
+    let is_one = |node: &Node| is_configuration(&Field::document(&source, node));
+    text.contains("kind:")
+        && documents(&source, RepeatedKey::LastCounts).is_ok_and(|nodes| nodes.iter().any(is_one))
+}
+
 /// As many bytes, with line ends where they are.
 fn blank(text: &str) -> Vec<u8> {
     text.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { byte } else { b' ' }).collect()
 }
 
-/// The text in `data.kubelet` of the `ConfigMap` `kubelet-config`, which kubeadm keeps a cluster's configuration in.
+/// The text of a `ConfigMap` that is a configuration: in `data.kubelet` of `kubelet-config`, which kubeadm keeps a cluster's in, or
+/// the one of all in a file, as the node pools of `HyperShift` name them.
 fn of_config_map(source: &Source<'_>) -> Option<Envelope> {
     let text = source.text;
     if !text.contains("ConfigMap") {
         return None;
     }
     let nodes = documents(source, RepeatedKey::LastCounts).ok()?;
-    let [document] = nodes.as_slice() else { return None };
-    let is_config_map =
-        matches!(&document.value.get("kind")?.value, Value::Text(kind) if kind == "ConfigMap");
-    let Value::Map(data) = &document.value.get("data").filter(|_| is_config_map)?.value else { return None };
-    let own = data.iter().rfind(|own| own.key == "kubelet")?;
+    let is_config_map = |document: &&Node| names(&Field::document(source, document)).0 == "ConfigMap";
+    let is_other = |document: &Node| is_configuration(&Field::document(source, document));
+    if nodes.iter().any(is_other) {
+        return None;
+    }
+    let data =
+        nodes.iter().filter(is_config_map).filter_map(|document| match &document.value.get("data")?.value {
+            Value::Map(data) => Some(data),
+            _ => None,
+        });
+    let is_one = |own: &&Entry| {
+        own.key == "kubelet" || matches!(&own.value.value, Value::Text(within) if has_configuration(within))
+    };
+    let found: Vec<&Entry> = data.flatten().filter(is_one).collect();
+    let [own] = found.as_slice() else { return None };
     // A block is what follows the line with the key, as long as it is deeper than the key.
     let (key, line) = (own.key_span.start, text.get(own.key_span.end..)?.lines().next()?);
     if !line.trim_start_matches(['"', '\'', ' ', ':']).starts_with('|') {
         let Value::Text(within) = &own.value.value else { return None };
-        return Some(Envelope { text: within.clone(), range: None, flags_of: None });
+        return Some(Envelope {
+            text: within.clone(),
+            range: None,
+            flags_of: None,
+            is_of_masters: false,
+            is_whole_file: false,
+            unread: Vec::new(),
+        });
     }
     let start = text.get(key..)?.find('\n')? + key + 1;
     let line = text.get(..key)?.rfind('\n').map_or(0, |at| at + 1);
@@ -147,5 +229,12 @@ fn of_config_map(source: &Source<'_>) -> Option<Envelope> {
     }
     let mut bytes = blank(text.get(..start)?);
     bytes.extend_from_slice(text.get(start..end)?.as_bytes());
-    Some(Envelope { text: String::from_utf8(bytes).ok()?, range: Some(start..end), flags_of: None })
+    Some(Envelope {
+        text: String::from_utf8(bytes).ok()?,
+        range: Some(start..end),
+        flags_of: None,
+        is_of_masters: false,
+        is_whole_file: false,
+        unread: Vec::new(),
+    })
 }

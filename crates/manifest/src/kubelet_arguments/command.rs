@@ -2,7 +2,9 @@
 
 use core::ops::Range;
 
+use super::programs::{BEFORE, WRAPPERS};
 use super::words::{Comments, Word, letters, split};
+use crate::{ManifestError, Problem, Source};
 
 /// How much of a command line texts have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,10 +27,56 @@ pub(super) struct Command {
 }
 
 impl Command {
+    /// Whether the flags of a kubelet are within the words of another program.
+    pub(super) fn is_wrapped(&self) -> bool {
+        let texts: Vec<String> = self.words.iter().map(Word::text).collect();
+        self.of == ArgumentsOf::SomeFlags && is_wrapped(&texts.join(" "))
+    }
+
+    /// That the program is none of a kubelet, at its word; `None`: it is, or a variable names it.
+    pub(super) fn other_program(&self, source: &Source<'_>) -> Option<ManifestError> {
+        let texts: Vec<String> = self.words.iter().map(Word::text).collect();
+        let at = first_program(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let (word, text) = (self.words.get(at)?, texts.get(at)?);
+        if self.of != ArgumentsOf::SomeFlags || text.starts_with('$') {
+            return None;
+        }
+        // What systemd has before a program.
+        let name = file_name(text).trim_start_matches(['-', '@', ':', '+', '!']);
+        let what = format!("the program is {name}, a wrapper around the kubelet");
+        let problem = Problem::OtherForm { what, instead: COMMAND_LINE };
+        Some(ManifestError::at(source, "", &word.span(), problem))
+    }
+
     /// Its first words, to be shown.
     pub(super) fn shown(&self) -> String {
         self.words.iter().take(3).map(Word::text).collect::<Vec<_>>().join(" ")
     }
+}
+
+const COMMAND_LINE: &str = "the command line of the kubelet that runs: `tr '\\0' ' ' < /proc/PID/cmdline`";
+
+/// Shells, which run another program with `-c`.
+const SHELLS: [&str; 5] = ["ash", "bash", "dash", "sh", "zsh"];
+
+/// Whether a line runs a kubelet within another program: a shell, or one that takes its command behind options.
+pub(super) fn is_wrapped(line: &str) -> bool {
+    let is_between = |letter: char| letter.is_whitespace() || matches!(letter, '\'' | '"');
+    let words: Vec<&str> = line.split(is_between).filter(|word| !word.is_empty()).collect();
+    let Some(at) = first_program(&words) else { return false };
+    let name = words.get(at).copied().map(file_name).unwrap_or_default();
+    let is_shell = SHELLS.contains(&name) && words.get(at + 1) == Some(&"-c");
+    let is_kubelet = |word: &&str| matches!(file_name(word), "kubelet" | "hyperkube");
+    (is_shell || WRAPPERS.contains(&name)) && words.iter().skip(at + 1).any(is_kubelet)
+}
+
+/// The place of the first word that is a program and stands before no other one.
+fn first_program(words: &[&str]) -> Option<usize> {
+    words.iter().position(|word| !BEFORE.contains(word))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Whether a line starts a kubelet.
@@ -61,7 +109,11 @@ pub(super) fn command(text: &str) -> Result<Command, Range<usize>> {
         at += line.len();
         (at - line.len(), line)
     });
-    let Some((begin, _)) = starts.find(|(_, line)| has_program(line)) else {
+    let is_start = |(begin, line): &(usize, &str)| {
+        let goes_on = line.trim_end().ends_with('\\');
+        has_program(line) || goes_on && has_program(&continued(text.get(*begin..).unwrap_or_default()))
+    };
+    let Some((begin, _)) = starts.find(is_start) else {
         return Ok(of_words(split(&letters(text, 0..text.len()), Comments::Skipped)?));
     };
     let rest = text.get(begin..).unwrap_or_default();
@@ -74,6 +126,17 @@ pub(super) fn command(text: &str) -> Result<Command, Range<usize>> {
         }
     }
     Ok(of_words(split(&letters(text, begin..end), Comments::Skipped)?))
+}
+
+/// The first line of a text with those into which backslashes continue it.
+fn continued(text: &str) -> String {
+    let mut whole = String::new();
+    for line in text.lines().map(str::trim) {
+        let Some(part) = line.strip_suffix('\\') else { return whole + line };
+        whole.push_str(part);
+        whole.push(' ');
+    }
+    whole
 }
 
 /// The same of words.
@@ -93,14 +156,13 @@ pub(super) fn of_words(words: Vec<Word>) -> Command {
 
 /// The program, and the number of words up to its arguments. Flags alone have none before their first dash.
 fn program(words: &[&str]) -> Option<(ArgumentsOf, usize)> {
-    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
     let before = words.iter().position(|word| word.starts_with("--")).unwrap_or(words.len());
     let at = words.iter().take(before).position(|word| {
-        matches!(name(word).as_str(), "kubelet" | "hyperkube" | "k3s" | "rke2")
-            || name(word).starts_with("kubelet-")
+        matches!(file_name(word), "kubelet" | "hyperkube" | "k3s" | "rke2")
+            || file_name(word).starts_with("kubelet-")
     })?;
     let next = words.get(at + 1).copied();
-    match name(words.get(at)?).as_str() {
+    match file_name(words.get(at)?) {
         "hyperkube" => (next == Some("kubelet")).then_some((ArgumentsOf::Kubelet, at + 2)),
         "k3s" | "rke2" => matches!(next, Some("server" | "agent")).then_some((ArgumentsOf::K3s, at + 2)),
         _ => Some((ArgumentsOf::Kubelet, at + 1)),
@@ -108,7 +170,7 @@ fn program(words: &[&str]) -> Option<(ArgumentsOf, usize)> {
 }
 
 /// The values of `--kubelet-arg` as flags.
-fn of_k3s(words: Vec<Word>) -> Vec<Word> {
+pub(super) fn of_k3s(words: Vec<Word>) -> Vec<Word> {
     const FLAG: &str = "--kubelet-arg";
     let mut flags = Vec::new();
     let mut words = words.into_iter();

@@ -5,6 +5,8 @@
 //! - Files of variables, such as `kubeadm-flags.env` and `/etc/default/kubelet`: `KUBELET_EXTRA_ARGS=--max-pods=20`.
 //! - Units and drop-ins of systemd: `Environment=` and `ExecStart=`.
 //!
+//! - OpenShift's `node-sizing.env`, with amounts for the system.
+//!
 //! Several texts make one command line, as they do on a node: an `ExecStart=` names the variables that others set. Without
 //! one the words of all variables count, those of an `EXTRA` variable last, as in kubeadm's unit. Each argument keeps its
 //! place, so that an error of the kubelet can name it.
@@ -13,15 +15,25 @@ mod words;
 mod lines;
 mod unit;
 mod command;
+mod programs;
+mod kubelet_commands;
+mod open_places;
+mod script;
+mod k3s_install;
+mod node_sizing;
 
 use core::ops::Range;
 
 pub use self::command::ArgumentsOf;
 pub(crate) use self::command::k3s_flag;
-use self::command::{Command, command, has_program};
+use self::command::{Command, command, has_program, is_wrapped};
+pub(crate) use self::kubelet_commands::{KubeletConf, changing_line, is_of_configuration, may_change};
 use self::lines::{is_name, is_setting, settings};
+pub(crate) use self::open_places::{is_open, open_line};
+pub(crate) use self::script::FREE_FLAGS;
+pub use self::script::{is_bootstrap_script, read_bootstrap_script};
 use self::unit::{Unit, is_unit};
-use self::words::{Letters, Word, first_line};
+use self::words::{Letters, Placed, Variable, Word, first_line};
 use crate::{ManifestError, Problem, Source, Warning};
 
 /// An argument of a kubelet's command line, and where it is written.
@@ -35,6 +47,12 @@ pub struct KubeletArgument {
 impl KubeletArgument {
     pub(crate) fn new(source: &Source<'_>, text: String, span: &Range<usize>) -> Self {
         Self { text, place: ManifestError::at(source, "", span, Problem::Empty) }
+    }
+
+    /// That a template or a shell fills it in; `expected` is what to give in its place.
+    pub(crate) fn template(&self, expected: &'static str) -> ManifestError {
+        let name = self.text.split('=').next().unwrap_or_default();
+        self.place.clone().about(name, Problem::Template { expected })
     }
 
     /// The argument as the kubelet gets it.
@@ -64,14 +82,32 @@ pub struct KubeletArguments {
 /// Whether a text is a command line of a kubelet in one of these forms, and no document.
 #[must_use]
 pub fn is_kubelet_arguments(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let is_flag =
         |line: &str| line.strip_prefix("--").is_some_and(|rest| rest.starts_with(char::is_alphabetic));
     text.contains('\0')
         || is_unit(text)
         || first_line(text).is_some_and(|line| is_flag(line) || is_setting(line))
-        // `ps` prints a line with names first.
-        || lines.by_ref().take(2).any(has_program)
+        // `ps` prints a line with names first, and a script has one with its interpreter.
+        || lines.iter().take(2).any(|line| has_program(line))
+        // A key of a document has a colon and a blank behind it.
+        || script_command(&lines)
+            .is_some_and(|line| has_program(&line) || is_wrapped(&line) && !line.contains(": "))
+}
+
+/// The first command of a script, with the lines into which backslashes continue it.
+fn script_command(lines: &[&str]) -> Option<String> {
+    let mut command = lines.iter().skip_while(|line| line.starts_with('#'));
+    let mut whole = String::new();
+    for line in command.by_ref() {
+        let Some(part) = line.strip_suffix('\\') else {
+            whole.push_str(line);
+            break;
+        };
+        whole.push_str(part);
+        whole.push(' ');
+    }
+    (!whole.is_empty()).then_some(whole)
 }
 
 /// The command line that texts make together.
@@ -86,7 +122,12 @@ pub fn read_kubelet_arguments(sources: &[Source<'_>]) -> Result<KubeletArguments
     // NUL bytes are not to be shown.
     let texts: Vec<String> = sources.iter().map(|source| source.text.replace('\0', " ")).collect();
     let shown = sources.iter().zip(&texts).map(|(source, text)| Source { name: source.name, text });
+    // A file in which a package leaves the kubelet's variable empty sets no flag.
+    let has_variable = parts.variables.iter().any(|(name, ..)| is_of_kubelet(name));
     let read = parts.joined(&shown.collect::<Vec<_>>());
+    if (has_variable || !read.missing.is_empty()) && read.arguments.is_empty() {
+        return Ok(read);
+    }
     if let (true, [source, ..]) = (read.arguments.is_empty() && read.of == ArgumentsOf::SomeFlags, sources) {
         let expected = "flags of a kubelet, such as KUBELET_EXTRA_ARGS=\"--max-pods=20\"";
         let found = "no flag of a kubelet".to_owned();
@@ -95,14 +136,11 @@ pub fn read_kubelet_arguments(sources: &[Source<'_>]) -> Result<KubeletArguments
     Ok(read)
 }
 
-/// A word, and the number of the text that it is in.
-type Placed = (usize, Word);
-
 /// What texts say of a command line.
 #[derive(Default)]
 struct Parts {
     /// Variables with their values; a later one takes the place of an earlier one of its name.
-    variables: Vec<(String, usize, Letters)>,
+    variables: Vec<Variable>,
     /// Words of `ExecStart=`, or of a command line.
     command: Option<(usize, Command)>,
     /// Flags without a program.
@@ -126,6 +164,9 @@ impl Parts {
             }
             self.files.extend(files);
             if let Some(command) = command {
+                if let Some(error) = command.other_program(source) {
+                    return Err(error);
+                }
                 self.command = Some((at, command));
             }
             return Ok(());
@@ -137,6 +178,9 @@ impl Parts {
             return Ok(());
         }
         let read = command(text).map_err(unclosed)?;
+        if let Some(error) = read.other_program(source).filter(|_| read.is_wrapped()) {
+            return Err(error);
+        }
         if read.of == ArgumentsOf::SomeFlags {
             self.flags.extend(read.words.into_iter().map(|word| (at, word)));
         } else if let Some((_, other)) = &self.command {
@@ -174,6 +218,11 @@ impl Parts {
                     words.extend(own.into_iter().map(|word| (*at, word)));
                 }
             }
+        }
+        if words.is_empty() && read.of == ArgumentsOf::SomeFlags {
+            let sizing = node_sizing::of(&self.variables);
+            words.extend(sizing.flag);
+            read.missing.extend(sizing.missing);
         }
         words.append(&mut self.flags);
         let argument =
@@ -282,6 +331,24 @@ mod tests {
             "--a|--v=2|--x",
         );
         check("[Service]\nEnvironment=\"KUBELET_EXTRA_ARGS=--v=2\"\n", SomeFlags, "--v=2");
+        check("# of the package\nKUBELET_EXTRA_ARGS=\n", SomeFlags, "");
+        check(
+            "NODE_SIZING_ENABLED=false\nSYSTEM_RESERVED_MEMORY=1Gi\nSYSTEM_RESERVED_CPU=500m\nSYSTEM_RESERVED_ES=1Gi\n",
+            SomeFlags,
+            "--system-reserved=cpu=500m,memory=1Gi,ephemeral-storage=1Gi",
+        );
+        check(
+            "#!/bin/sh\n\n/opt/bin/kubelet \\\n  --v=2 \\\n  --max-pods=3\n  # --x \\\n",
+            Kubelet,
+            "--v=2|--max-pods=3",
+        );
+    }
+
+    #[test]
+    fn amounts_that_a_node_works_out_are_not_known() {
+        let (words, _, missing) = read(&["NODE_SIZING_ENABLED=true\nSYSTEM_RESERVED_MEMORY=1Gi\n"]);
+        assert_eq!(words, "");
+        assert!(missing.concat().contains("by its size"), "{missing:?}");
     }
 
     #[test]

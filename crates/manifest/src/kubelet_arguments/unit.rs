@@ -30,11 +30,12 @@ impl Unit {
         let mut unit = Self::default();
         let mut is_service = false;
         for line in lines(text) {
-            let written = text.get(line.clone()).unwrap_or_default();
+            let written: String = line.iter().map(|(_, letter)| *letter).collect();
             if written.starts_with('[') {
                 is_service = written.trim_end() == "[Service]";
             } else if let Some((key, _)) = written.split_once('=').filter(|_| is_service) {
-                unit.assign(key.trim_end(), &letters(text, line.start + key.len() + 1..line.end))?;
+                let value = line.get(key.chars().count() + 1..).unwrap_or_default();
+                unit.assign(key.trim_end(), value)?;
             }
         }
         Ok(unit)
@@ -66,20 +67,28 @@ fn variable(word: &Word) -> Option<(String, Letters)> {
     Some((name.to_owned(), word.behind(name.len() + 1)))
 }
 
-/// The lines of a unit: those that end in a backslash go on in the next one. Comments are left out.
-fn lines(text: &str) -> Vec<Range<usize>> {
-    let mut lines: Vec<Range<usize>> = Vec::new();
+/// The lines of a unit: those that end in a backslash go on in the next one that is no comment, as in `config_parse` of
+/// `src/shared/conf-parser.c` in systemd/systemd.
+fn lines(text: &str) -> Vec<Letters> {
+    let mut lines: Vec<Letters> = Vec::new();
     let mut goes_on = false;
     let mut at = 0;
     for line in text.split_inclusive('\n') {
-        let end = at + line.trim_end_matches(['\n', '\r']).len();
-        match lines.last_mut() {
-            Some(last) if goes_on => last.end = end,
-            _ if !line.starts_with(['#', ';']) => lines.push(at..end),
-            _ => {}
-        }
-        goes_on = text.get(at..end).is_some_and(|line| line.ends_with('\\') && !line.starts_with(['#', ';']));
+        let start = at;
         at += line.len();
+        if line.trim_start().starts_with(['#', ';']) {
+            continue;
+        }
+        let end = start + line.trim_end_matches(['\n', '\r']).len();
+        let own = letters(text, start..end);
+        match lines.last_mut().filter(|_| goes_on) {
+            Some(last) => {
+                last.push((start, '\n'));
+                last.extend(own);
+            }
+            None => lines.push(own),
+        }
+        goes_on = text.get(start..end).is_some_and(|line| line.ends_with('\\'));
     }
     lines
 }

@@ -58,6 +58,11 @@ impl Word {
     }
 }
 
+/// A word, and the number of the text that it is in.
+pub(super) type Placed = (usize, Word);
+/// A variable with the number of its text, and its value.
+pub(super) type Variable = (String, usize, Letters);
+
 /// The first line that is no comment.
 pub(super) fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', ';']))
@@ -75,13 +80,86 @@ pub(super) fn letters(text: &str, range: Range<usize>) -> Letters {
 /// # Errors
 /// A quote that does not end: the bytes from it to the end.
 pub(super) fn split(letters: &[(usize, char)], comments: Comments) -> Result<Vec<Word>, Range<usize>> {
+    let whole = split_commands(letters, comments, Separators::None)?;
+    Ok(whole.into_iter().flat_map(|command| command.words).collect())
+}
+
+/// A command of a shell, of which the words are one at least.
+pub(super) struct ShellCommand {
+    pub(super) words: Vec<Word>,
+    /// Whether another command reads what it prints.
+    pub(super) is_piped: bool,
+}
+
+/// The commands of a shell's text: what is between `;`, `&`, `|` and line ends that are in no quotes. Lines that begin with `;` or
+/// `//`, as comments of other files do, are left out.
+///
+/// # Errors
+/// A quote that does not end: the bytes from it to the end.
+pub(super) fn commands(text: &str) -> Result<Vec<ShellCommand>, Range<usize>> {
+    split_commands(&uncommented(text), Comments::Skipped, Separators::OfShell)
+}
+
+/// The same of a text whose quotes are none of a shell.
+pub(super) fn plain_commands(text: &str) -> Vec<ShellCommand> {
+    let letters: Letters =
+        uncommented(text).into_iter().filter(|(_, letter)| !matches!(letter, '\'' | '"' | '\\')).collect();
+    split_commands(&letters, Comments::Skipped, Separators::OfShell).unwrap_or_default()
+}
+
+/// The letters of a text without the lines that are comments by their first letters.
+fn uncommented(text: &str) -> Letters {
+    let mut at = 0;
+    let mut kept = Letters::new();
+    for line in text.split_inclusive('\n') {
+        let is_comment = line.trim_start().starts_with([';']) || line.trim_start().starts_with("//");
+        kept.extend(letters(
+            text,
+            if is_comment { at + line.trim_end().len()..at + line.len() } else { at..at + line.len() },
+        ));
+        at += line.len();
+    }
+    kept
+}
+
+/// Which signs end a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Separators {
+    /// By the signs that a shell has for it.
+    OfShell,
+    /// All words are one command's.
+    None,
+}
+
+fn split_commands(
+    letters: &[(usize, char)],
+    comments: Comments,
+    separators: Separators,
+) -> Result<Vec<ShellCommand>, Range<usize>> {
+    let mut commands = Vec::new();
     let mut words = Vec::new();
     let mut word: Option<Word> = None;
     let mut letters = letters.iter().copied().peekable();
+    let mut before = ' ';
     while let Some((at, letter)) = letters.next() {
+        let next = letters.peek().map_or(' ', |(_, letter)| *letter);
+        // `2>&1` and `&>` are one word.
+        let is_end = match letter {
+            ';' | '|' | '\n' => true,
+            '&' => !matches!(before, '>' | '<') && next != '>',
+            _ => false,
+        };
+        before = letter;
         match letter {
             '#' if word.is_none() && comments == Comments::Skipped => {
                 while letters.next_if(|(_, letter)| *letter != '\n').is_some() {}
+            }
+            _ if is_end && separators == Separators::OfShell => {
+                words.extend(word.take());
+                if !words.is_empty() {
+                    let is_piped = letter == '|' && next != '|';
+                    commands.push(ShellCommand { words: core::mem::take(&mut words), is_piped });
+                }
             }
             letter if letter.is_whitespace() => words.extend(word.take()),
             '\'' | '"' => {
@@ -97,7 +175,10 @@ pub(super) fn split(letters: &[(usize, char)], comments: Comments) -> Result<Vec
         }
     }
     words.extend(word);
-    Ok(words)
+    if !words.is_empty() {
+        commands.push(ShellCommand { words, is_piped: false });
+    }
+    Ok(commands)
 }
 
 /// Whether `#` before a word begins a comment.

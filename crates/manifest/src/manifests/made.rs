@@ -3,11 +3,31 @@
 use super::reader::{Copies, Reader};
 use super::{Owner, Remark};
 use crate::node::Field;
-use crate::operators::{Made, When};
+use crate::operators::{self, Made, When};
 use crate::workload::Replicas;
 use crate::{ManifestError, Refusal, Warning, api};
 
 impl Reader {
+    /// Reads the objects of a template of OpenShift, each as if it stood alone.
+    pub(super) fn read_template(
+        &mut self,
+        object: &Field<'_>,
+        kind: String,
+        name: String,
+    ) -> Result<(), ManifestError> {
+        let processed = operators::processed(object)?;
+        self.read.remarks.push(Remark { kind, name, text: processed.remark.clone() });
+        let before = self.read.refused.len();
+        for node in &processed.objects {
+            self.read_inner(&Field::document(object.source, node))?;
+        }
+        for refusal in self.read.refused.iter_mut().skip(before) {
+            let causes = core::mem::take(&mut refusal.causes).into_iter();
+            refusal.causes = causes.map(|cause| processed.explained(cause)).collect();
+        }
+        Ok(())
+    }
+
     /// Takes the pods of an object, or refuses it.
     pub(super) fn read_made(
         &mut self,
@@ -33,6 +53,9 @@ impl Reader {
             causes.extend(api::check_template(&template)?);
         }
         if !causes.is_empty() {
+            let version = text(&["apiVersion"])?;
+            let causes =
+                causes.into_iter().map(|cause| operators::explained(&version, kind, cause)).collect();
             self.read.refused.push(Refusal { kind: kind.to_owned(), name, causes });
             return Ok(());
         }

@@ -63,6 +63,8 @@ pub(super) struct Reader {
     names: BTreeSet<(String, String)>,
     uids: BTreeSet<PodUid>,
     copied: u64,
+    /// Objects that others name as theirs.
+    workloads: Vec<Node>,
 }
 
 /// A template and how many pods are made of it.
@@ -102,7 +104,8 @@ impl Members {
 impl Reader {
     fn new(rules: PodRules, unknown: UnknownFields, limit: PodLimit) -> Self {
         let (names, uids) = (BTreeSet::new(), BTreeSet::new());
-        Self { read: Manifests::default(), rules, unknown, limit, names, uids, copied: 0 }
+        let (read, workloads) = (Manifests::default(), Vec::new());
+        Self { read, rules, unknown, limit, names, uids, copied: 0, workloads }
     }
 
     /// Every object of a text.
@@ -112,6 +115,9 @@ impl Reader {
         } else {
             let Documents { nodes, unnoticed } = manifests(source)?;
             self.read.unnoticed.extend(unnoticed.into_iter().map(Warning));
+            if source.text.contains("workloadRef") {
+                self.workloads = operators::named_workloads(&nodes);
+            }
             for node in &nodes {
                 self.read_object(&Field::document(source, node), None)?;
             }
@@ -162,7 +168,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads objects of a part of a text; what is said of them is at its place in the whole.
+    /// Reads objects of a part of a text; errors and warnings have positions in the whole text.
     fn read_piece(
         &mut self,
         piece: &Piece<'_>,
@@ -196,19 +202,25 @@ impl Reader {
     /// # Errors
     /// [`Problem::TooManyPodsAsked`]: nothing more is read then. Anything else refuses the object alone.
     fn read_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
+        let text = |path: &[&str]| {
+            let field = object.descend(path).ok().flatten();
+            field.and_then(|field| field.text("").ok()).unwrap_or_default().to_owned()
+        };
         if let Err(error) = self.try_object(object, implied) {
             if matches!(error.problem(), Problem::TooManyPodsAsked { .. }) {
                 return Err(error);
             }
-            let text = |path: &[&str]| {
-                let field = object.descend(path).ok().flatten();
-                field.and_then(|field| field.text("").ok()).unwrap_or_default().to_owned()
-            };
+            let error = operators::explained(&text(&["apiVersion"]), &text(&["kind"]), error);
             let kind = implied.map_or_else(|| text(&["kind"]), |header| header.kind.clone());
             let name = text(&["metadata", "name"]);
             self.read.refused.push(Refusal { kind, name, causes: vec![error] });
         }
         Ok(())
+    }
+
+    /// Reads objects that one object is a template of, each as if it stood alone.
+    pub(super) fn read_inner(&mut self, object: &Field<'_>) -> Result<(), ManifestError> {
+        self.read_object(object, None)
     }
 
     fn try_object(&mut self, object: &Field<'_>, implied: Option<&Header>) -> Result<(), ManifestError> {
@@ -227,10 +239,13 @@ impl Reader {
             let name = object.descend(&["metadata", "name"])?;
             let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
             let Header { version, kind } = header;
+            if operators::is_template(&version, &kind) {
+                return self.read_template(object, kind, name);
+            }
             if self.read.claim_objects.read(object, &version, &kind)? {
                 return Ok(());
             }
-            if let Some(made) = operators::made(object, &version, &kind)? {
+            if let Some(made) = operators::made(object, &version, &kind, &self.workloads)? {
                 return self.read_made(object, &kind, made);
             }
             self.read.skipped.push(Skipped { version, kind, name, place: object.place() });
@@ -252,6 +267,9 @@ impl Reader {
     /// Unknown fields for which the object is refused; others are noted.
     fn undecodable(&mut self, object: &Field<'_>, kind: Kind) -> Result<Vec<ManifestError>, ManifestError> {
         let unknown = api::unknown_fields(object, kind);
+        if !unknown.is_empty() {
+            operators::refuse_patch(object)?;
+        }
         let was_accepted = object.descend(&["metadata", "resourceVersion"])?.is_some();
         if self.unknown == UnknownFields::Refuse && !was_accepted {
             return Ok(unknown);
@@ -293,7 +311,6 @@ impl Reader {
                 (_, true) => format!("{prefix}0-"),
             };
             let replicas = kind.replicas(object)?;
-            self.read.remarks.extend(Remark::on(kind, object, &name)?);
             self.copies(&Copies {
                 object,
                 template: &template,
@@ -302,6 +319,7 @@ impl Reader {
                 replicas,
             })?
         };
+        self.read.remarks.extend(Remark::on(kind, object, &name)?);
         let uids = pods.iter().map(|pod| pod.uid.clone());
         if kind == Kind::Pod {
             let controller = object.get("metadata")?.as_ref().map_or(Ok(None), controller)?;

@@ -1,5 +1,6 @@
 //! What stands at a place of pods, as the template that its operator makes of it.
 
+use super::instance_type::with_instance_type;
 use super::path::Place;
 use super::tree::{Tree, entries, picked, set_default};
 use super::{launcher, spark};
@@ -30,6 +31,10 @@ pub(super) enum Form {
     SparkExecutor,
     /// A virtual machine of `KubeVirt`: metadata and a specification.
     Launcher,
+    /// What an operator writes a template by: the resources of its one container, and where its pods may run.
+    Resources,
+    /// A plan of the system upgrade controller: containers without resources.
+    Upgrade,
 }
 
 /// The template of pods.
@@ -46,6 +51,11 @@ impl Template {
     pub(super) fn of_spec(spec: &Field<'_>) -> Self {
         let tree = Tree::at(spec);
         let node = tree.template(None, tree.map(picked(spec.node, POD_FIELDS)));
+        Self::beside(spec, node)
+    }
+
+    /// A template that is made of a specification.
+    fn beside(spec: &Field<'_>, node: Node) -> Self {
         // Complaints name the place of the specification, of which `spec` is the last part in a template.
         let path = spec.path.strip_suffix("spec").filter(|path| path.is_empty() || path.ends_with('.'));
         Self { node, path: path.unwrap_or(&spec.path).trim_end_matches('.').to_owned(), times: 1 }
@@ -89,14 +99,21 @@ impl Form {
             Self::Spec => field.get("containers")?.is_some().then(|| Template::of_spec(field)),
             Self::Job => job(field)?,
             Self::Knative => made(tree.template(metadata(), knative(&tree, field)?)),
-            Self::Component => component(&tree, field).map(|spec| tree.template(None, spec)).and_then(made),
+            Self::Component => {
+                component(&tree, object, field)?.map(|spec| tree.template(None, spec)).and_then(made)
+            }
             Self::Argo => {
                 argo(&tree, object, field).map(|spec| tree.template(metadata(), spec)).and_then(made)
             }
             Self::Trainer => trainer(&tree, field).and_then(made),
-            Self::SparkDriver => made(spark::driver(field)?),
-            Self::SparkExecutor => made(spark::executor(field)?),
-            Self::Launcher => made(launcher::template(field)?),
+            Self::SparkDriver => Some(Template::beside(field, spark::driver(field)?)),
+            Self::SparkExecutor => Some(Template::beside(field, spark::executor(field)?)),
+            Self::Launcher => match with_instance_type(object, field)? {
+                Some(node) => made(launcher::template(&Field { node: &node, ..field.clone() })?),
+                None => made(launcher::template(field)?),
+            },
+            Self::Resources => made(of_resources(&tree, field)),
+            Self::Upgrade => upgrade(&tree, field).and_then(made),
         })
     }
 }
@@ -127,19 +144,33 @@ fn named(tree: &Tree, fields: &mut [(String, Node)], name: &str) {
 
 /// Adds a container to those of a pod.
 fn with_container(tree: &Tree, fields: &mut Vec<(String, Node)>, container: Node) {
-    match fields.iter_mut().find(|(key, _)| key == "containers") {
-        Some((_, Node { value: Value::List(items), .. })) => items.push(container),
-        _ => fields.push(("containers".to_owned(), tree.list(vec![container]))),
+    with_item(tree, fields, "containers", container);
+}
+
+/// Adds an item to a list.
+fn with_item(tree: &Tree, fields: &mut Vec<(String, Node)>, list: &str, item: Node) {
+    match fields.iter_mut().find(|(key, _)| key == list) {
+        Some((_, Node { value: Value::List(items), .. })) => items.push(item),
+        _ => fields.push((list.to_owned(), tree.list(vec![item]))),
     }
 }
 
 /// `queue-proxy` requests 25m CPU unless the cluster's `config-deployment` has another amount.
+fn queue_proxy(tree: &Tree) -> Node {
+    tree.container("queue-proxy", &amounts("25m", ""), &[])
+}
+
+/// Amounts of CPUs and memory; an empty one is none.
+fn amounts(cpu: &str, memory: &str) -> Vec<(String, String)> {
+    let amounts = [("cpu", cpu), ("memory", memory)].into_iter().filter(|(_, amount)| !amount.is_empty());
+    amounts.map(|(resource, amount)| (resource.to_owned(), amount.to_owned())).collect()
+}
+
 fn knative(tree: &Tree, template: &Field<'_>) -> Result<Node, ManifestError> {
     let spec = template.require("spec", "a mapping with the revision's containers")?;
     let mut fields = picked(spec.node, POD_FIELDS);
     named(tree, &mut fields, "user-container");
-    let requests = [("cpu".to_owned(), "25m".to_owned())];
-    with_container(tree, &mut fields, tree.container("queue-proxy", &requests, &[]));
+    with_container(tree, &mut fields, queue_proxy(tree));
     Ok(tree.map(fields))
 }
 
@@ -162,7 +193,7 @@ const MODELS: &[&str] = &[
     "art",
 ];
 
-fn component(tree: &Tree, component: &Field<'_>) -> Option<Node> {
+fn component(tree: &Tree, object: &Field<'_>, component: &Field<'_>) -> Result<Option<Node>, ManifestError> {
     let mut fields = picked(component.node, POD_FIELDS);
     named(tree, &mut fields, "kserve-container");
     let model = MODELS.iter().find_map(|key| component.node.value.get(key));
@@ -174,7 +205,56 @@ fn component(tree: &Tree, component: &Field<'_>) -> Option<Node> {
         container.push(("resources".to_owned(), with_defaults(tree, resources.as_ref())));
         with_container(tree, &mut fields, tree.map(container));
     }
-    fields.iter().any(|(key, _)| key == "containers").then(|| tree.map(fields))
+    if !fields.iter().any(|(key, _)| key == "containers") {
+        return Ok(None);
+    }
+    // What the webhook and the mode add, as `inferenceservice-config` has it by default.
+    let sources = storage(component, model);
+    if sources.iter().any(|source| source.starts_with("oci://")) {
+        let own = amounts("10m", "15Mi");
+        with_item(tree, &mut fields, "initContainers", tree.container("modelcar-init", &own, &own));
+        with_container(tree, &mut fields, tree.container("modelcar", &own, &own));
+    } else if sources.iter().any(|source| !source.starts_with("pvc://")) {
+        let (requests, limits) = (amounts("100m", "100Mi"), amounts("1", "1Gi"));
+        let container = tree.container("storage-initializer", &requests, &limits);
+        with_item(tree, &mut fields, "initContainers", container);
+    }
+    if is_knative(object)? {
+        with_container(tree, &mut fields, queue_proxy(tree));
+    }
+    Ok(Some(tree.map(fields)))
+}
+
+/// Where the models of a component are loaded from: volumes (`pvc://`) are mounted, images (`oci://`) run beside it, and
+/// anything else is downloaded.
+fn storage<'a>(component: &Field<'a>, model: Option<&'a Node>) -> Vec<&'a str> {
+    let text = |node: &'a Node| match &node.value {
+        Value::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let items = |node: Option<&'a Node>| match node.map(|node| &node.value) {
+        Some(Value::List(items)) => items.as_slice(),
+        _ => &[],
+    };
+    let value = &component.node.value;
+    let of_model = model.and_then(|model| model.value.get("storageUri")).and_then(text);
+    // The storage is one that a secret names.
+    let by_secret = model.and_then(|model| model.value.get("storage")).map(|_| "");
+    let listed = items(value.get("storageUris")).iter();
+    let listed = listed.filter_map(|item| item.value.get("uri").and_then(text));
+    let settings = items(value.get("containers")).iter().flat_map(|own| items(own.value.get("env")));
+    let set = settings
+        .filter(|setting| setting.value.get("name").and_then(text) == Some("STORAGE_URI"))
+        .filter_map(|setting| setting.value.get("value").and_then(text));
+    of_model.or(by_secret).into_iter().chain(listed).chain(set).collect()
+}
+
+/// Whether the pods are those of a service of Knative: the default, which workers on several nodes do not have.
+fn is_knative(object: &Field<'_>) -> Result<bool, ManifestError> {
+    const MODE: [&str; 3] = ["metadata", "annotations", "serving.kserve.io/deploymentMode"];
+    let mode = object.descend(&MODE)?.map_or(Ok(""), |mode| mode.text("a text"))?;
+    let has_workers = object.descend(&["spec", "predictor", "workerSpec"])?.is_some();
+    Ok(!has_workers && !["RawDeployment", "Standard", "ModelMesh"].contains(&mode))
 }
 
 /// Resources with the defaults of a component.
@@ -238,6 +318,24 @@ fn argo(tree: &Tree, object: &Field<'_>, template: &Field<'_>) -> Option<Node> {
         }
     }
     Some(tree.map(fields))
+}
+
+/// The pod by which an operator runs its program.
+fn of_resources(tree: &Tree, part: &Field<'_>) -> Node {
+    let name = ("name".to_owned(), tree.text("main"));
+    let container = tree.map([name].into_iter().chain(picked(part.node, &["resources"])));
+    let mut fields = vec![("containers".to_owned(), tree.list(vec![container]))];
+    fields.extend(picked(part.node, &["nodeSelector", "tolerations", "priorityClassName"]));
+    tree.template(None, tree.map(fields))
+}
+
+/// The pod of one node: what prepares it, and what upgrades it.
+fn upgrade(tree: &Tree, plan: &Field<'_>) -> Option<Node> {
+    let container = |key: &str| plan.node.value.get(key).map(|_| tree.container(key, &[], &[]));
+    let mut fields = vec![("containers".to_owned(), tree.list(vec![container("upgrade")?]))];
+    fields.extend(container("prepare").map(|own| ("initContainers".to_owned(), tree.list(vec![own]))));
+    fields.extend(picked(plan.node, &["tolerations"]));
+    Some(tree.template(None, tree.map(fields)))
 }
 
 fn trainer(tree: &Tree, trainer: &Field<'_>) -> Option<Node> {

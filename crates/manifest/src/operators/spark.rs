@@ -49,6 +49,26 @@ pub(super) fn executor(spec: &Field<'_>) -> Result<Node, ManifestError> {
     template(spec, Role::Executor)
 }
 
+/// How many executors an application starts with: with dynamic allocation as many as the largest number that it sets for that,
+/// as Spark's `getDynamicAllocationInitialExecutors` has it.
+pub(super) fn executors(spec: &Field<'_>) -> Result<u32, ManifestError> {
+    let own = spec.get(Role::Executor.name())?;
+    let executor = Settings { spec, own: own.as_ref(), role: Role::Executor };
+    let instances = executor.number(executor.text("instances", "executor.instances")?)?;
+    let allocation = spec.get("dynamicAllocation")?;
+    let dynamic = Settings { spec, own: allocation.as_ref(), role: Role::Executor };
+    let is_enabled = match allocation.as_ref().map_or(Ok(None), |own| own.get("enabled"))? {
+        Some(enabled) => enabled.is_true(),
+        None => dynamic.property("dynamicAllocation.enabled")?.is_some_and(|text| text.trim() == "true"),
+    };
+    if !is_enabled {
+        return Ok(instances.unwrap_or(1));
+    }
+    let initial = dynamic.number(dynamic.text("initialExecutors", "dynamicAllocation.initialExecutors")?)?;
+    let least = dynamic.number(dynamic.text("minExecutors", "dynamicAllocation.minExecutors")?)?;
+    Ok([instances, initial, least].into_iter().flatten().max().unwrap_or(0))
+}
+
 fn template(spec: &Field<'_>, role: Role) -> Result<Node, ManifestError> {
     let own = spec.get(role.name())?;
     let place = own.as_ref().unwrap_or(spec);
@@ -155,11 +175,21 @@ impl Settings<'_, '_> {
         Ok(Some((name.text("a resource")?.to_owned(), quantity.scalar("a number")?.to_owned())))
     }
 
-    fn unexpected(&self, found: &str) -> ManifestError {
-        let problem = Problem::Range {
-            found: found.to_owned(),
-            expected: "an amount as Spark writes it, such as 512m or 4g, or a factor such as 0.1",
+    /// A number of executors.
+    fn number(&self, text: Option<String>) -> Result<Option<u32>, ManifestError> {
+        let number = |text: String| {
+            text.trim().parse().map_err(|_| self.out_of_range(&text, "a number of executors, zero or more"))
         };
+        text.map(number).transpose()
+    }
+
+    fn unexpected(&self, found: &str) -> ManifestError {
+        const AMOUNT: &str = "an amount as Spark writes it, such as 512m or 4g, or a factor such as 0.1";
+        self.out_of_range(found, AMOUNT)
+    }
+
+    fn out_of_range(&self, found: &str, expected: &'static str) -> ManifestError {
+        let problem = Problem::Range { found: found.to_owned(), expected };
         self.own.unwrap_or(self.spec).fail(problem)
     }
 }

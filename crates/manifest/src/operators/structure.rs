@@ -2,7 +2,7 @@
 
 use super::form::Template;
 use crate::ManifestError;
-use crate::node::{Field, Value};
+use crate::node::{Field, Node, Value};
 
 /// The most templates of one object; more are not looked for.
 const MOST: usize = 100;
@@ -42,7 +42,8 @@ fn look(field: &Field<'_>, found: &mut Vec<Template>) -> Result<(), ManifestErro
     Ok(())
 }
 
-/// Whether it is a pod's specification: the containers are a list of mappings with names, images or resources.
+/// Whether it is a pod's specification: the containers are a list of mappings with names, images or resources. Where none has a
+/// name it is the form of something else, such as a service of Cloud Run: each container of a pod has one.
 fn has_containers(spec: &Field<'_>) -> Result<bool, ManifestError> {
     if !spec.is_mapping() {
         return Ok(false);
@@ -51,5 +52,6 @@ fn has_containers(spec: &Field<'_>) -> Result<bool, ManifestError> {
     let Value::List(items) = &list.node.value else { return Ok(false) };
     let is_container =
         |value: &Value| ["name", "image", "resources"].iter().any(|key| value.get(key).is_some());
-    Ok(items.iter().all(|item| is_container(&item.value)) && !items.is_empty())
+    let has_name = |item: &Node| item.value.get("name").is_some();
+    Ok(items.iter().all(|item| is_container(&item.value)) && items.iter().any(has_name))
 }

@@ -12,7 +12,7 @@ pub(super) struct Workload {
     pub(super) parts: &'static [Part],
     /// A field without which no pods are in the object, and what to give in place of such an object.
     pub(super) elsewhere: &'static [(&'static str, &'static str)],
-    /// Remarks where a field is set; an empty path: always.
+    /// Remarks where a field is set, or has the value behind `=`; an empty path: always.
     pub(super) remarks: &'static [(&'static str, &'static str)],
 }
 
@@ -35,6 +35,10 @@ pub(super) enum Count {
     Of(&'static [(&'static str, u32)]),
     /// The same, of which one is a pod of another template if that is there.
     LessOne(&'static [(&'static str, u32)], &'static str),
+    /// The same, or none where this annotation of the object is `enabled`.
+    Unless(&'static [(&'static str, u32)], &'static str),
+    /// The executors that an application of Spark starts with.
+    Executors,
     /// The object does not have it.
     NotKnown,
 }
@@ -97,11 +101,23 @@ const SURGE: (&str, &str) =
     ("spec.strategy.canary", "during an update it has more pods, as many as maxSurge allows");
 const SCALED: (&str, &str) = ("", "its autoscaler decides how many pods run: each template counts once");
 const PATCHED: &str = "podSpecPatch changes its pods, and is not read";
-const MACHINE: &[(&str, &str)] = &[(
+const MACHINE: (&str, &str) = (
     "",
     "its pod is as KubeVirt v1.6 makes it by default; devices of KubeVirt itself and of networks are left out",
-)];
+);
+const HALTED: &str = "it is halted: this is the pod that it makes once it is started";
+const DYNAMIC: &str = "dynamic allocation decides how many executors run: those that it starts with count";
 const RUNNING_PODS: &str = "its pods: `kubectl get pods -n NAMESPACE -o yaml`, while it runs";
+
+/// Parts with the resources of their one container: role, path, and the factors of their number with their defaults.
+macro_rules! by_resources {
+    ($group:literal, $kind:literal, $(($role:literal, $at:literal, $($factor:literal, $default:literal),+)),+) => {
+        kind($group, $kind, &[$(part($role, $at, &[$(($factor, $default)),+]).as_form(Form::Resources)),+]).remarks(&[(
+            "",
+            "its pods by the resources in it; what its operator runs beside its one container is left out",
+        )])
+    };
+}
 
 macro_rules! kubeflow {
     ($kind:literal, $at:literal, $replicas:literal) => {
@@ -172,6 +188,26 @@ const DEPENDS: (&str, &str) = (
     "spec.replicatedJobs[].dependsOn",
     "all replicated jobs count at once, also those that dependsOn starts later",
 );
+
+const FORMER: &[(&str, &str)] = &[(
+    "",
+    "its apiVersion is a former one of apps/v1, which Kubernetes v1.16 and later do not have: it counts as one of apps/v1",
+)];
+const FORMER_EACH: Workload = kind("", "", ONE_EACH).remarks(FORMER);
+const FORMER_USUAL: Workload = kind("", "", USUAL).remarks(FORMER);
+
+/// Former versions of kinds of `apps/v1`.
+pub(super) const FORMER_VERSIONS: &[(&str, &str, Workload)] = &[
+    ("extensions/v1beta1", "Deployment", FORMER_USUAL),
+    ("extensions/v1beta1", "ReplicaSet", FORMER_USUAL),
+    ("extensions/v1beta1", "DaemonSet", FORMER_EACH),
+    ("apps/v1beta1", "Deployment", FORMER_USUAL),
+    ("apps/v1beta1", "StatefulSet", FORMER_USUAL),
+    ("apps/v1beta2", "Deployment", FORMER_USUAL),
+    ("apps/v1beta2", "ReplicaSet", FORMER_USUAL),
+    ("apps/v1beta2", "StatefulSet", FORMER_USUAL),
+    ("apps/v1beta2", "DaemonSet", FORMER_EACH),
+];
 
 pub(super) const WORKLOADS: &[Workload] = &[
     // Kubernetes and OpenShift.
@@ -253,7 +289,7 @@ pub(super) const WORKLOADS: &[Workload] = &[
     ]),
     // argoproj/argo-rollouts and argoproj/argo-workflows.
     kind("argoproj.io", "Rollout", USUAL)
-        .or(&[("spec.workloadRef", "the Deployment that workloadRef names")])
+        .or(&[("spec.workloadRef", "the Deployment that workloadRef names, in the same file")])
         .remarks(&[BLUE_GREEN, SURGE]),
     kind(
         "argoproj.io",
@@ -295,7 +331,9 @@ pub(super) const WORKLOADS: &[Workload] = &[
     )
     .remarks(&[(
         "",
-        "minReplicas pods of each component; resources that only the serving runtime sets are not in the object",
+        "minReplicas pods of each component, with what ConfigMap inferenceservice-config adds by default: queue-proxy in \
+         Knative mode, and storage-initializer where a model is downloaded; resources that only the serving runtime sets are \
+         not in the object",
     )]),
     kind(
         "serving.kserve.io",
@@ -320,35 +358,60 @@ pub(super) const WORKLOADS: &[Workload] = &[
     // kubeflow/spark-operator, apache/spark.
     kind("sparkoperator.k8s.io", "SparkApplication", &[
         part("driver", "spec", ONE).as_form(Form::SparkDriver),
-        part("exec", "spec", ONE).as_form(Form::SparkExecutor).counted(Count::Of(&[(
-            "spec.executor.instances|spec.dynamicAllocation.initialExecutors|spec.dynamicAllocation.minExecutors",
-            1,
-        )])),
+        part("exec", "spec", ONE).as_form(Form::SparkExecutor).counted(Count::Executors),
     ])
-    .remarks(&[(
-        "spec.dynamicAllocation.enabled",
-        "dynamic allocation decides how many executors run: those that it starts with count",
-    )]),
+    .remarks(&[("spec.dynamicAllocation.enabled", DYNAMIC)]),
     kind("sparkoperator.k8s.io", "ScheduledSparkApplication", &[
         part("driver", "spec.template", ONE).as_form(Form::SparkDriver),
-        part("exec", "spec.template", ONE).as_form(Form::SparkExecutor).counted(Count::Of(&[(
-            "spec.template.executor.instances|spec.template.dynamicAllocation.initialExecutors|spec.template.dynamicAllocation.minExecutors",
-            1,
-        )])),
-    ]),
+        part("exec", "spec.template", ONE).as_form(Form::SparkExecutor).counted(Count::Executors),
+    ])
+    .remarks(&[SUSPENDED, ("spec.template.dynamicAllocation.enabled", DYNAMIC)]),
     // kubevirt/kubevirt.
-    kind("kubevirt.io", "VirtualMachine", &[part("launcher", "spec.template", ONE).as_form(Form::Launcher)]).remarks(MACHINE),
-    kind("kubevirt.io", "VirtualMachineInstance", &[part("launcher", "", ONE).as_form(Form::Launcher)]).remarks(MACHINE),
+    kind("kubevirt.io", "VirtualMachine", &[part("launcher", "spec.template", ONE).as_form(Form::Launcher)])
+        .remarks(&[MACHINE, ("spec.runStrategy=Halted", HALTED), ("spec.running=false", HALTED)]),
+    kind("kubevirt.io", "VirtualMachineInstance", &[part("launcher", "", ONE).as_form(Form::Launcher)]).remarks(&[MACHINE]),
     kind(
         "kubevirt.io",
         "VirtualMachineInstanceReplicaSet",
         &[part("launcher", "spec.template", REPLICAS).as_form(Form::Launcher)],
-    ).remarks(MACHINE),
+    ).remarks(&[MACHINE]),
     kind(
         "pool.kubevirt.io",
         "VirtualMachinePool",
         &[part("launcher", "spec.virtualMachineTemplate.spec.template", REPLICAS).as_form(Form::Launcher)],
-    ).remarks(MACHINE),
+    )
+    .remarks(&[
+        MACHINE,
+        ("spec.virtualMachineTemplate.spec.runStrategy=Halted", HALTED),
+        ("spec.virtualMachineTemplate.spec.running=false", HALTED),
+    ]),
+    // prometheus-operator/prometheus-operator, spotahome/redis-operator, cloudnative-pg/cloudnative-pg, strimzi/strimzi-kafka-operator.
+    by_resources!("monitoring.coreos.com", "Prometheus", ("", "spec", "spec.replicas", 1, "spec.shards", 1)),
+    by_resources!("monitoring.coreos.com", "Alertmanager", ("", "spec", "spec.replicas", 1)),
+    by_resources!("databases.spotahome.com", "RedisFailover", ("redis", "spec.redis", "spec.redis.replicas", 3), (
+        "sentinel",
+        "spec.sentinel",
+        "spec.sentinel.replicas",
+        3
+    )),
+    by_resources!("postgresql.cnpg.io", "Cluster", ("", "spec", "spec.instances", 1)),
+    by_resources!("kafka.strimzi.io", "KafkaNodePool", ("", "spec", "spec.replicas", 1)),
+    kind("kafka.strimzi.io", "Kafka", &[
+        part("kafka", "spec.kafka", ONE)
+            .as_form(Form::Resources)
+            .counted(Count::Unless(&[("spec.kafka.replicas", 0)], "strimzi.io/node-pools")),
+        part("zookeeper", "spec.zookeeper", ONE)
+            .as_form(Form::Resources)
+            .counted(Count::Unless(&[("spec.zookeeper.replicas", 0)], "strimzi.io/kraft")),
+    ])
+    .remarks(&[(
+        "",
+        "its pods by the resources in it; brokers of a KafkaNodePool are pods of that object; what its operator runs beside \
+         them is left out",
+    )]),
+    // rancher/system-upgrade-controller.
+    kind("upgrade.cattle.io", "Plan", &[part("upgrade", "spec", ONE).as_form(Form::Upgrade)])
+        .remarks(&[("", "one pod on each node that it selects, while that is upgraded")]),
     // ai-dynamo/grove and sgl-project/rbg.
     kind(
         "grove.io",

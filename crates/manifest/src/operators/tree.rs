@@ -21,6 +21,10 @@ impl Tree {
         self.node(Value::Text(text.into()))
     }
 
+    pub(super) fn number(&self, number: u32) -> Node {
+        self.node(Value::Number(number.to_string()))
+    }
+
     pub(super) fn list(&self, items: Vec<Node>) -> Node {
         self.node(Value::List(items))
     }
@@ -85,4 +89,26 @@ pub(super) fn set_default(fields: &mut Vec<(String, Node)>, key: &str, value: No
         fields.retain(|(own, _)| own != key);
         fields.push((key.to_owned(), value));
     }
+}
+
+/// The same with other values in place of texts; a key becomes what its text becomes if that is a text.
+pub(super) fn with_texts(node: &Node, fill: &mut impl FnMut(&str, &Range<usize>) -> Value) -> Node {
+    let value = match &node.value {
+        Value::Text(text) => fill(text, &node.span),
+        Value::List(items) => Value::List(items.iter().map(|item| with_texts(item, fill)).collect()),
+        Value::Map(entries) => Value::Map(entries.iter().map(|entry| with_key(entry, fill)).collect()),
+        other => other.clone(),
+    };
+    Node { value, span: node.span.clone() }
+}
+
+fn with_key(
+    Entry { key, key_span, value }: &Entry,
+    fill: &mut impl FnMut(&str, &Range<usize>) -> Value,
+) -> Entry {
+    let key = match fill(key, key_span) {
+        Value::Text(text) => text,
+        _ => key.clone(),
+    };
+    Entry { key, key_span: key_span.clone(), value: with_texts(value, fill) }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each change is one edit at the place of its key, after which the text is read anew. Of a mapping only the keys that
 //! differ are edited; a list is written anew. At the end the text is compared with the original: a text in which
-//! anything else would mean something else, as may come of anchors and merged keys, is refused.
+//! anything else would mean something else, as anchors and merged keys can cause, is refused.
 
 mod edit;
 mod error;
@@ -10,15 +10,15 @@ mod flow;
 mod object;
 mod write;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use self::edit::{remove, set};
 pub use self::error::PatchError;
-use self::object::json;
 pub use self::object::patch_object;
+use self::object::{json as json_of, laid};
 use self::write::Language;
-use crate::config_forms::{Envelope, body as body_of, envelope};
-use crate::kubelet::documents_of;
+use crate::config_forms::{Envelope, body as body_of, envelope, form_fields, has_own_names, kind_of};
+use crate::kubelet::{documents_of, read_documents};
 use crate::node::{Field, Node, Value};
 use crate::{ManifestError, Source};
 
@@ -73,6 +73,15 @@ fn patched(source: &Source<'_>, changes: &[FieldChange]) -> Result<String, Patch
             let Some(document) = nodes.first() else { continue };
             let body = body(&now, document).map_err(tied)?;
             let above = body.path.split('.').filter(|key| !key.is_empty());
+            let kind = kind_of(&Field::document(&now, document));
+            if let (Some(value), true) = (&step.value, has_own_names(kind)) {
+                let whole = step.path.iter().rev().fold(value.clone(), |value, key| json!({key: value}));
+                let Json::Object(whole) = whole else { continue };
+                let fields =
+                    above.rev().fold(json!(form_fields(kind, whole)), |value, key| json!({key: value}));
+                text = laid(&now, &fields, as_written)?;
+                continue;
+            }
             let path: Vec<&str> = above.chain(step.path.iter().map(String::as_str)).collect();
             text = match &step.value {
                 Some(value) => set(&text, document, &path, value),
@@ -89,6 +98,15 @@ fn patched(source: &Source<'_>, changes: &[FieldChange]) -> Result<String, Patch
     let culprit = if changes.len() > 1 { changes.iter().find(is_tied) } else { None };
     let culprit = culprit.or_else(|| changes.first());
     Err(PatchError::Tied(culprit.map(|change| change.field.clone()).unwrap_or_default()))
+}
+
+/// The one document of a text, with the keys that it has.
+fn as_written(source: &Source<'_>) -> Result<Vec<Node>, ManifestError> {
+    let mut nodes = read_documents(source)?.nodes;
+    if nodes.len() > 1 {
+        nodes.clear();
+    }
+    Ok(nodes)
 }
 
 /// One key to be set or removed.
@@ -177,7 +195,7 @@ fn without(node: &Node, body: &Node, fields: &[&str]) -> String {
     }
 }
 
-/// What was below `kubeletconfig` as a file of its own; any other text as it is.
+/// What is below `kubeletconfig`, as a separate document; any other text as it is.
 fn standing_alone(name: &str, text: String) -> Result<String, ManifestError> {
     let source = Source { name, text: &text };
     let nodes = documents_of(&source)?;
@@ -189,7 +207,7 @@ fn standing_alone(name: &str, text: String) -> Result<String, ManifestError> {
     let fields = missing.map(|(field, value)| ((*field).to_owned(), Json::from(*value)));
     let mut alone: Vec<(String, Json)> = fields.collect();
     if let Value::Map(entries) = &configz.value {
-        alone.extend(entries.iter().map(|own| (own.key.clone(), json(&own.value))));
+        alone.extend(entries.iter().map(|own| (own.key.clone(), json_of(&own.value))));
     }
     Ok(write::document(&alone, Language::of(&text)))
 }

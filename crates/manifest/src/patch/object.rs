@@ -4,9 +4,9 @@ use serde_json::{Map, Value as Json};
 
 use super::edit::set;
 use super::error::PatchError;
-use crate::Source;
 use crate::kubelet::documents_of;
 use crate::node::{Node, Value};
+use crate::{ManifestError, Source};
 
 /// The text of an object such as a `PerformanceProfile` with the values of `fields` laid over it, mapping by mapping. What is an
 /// empty mapping there changes nothing.
@@ -14,12 +14,31 @@ use crate::node::{Node, Value};
 /// # Errors
 /// The text cannot be read, a value is tied to others, or the text is written in a way that is not edited.
 pub fn patch_object(source: &Source<'_>, fields: &Json) -> Result<String, PatchError> {
+    let text = laid(source, fields, documents_of)?;
+    let read = |text: &str| -> Result<Option<Json>, PatchError> {
+        Ok(documents_of(&Source { name: source.name, text })?.first().map(json))
+    };
+    let mut expected = read(source.text)?.unwrap_or_default();
+    lay_over(&mut expected, fields);
+    if read(&text)?.as_ref() == Some(&expected) {
+        Ok(text)
+    } else {
+        Err(PatchError::Tied(source.name.to_owned()))
+    }
+}
+
+/// The text with the values of `fields` laid over its first document.
+pub(super) fn laid(
+    source: &Source<'_>,
+    fields: &Json,
+    documents: fn(&Source<'_>) -> Result<Vec<Node>, ManifestError>,
+) -> Result<String, PatchError> {
     let mut text = source.text.to_owned();
     let mut leaves = Vec::new();
     leaves_of(fields, &mut Vec::new(), &mut leaves);
     for (path, value) in &leaves {
         let tied = || PatchError::Tied(path.join("."));
-        let nodes = documents_of(&Source { name: source.name, text: &text })?;
+        let nodes = documents(&Source { name: source.name, text: &text })?;
         let document = nodes.first().ok_or_else(tied)?;
         // Mappings on the way that are not there yet are part of the value.
         let there = (1..path.len())
@@ -33,16 +52,7 @@ pub fn patch_object(source: &Source<'_>, fields: &Json) -> Result<String, PatchE
         text = set(&text, document, own, &value)
             .map_err(|obstacle| PatchError::of(obstacle, &path.join(".")))?;
     }
-    let read = |text: &str| -> Result<Option<Json>, PatchError> {
-        Ok(documents_of(&Source { name: source.name, text })?.first().map(json))
-    };
-    let mut expected = read(source.text)?.unwrap_or_default();
-    lay_over(&mut expected, fields);
-    if read(&text)?.as_ref() == Some(&expected) {
-        Ok(text)
-    } else {
-        Err(PatchError::Tied(source.name.to_owned()))
-    }
+    Ok(text)
 }
 
 /// The values of an object with their paths.

@@ -23,6 +23,8 @@ pub(super) struct Composed {
     pub(super) node: Option<Node>,
     /// Keys whose mapping has them already: the last one counts.
     pub(super) repeated: Vec<(String, Range<usize>)>,
+    /// Keys over those of a mapping that is merged: the kubelet's strict decoder refuses them too.
+    pub(super) over_merged: Vec<(String, Range<usize>)>,
     /// Where what follows the document begins; it is not read.
     pub(super) rest: Option<usize>,
 }
@@ -50,13 +52,14 @@ pub(super) fn compose(text: &str, within: Range<usize>) -> Result<Composed, Comp
         anchors: HashMap::new(),
         keeps_anchors: text.contains('*'),
         repeated: Vec::new(),
+        over_merged: Vec::new(),
         depth: 0,
         decoded: 0,
         aliased: 0,
         copied: 0,
     };
     if composer.next()?.kind == EventKind::StreamEnd {
-        return Ok(Composed { node: None, repeated: Vec::new(), rest: None });
+        return Ok(Composed { node: None, repeated: Vec::new(), over_merged: Vec::new(), rest: None });
     }
     let event = composer.next()?;
     let node = composer.node(event)?;
@@ -66,7 +69,8 @@ pub(super) fn compose(text: &str, within: Range<usize>) -> Result<Composed, Comp
         Ok(event) => Some(event.span.start),
         Err(error) => Some(error.span.start),
     };
-    Ok(Composed { node: Some(node), repeated: composer.repeated, rest })
+    let Composer { repeated, over_merged, .. } = composer;
+    Ok(Composed { node: Some(node), repeated, over_merged, rest })
 }
 
 const MARK: char = '\u{feff}';
@@ -87,6 +91,7 @@ struct Composer<'a> {
     anchors: HashMap<String, Anchored>,
     keeps_anchors: bool,
     repeated: Vec<(String, Range<usize>)>,
+    over_merged: Vec<(String, Range<usize>)>,
     depth: usize,
     /// Values so far, and how many of them are those of aliases.
     decoded: usize,
@@ -228,8 +233,10 @@ impl Composer<'_> {
             let key = self.key(event)?;
             let event = self.next()?;
             let value = self.node(event)?;
-            if mapping.set(Entry { key: key.clone(), key_span: key_span.clone(), value }) == Set::Again {
-                self.repeated.push((key, key_span));
+            match mapping.set(Entry { key: key.clone(), key_span: key_span.clone(), value }) {
+                Set::New => {}
+                Set::OverMerged => self.over_merged.push((key, key_span)),
+                Set::Again => self.repeated.push((key, key_span)),
             }
         }
     }
@@ -273,7 +280,7 @@ impl Composer<'_> {
         for node in merged {
             let Value::Map(entries) = node.value else { return fail(&span, WANTED) };
             for entry in entries {
-                mapping.set(entry);
+                mapping.merge(entry);
             }
         }
         Ok(())

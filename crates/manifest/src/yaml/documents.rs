@@ -18,7 +18,7 @@ const MAX_UNNOTICED: usize = 20;
 #[derive(Default)]
 pub(crate) struct Documents {
     pub(crate) nodes: Vec<Node>,
-    /// Repeated keys, and text behind a document that nobody reads.
+    /// Repeated keys, and text behind a document, which is not read.
     pub(crate) unnoticed: Vec<ManifestError>,
 }
 
@@ -69,7 +69,11 @@ pub(super) fn read_single(source: &Source<'_>) -> Result<Documents, ManifestErro
     let mut documents = Documents::default();
     let whole = 0..source.text.len();
     if !source.text.trim_start().starts_with('{') {
-        let composed = compose(source.text, whole);
+        let mut composed = compose(source.text, whole);
+        if let Ok(Composed { repeated, over_merged, .. }) = &mut composed {
+            repeated.append(over_merged);
+            repeated.sort_by_key(|(_, span)| span.start);
+        }
         documents.add(source, composed, "behind the first document, and the kubelet reads no other")?;
         return Ok(documents);
     }
@@ -82,7 +86,8 @@ fn read_single_json(source: &Source<'_>) -> Result<Documents, ManifestError> {
         return Ok(documents);
     };
     let rest = source.text.get(document.end..).unwrap_or_default();
-    let blanks = rest.len() - rest.trim_start().len();
+    // JSON has no other blanks.
+    let blanks = rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
     if blanks < rest.len() {
         let at = document.end + blanks;
         let problem = Problem::Syntax("invalid character after top-level value".to_owned());
@@ -137,7 +142,7 @@ impl Documents {
         composed: Result<Composed, ComposeError>,
         where_rest_is: &str,
     ) -> Result<(), ManifestError> {
-        let Composed { node, repeated, rest } =
+        let Composed { node, repeated, rest, .. } =
             composed.map_err(|error| ManifestError::at(source, "", &error.span, error.problem))?;
         self.repeated(source, repeated);
         if let Some(rest) = rest.filter(|_| self.unnoticed.len() < MAX_UNNOTICED) {

@@ -7,25 +7,46 @@ use crate::node::Entry;
 #[derive(Default)]
 pub(super) struct Mapping {
     pub(super) entries: Vec<Entry>,
-    places: HashMap<String, usize>,
+    places: HashMap<String, Place>,
+}
+
+/// Where a key is among the entries.
+struct Place {
+    at: usize,
+    is_merged: bool,
 }
 
 /// What became of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Set {
     New,
+    /// Another mapping that is merged into this one had it.
+    OverMerged,
     Again,
 }
 
 impl Mapping {
+    /// Puts a key that is written in the mapping itself.
     pub(super) fn set(&mut self, entry: Entry) -> Set {
-        let place = self.places.get(&entry.key).and_then(|place| self.entries.get_mut(*place));
-        if let Some(own) = place {
+        self.put(entry, false)
+    }
+
+    /// Puts a key of a mapping that is merged into this one.
+    pub(super) fn merge(&mut self, entry: Entry) {
+        self.put(entry, true);
+    }
+
+    fn put(&mut self, entry: Entry, is_merged: bool) -> Set {
+        let Some(place) = self.places.get_mut(&entry.key) else {
+            self.places.insert(entry.key.clone(), Place { at: self.entries.len(), is_merged });
+            self.entries.push(entry);
+            return Set::New;
+        };
+        let set = if place.is_merged { Set::OverMerged } else { Set::Again };
+        place.is_merged &= is_merged;
+        if let Some(own) = self.entries.get_mut(place.at) {
             *own = entry;
-            return Set::Again;
         }
-        self.places.insert(entry.key.clone(), self.entries.len());
-        self.entries.push(entry);
-        Set::New
+        set
     }
 }

@@ -27,7 +27,7 @@ use crate::position::Position;
 use crate::template::or_template;
 use crate::{MAX_BYTES, ManifestError, Problem, Source};
 
-/// What happens to a key that its mapping already has, and to text that nobody reads.
+/// What happens to a key that its mapping already has, and to text behind a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RepeatedKey {
     /// The text is refused.
@@ -81,7 +81,7 @@ pub(crate) struct Pieces<'a> {
     passed: (usize, Position),
 }
 
-/// A part of a text, as a text of its own.
+/// A part of a text, as a separate source.
 pub(crate) struct Piece<'a> {
     pub(crate) source: Source<'a>,
     /// Where it begins in the whole.

@@ -4,12 +4,13 @@ mod error;
 mod labels;
 mod settings;
 mod table;
+mod removed;
 mod values;
 mod csv;
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::iter::Peekable;
 
@@ -291,6 +292,13 @@ impl KubeletFlags {
         self.settings.pod_manifest_path.as_deref()
     }
 
+    /// Whether `--experimental-allocatable-ignore-eviction` is on: what hard evictions keep is not taken from what pods can
+    /// have, and the kubelet evicts by its thresholds all the same.
+    #[must_use]
+    pub fn ignores_evictions(&self) -> bool {
+        self.settings.ignore_eviction == Some(true)
+    }
+
     /// The names of flags that decide and win over the configuration file, without dashes, in order of their first
     /// use.
     pub fn overriding(&self) -> impl Iterator<Item = &str> {
@@ -313,9 +321,21 @@ impl KubeletFlags {
         self.unknown.iter().map(String::as_str)
     }
 
-    /// The releases that have a flag, without its dashes, oldest first.
-    pub fn releases_with(flag: &str) -> impl Iterator<Item = Release> {
-        table::releases(flag.replace('_', "-"))
+    /// The release that removed a flag, without its dashes, such as `1.27`; `None`: the newest one has it, or none had it.
+    #[must_use]
+    pub fn removed_by(flag: &str) -> Option<String> {
+        let name = flag.replace('_', "-");
+        if let Some(minor) = removed::removed_by(&name) {
+            return Some(alloc::format!("1.{minor}"));
+        }
+        let last = table::releases(name).last()?;
+        Release::ALL.into_iter().find(|release| *release > last).map(|release| release.to_string())
+    }
+
+    /// Whether only kubelets on Windows have a flag, without its dashes.
+    #[must_use]
+    pub fn is_of_windows(flag: &str) -> bool {
+        removed::is_of_windows(&flag.replace('_', "-"))
     }
 
     /// The names of all flags of these releases, without dashes.

@@ -28,7 +28,7 @@ pub enum Gate {
     TopologyManagerPolicyBetaOptions,
     /// Extended resources that a claim of the pod serves.
     DraExtendedResource,
-    /// Pods are told when the health of their devices changes.
+    /// Pod statuses report the health of devices.
     ResourceHealthStatus,
     /// Resources of a pod as a whole.
     PodLevelResources,
@@ -38,13 +38,13 @@ pub enum Gate {
     PodLevelResourcesFixDefaulting,
     /// Resources of a pod as a whole that name nothing leave the QoS class to the containers.
     PodLevelResourcesFixKubeletQosClass,
-    /// Containers with CPUs of their own have no quota.
+    /// Containers with exclusive CPUs have no quota.
     DisableCpuQuotaWithExclusiveCpus,
     /// Containers can be resized, and their statuses say what they have.
     InPlacePodVerticalScaling,
     /// Pods can be resized as a whole, and their statuses say what they have.
     InPlacePodLevelResourcesVerticalScaling,
-    /// Containers with CPUs of their own can be resized.
+    /// Containers with exclusive CPUs can be resized.
     InPlacePodVerticalScalingExclusiveCpus,
     /// Memory requests protect memory and throttle its use.
     MemoryQos,
