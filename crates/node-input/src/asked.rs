@@ -25,7 +25,7 @@ pub struct Asked {
     pub owners: BTreeMap<PodUid, Owner>,
     /// Those that do not run beside the other pods of their owner: steps and alternatives.
     pub apart: BTreeSet<PodUid>,
-    /// What the kubelet said of those that it did not admit.
+    /// The kubelet's reason and message for those that it did not admit.
     pub refused: BTreeMap<PodUid, KubeletRefusal>,
     /// The objects that decide on claims.
     pub objects: ClusterObjects,
@@ -145,7 +145,8 @@ fn from_files(
         }
         tell_skipped(&skipped, podless, listener);
         let is_missing = |skipped: &Skipped| is_wrong(skipped, podless);
-        let has_nothing = pods.is_empty() && !skipped.is_empty();
+        // A note says why an object makes none.
+        let has_nothing = pods.is_empty() && !skipped.is_empty() && remarks.is_empty();
         let is_told = skipped.iter().any(is_missing);
         if has_nothing && !is_told {
             without_pods.push((shown_name(path), skipped.iter().find_map(Skipped::instead)));
@@ -187,7 +188,7 @@ fn from_files(
     Ok(asked)
 }
 
-/// Objects without pods in one line; each that is an error in a line of its own.
+/// Reports objects without pods: each that is an error in a separate line, the others in one.
 fn tell_skipped(skipped: &[Skipped], podless: PodlessObjects, listener: &impl Listener) {
     const MOST: usize = 4;
     let (wrong, others): (Vec<_>, Vec<_>) = skipped.iter().partition(|skipped| is_wrong(skipped, podless));

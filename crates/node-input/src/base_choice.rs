@@ -7,6 +7,8 @@ use anyhow::bail;
 use distribution_config::{Distribution, Facts, InstanceType};
 use node_config::Rules;
 
+use crate::kubelet_version::NamedBy;
+
 /// The base that is asked for in place of the one that the form of a file tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BaseChoice {
@@ -64,11 +66,13 @@ pub struct Reading<'a> {
     pub base: Option<BaseChoice>,
     /// Flags over it: files with them, or flags themselves.
     pub flags: &'a [String],
+    /// What names that kubelet.
+    pub named_by: NamedBy,
 }
 
 impl From<Rules> for Reading<'_> {
     fn from(rules: Rules) -> Self {
-        Self { rules, base: None, flags: &[] }
+        Self { rules, base: None, flags: &[], named_by: NamedBy::Nobody }
     }
 }
 

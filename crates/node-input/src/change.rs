@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change of a machine is told by a line that has these words.
+    /// Each of `words` is in a line about the change of the machine.
     #[track_caller]
     fn check(before: &str, after: &str, words: &[&str]) {
         let (before, after): (Machine, Machine) = (before.parse().unwrap(), after.parse().unwrap());

@@ -4,18 +4,28 @@ use std::collections::BTreeSet;
 
 use admission_report::Notice;
 use anyhow::{Context as _, bail, ensure};
+use claim_advice::CpuManager;
 use config_advice::{
-    Change, DecidedBy, Note, Severity, Trial, changes, check as find_faults, held_back, kubelet_flags,
-    left_out, merge_patch, notes, propose, settings,
+    Change, DecidedBy, Note, OtherCpus, Severity, Trial, changes, check_beside, flag_of, held_back,
+    kubelet_flags, left_out, merge_patch, notes, propose, propose_beside, propose_within, settings,
 };
-use node_config::{KubeletConfiguration, Rules};
-use node_output::{ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings};
-use serde_json::json;
-use topology_manifest::{ConfigKind, FieldChange, Profile, Source, patch_kubelet_config, patch_object};
+use node_config::{KubeletConfiguration, Rules, parse_bool};
+use node_output::{
+    ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings, profile_others,
+};
+use pod_spec::ResourceName;
+use serde_json::{Map, Value, json};
+use topology_manifest::{
+    ConfigKind, FieldChange, Profile, Source, form_fields, patch_kubelet_config, patch_object,
+};
 use topology_model::KubeletView;
 
+use crate::bottlerocket_settings::with_changes;
+use crate::claims_beside::{ClaimsBeside, Pairs};
 use crate::configuration;
+use crate::devices::DeviceText;
 use crate::machine::LoadedMachine;
+use crate::node::inventory_of;
 use crate::packed::Running;
 use crate::read_configuration::ReadConfiguration;
 use crate::sources::{ResidentsSource, RulesSource};
@@ -32,6 +42,8 @@ pub struct ConfigSubject<'a> {
     pub rules: &'a RulesSource,
     /// What runs there.
     pub residents: &'a ResidentsSource,
+    /// Slices and device classes of the node, beside those of a node file.
+    pub claims: &'a ClaimsBeside,
     /// The program that is to run with what is proposed.
     pub target: DecidedBy,
 }
@@ -43,9 +55,15 @@ pub struct ConfigAdvice<'a> {
     /// The text of the configuration; empty for one that is built in.
     text: &'a str,
     proposal: KubeletConfiguration,
+    /// What is not proposed since the form has no such fields.
+    left_out: Vec<Change>,
     changes: Vec<Change>,
     /// `None`: there is no state, or it was written under another configuration.
     state: Option<StateBeside>,
+    /// What excludes each other on the node.
+    pairs: Pairs,
+    /// The same with what is proposed.
+    proposed_pairs: Pairs,
     findings: Vec<ConfigFinding>,
 }
 
@@ -67,17 +85,19 @@ impl LoadedMachine {
 const OPEN: [&str; 5] =
     ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
 
-/// A form with the kubelet's fields as a part.
-struct Form {
-    head: &'static str,
-    path: &'static [&'static str],
+/// How a `NodeConfig` begins.
+const NODE_CONFIG: &str = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n";
+
+/// A configuration without options that are off: as one the operator is kept from turning on.
+fn without_off(mut config: KubeletConfiguration) -> KubeletConfiguration {
+    config.cpu_manager_policy_options.retain(|_, value| parse_bool(value) != Some(false));
+    config
 }
 
-const NODE_CONFIG: Form = Form {
-    head: "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n",
-    path: &["spec", "kubelet", "config"],
-};
-const MACHINE_CONFIG: Form = Form { head: "", path: &["machine", "kubelet", "extraConfig"] };
+/// The CPUs that are in other lists of a profile than the reserved ones.
+fn others(read: &ReadConfiguration) -> OtherCpus {
+    read.profile.as_ref().map(profile_others).unwrap_or_default()
+}
 
 impl<'a> ConfigAdvice<'a> {
     /// Checks what was `read` of `text`.
@@ -89,16 +109,32 @@ impl<'a> ConfigAdvice<'a> {
         read: &'a ReadConfiguration,
         text: &'a str,
     ) -> anyhow::Result<Self> {
-        let ConfigSubject { machine, view, rules, residents, target } = subject;
-        let proposal = read.written(propose(&read.proposed_from(), view, target));
-        let written = read.without_assumed(&proposal);
+        let ConfigSubject { machine, view, rules, residents, claims, target } = subject;
+        let others = others(read);
+        let whole = read.written(propose_beside(&read.proposed_from(), view, target, &others));
+        let written = read.without_assumed(&whole);
+        let proposal = match read.fields {
+            Some(fields) => propose_within(fields, &written, &whole, view, target),
+            None => whole.clone(),
+        };
+        let left_out = changes(&proposal, &whole);
         let state = match machine.why_unconfigured(rules) {
             None => StateBeside::look(machine, rules, residents, &read.config, &proposal)?,
             // The files were written under another configuration.
             Some(_) => None,
         };
         let changes = changes(&written, &proposal);
-        let mut advice = Self { subject, read, text, proposal, changes, state, findings: Vec::new() };
+        let (inventory, _) = inventory_of(machine, DeviceText::of(rules)?, view)?;
+        let pairs = |config: &KubeletConfiguration| {
+            let is_static = config.cpu_policy() == "static";
+            let cpus = if is_static { CpuManager::Static } else { CpuManager::None };
+            let resources = inventory.resources().map(ResourceName::as_str);
+            claims.pairs(machine.packed.as_deref(), cpus, resources)
+        };
+        let (pairs, proposed_pairs) = (pairs(&read.config), pairs(&proposal));
+        let findings = Vec::new();
+        let mut advice =
+            Self { subject, read, text, proposal, left_out, changes, state, pairs, proposed_pairs, findings };
         advice.findings = advice.find();
         Ok(advice)
     }
@@ -112,13 +148,20 @@ impl<'a> ConfigAdvice<'a> {
     /// The configuration as it is written.
     #[must_use]
     pub fn given(&self) -> GivenConfig<'a> {
-        GivenConfig { name: &self.read.name, text: self.text, kind: self.read.kind }
+        // A file of the kubelet within a MachineConfig is not written into it.
+        let kind = match self.read.kind {
+            ConfigKind::OpenShift if self.whole_file().is_err() => ConfigKind::Part("OpenShift"),
+            kind => kind,
+        };
+        let is_in_form =
+            self.read.fields.is_some() && self.read.place.is_some() || self.arguments().is_some();
+        GivenConfig { name: &self.read.name, text: self.text, kind, is_in_form }
     }
 
     /// What is wrong with the configuration, and with the state beside it, the worst first.
     fn find(&self) -> Vec<ConfigFinding> {
         let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
-        let faults = find_faults(&read.config, proposal, view, *target).into_iter();
+        let faults = check_beside(&read.config, proposal, view, *target, &others(read)).into_iter();
         let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
         // With nothing else reserved it would not start.
         let is_open = |finding: &&ConfigFinding| {
@@ -155,6 +198,8 @@ impl<'a> ConfigAdvice<'a> {
         if let Some(profile) = &read.profile {
             all.extend(profile_findings(profile, proposal, view));
         }
+        let pairs = self.pairs.found.iter();
+        all.extend(pairs.map(|pair| ConfigFinding::of_pair(pair, text)));
         if let Some(state) = &self.state {
             state.add_to(&mut all, refused);
         }
@@ -166,50 +211,96 @@ impl<'a> ConfigAdvice<'a> {
     /// # Errors
     /// The changes cannot be written into the text.
     pub fn whole_file(&self) -> anyhow::Result<String> {
-        let Self { read, text, proposal, .. } = self;
+        let Self { read, text, .. } = self;
         let name = &read.name;
         ensure!(
             read.kind != ConfigKind::Flags,
             "--propose: {name} has flags of a kubelet, and not its configuration: without --propose the flags are listed as they should be",
         );
         if text.is_empty() {
-            return Ok(serde_saphyr::to_string(proposal)?);
+            return Ok(serde_saphyr::to_string(&self.proposal)?);
+        }
+        if read.kind == ConfigKind::Bottlerocket {
+            return self.whole_settings();
         }
         let otherwise = match read.kind {
             ConfigKind::OpenShift => "without --propose the changes are listed",
+            ConfigKind::Part(_) if read.fields.is_some() => "without --propose the fields are listed",
             _ => "--drop-in prints the changes alone, which need not be written into it",
         };
         if let Some(profile) = &read.profile {
             return self.whole_profile(profile);
         }
+        if let Some(arguments) = self.arguments() {
+            let patched = patch_object(&Source { name, text }, &arguments)
+                .with_context(|| format!("failed to write the proposal into {name}; {otherwise}"))?;
+            return self.read_alike(patched, otherwise);
+        }
         let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
         let changes: Vec<FieldChange> = self.changes.iter().map(change).collect();
         let patched = patch_kubelet_config(&Source { name, text }, &changes)
             .with_context(|| format!("failed to write the proposal into {name}; {otherwise}"))?;
+        self.read_alike(patched, otherwise)
+    }
+
+    /// A text, which has to be read as what is proposed.
+    fn read_alike(&self, patched: String, otherwise: &str) -> anyhow::Result<String> {
+        let Self { read, proposal, changes, .. } = self;
         if serde_json::to_value(self.again(&patched)?)? != serde_json::to_value(proposal)? {
-            let flags = read.flags_over(self.changes.iter().map(|change| change.field.as_str()));
+            let flags = read.flags_over(changes.iter().map(|change| change.field.as_str()));
             let why = flags.unwrap_or_else(|| format!("it would be read otherwise; {otherwise}"));
-            bail!("failed to write the proposal into {name}: {why}");
+            bail!("failed to write the proposal into {}: {why}", read.name);
         }
         Ok(patched)
+    }
+
+    /// The proposal as the `kubelet-arg` of a file of k3s or RKE2 that has some; `None`: it is none.
+    fn arguments(&self) -> Option<Value> {
+        let Self { read, text, changes, .. } = self;
+        let is_one = matches!(read.kind, ConfigKind::K3s | ConfigKind::Rke2);
+        let line = text.lines().find(|line| is_one && line.starts_with("kubelet-arg"))?;
+        let key = line.split(':').next()?;
+        let changed: Vec<&str> = changes.iter().filter_map(|change| flag_of(&change.field)).collect();
+        let name =
+            |flag: &str| flag.trim_start_matches('-').split('=').next().unwrap_or_default().replace('_', "-");
+        let kept = read.arguments.iter().filter(|flag| !changed.contains(&name(flag).as_str())).cloned();
+        let flags = kubelet_flags(changes);
+        let new = flags.lines().filter(|line| line.starts_with("--")).map(|line| line.replace('\'', ""));
+        let list: Vec<String> =
+            kept.chain(new).map(|flag| flag.trim_start_matches("--").to_owned()).collect();
+        Some(json!({key: list}))
     }
 
     /// The given profile with the proposed lists of CPUs, policy and annotation in place.
     fn whole_profile(&self, profile: &Profile) -> anyhow::Result<String> {
         let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
         let name = &read.name;
-        if changes.is_empty() {
-            return Ok((*text).to_owned());
-        }
         let failed =
             || format!("failed to write the proposal into {name}; without --propose the fields are listed");
         let fields = profile_fields(profile, proposal, changes, view.cpus().all());
+        if fields.as_object().is_none_or(Map::is_empty) {
+            return Ok((*text).to_owned());
+        }
         let patched = patch_object(&Source { name, text }, &fields).with_context(failed)?;
         ensure!(
-            serde_json::to_value(self.again(&patched)?)? == serde_json::to_value(proposal)?,
+            serde_json::to_value(without_off(self.again(&patched)?))?
+                == serde_json::to_value(without_off(proposal.clone()))?,
             "failed to write the proposal into {name}: the operator would make another configuration of it; without --propose \
              the fields are listed"
         );
+        Ok(patched)
+    }
+
+    /// The given settings of Bottlerocket with the changes made in place.
+    fn whole_settings(&self) -> anyhow::Result<String> {
+        let Self { read, text, proposal, changes, .. } = self;
+        let failed = || {
+            let name = &read.name;
+            format!("failed to write the proposal into {name}; without --propose the settings are listed")
+        };
+        let patched = with_changes(text, changes).with_context(failed)?;
+        let again = serde_json::to_value(self.again(&patched)?)?;
+        ensure!(again == serde_json::to_value(proposal)?, "{}: it would be read otherwise", failed());
         Ok(patched)
     }
 
@@ -250,14 +341,11 @@ impl<'a> ConfigAdvice<'a> {
         Ok(format!("{head}{rest}"))
     }
 
-    /// The changed fields where a form has them.
-    fn changed_within(&self, form: &Form) -> anyhow::Result<String> {
-        let around = form
-            .path
-            .iter()
-            .rev()
-            .fold(json!(merge_patch(&self.changes)), |fields, key| json!({*key: fields}));
-        Ok(format!("{}{}", form.head, serde_saphyr::to_string(&around)?))
+    /// The changed fields where and as a form has them, behind its `head`.
+    fn changed_within(&self, head: &str, place: &[impl AsRef<str>]) -> anyhow::Result<String> {
+        let fields = json!(form_fields(self.read.kind, merge_patch(&self.changes)));
+        let around = place.iter().rev().fold(fields, |fields, key| json!({key.as_ref(): fields}));
+        Ok(format!("{head}{}", serde_saphyr::to_string(&around)?))
     }
 
     /// What is proposed as its users write it.
@@ -273,8 +361,14 @@ impl<'a> ConfigAdvice<'a> {
                 serde_saphyr::to_string(&profile_fields(profile, proposal, changes, view.cpus().all()))?
             }
             _ if text.is_empty() => serde_saphyr::to_string(proposal)?,
-            (ConfigKind::Eks, _) => self.changed_within(&NODE_CONFIG)?,
-            (ConfigKind::Talos | ConfigKind::TalosControlPlane, _) => self.changed_within(&MACHINE_CONFIG)?,
+            _ if let Some(arguments) = self.arguments() => serde_saphyr::to_string(&arguments)?,
+            (ConfigKind::Eks, _) => self.changed_within(NODE_CONFIG, &["spec", "kubelet", "config"])?,
+            (ConfigKind::Talos | ConfigKind::TalosControlPlane, _) => {
+                self.changed_within("", &["machine", "kubelet", "extraConfig"])?
+            }
+            (ConfigKind::Part(_), _) if let (Some(_), Some(place)) = (read.fields, &read.place) => {
+                self.changed_within("", place)?
+            }
             _ => self.changed_fields()?,
         })
     }
@@ -308,19 +402,30 @@ impl<'a> ConfigAdvice<'a> {
         let is_found = |why: &str| findings.iter().any(|finding| why.ends_with(finding.text()));
         let left_out =
             left_out.iter().filter(|note| !matches!(note, Note::OptionLeftOut { why, .. } if is_found(why)));
-        // What a finding says of the configuration needs not be said of the proposal again.
+        // A hazard that a finding reports is not reported again as one of the proposal.
         let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text() == hazard.to_string()));
         let of_proposal = notes(proposal, view, target);
         let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
         let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
         let mut notes: Vec<String> =
             held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
+        if let (ConfigKind::Part(form), false) = (read.kind, self.left_out.is_empty()) {
+            let fields: Vec<&str> = self.left_out.iter().map(|change| change.field.as_str()).collect();
+            let fields = fields.join(", ");
+            notes.push(format!(
+                "what would pin more is not proposed, since {form} has no fields for it: {fields}"
+            ));
+        }
         notes.extend(read.written_over(proposal).filter(|_| !changes.is_empty()));
         let of_changes = changes.iter().map(|change| change.field.clone());
         let fields: BTreeSet<String> =
             findings.iter().flat_map(ConfigFinding::fields).chain(of_changes).collect();
-        notes.extend(read.flags_over(fields.iter().map(String::as_str)));
+        let over = read.flags_over(fields.iter().map(String::as_str));
+        notes.extend(over.filter(|_| self.arguments().is_none()));
         notes.extend(state.iter().flat_map(|state| state.notes(changes)));
+        let new = self.proposed_pairs.found.iter().filter(|pair| !self.pairs.found.contains(pair));
+        notes.extend(new.map(|pair| format!("with the proposal, {pair}; avoided by {}", pair.remedy())));
+        notes.extend(self.pairs.gaps.iter().cloned());
         notes
     }
 }

@@ -50,7 +50,7 @@ impl ClaimNames {
             let is_telling = |text: &&String| is_serial || address(text).is_some();
             values.extend(texts.iter().filter(is_telling).filter(|text| !text.is_empty()).cloned());
         }
-        // Each form has numbers of its own, so that other texts become themselves.
+        // Each form is numbered separately, so that a node file that is packed again stays the same.
         let mut count = BTreeMap::new();
         let mut next = |form: usize| {
             let number: &mut usize = count.entry(form).or_default();

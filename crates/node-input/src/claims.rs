@@ -2,16 +2,24 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use admission_report::{DecidedClaims, Report, Unschedulable};
+use claim_advice::ForbiddenPair;
+use claim_explanation::DevicePlaces;
 use dra_model::{Feature, Features, Node, ResourceSlice};
 use kubelet_release::Release;
-use pod_claims::{ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome, without_resources};
-use pod_spec::{Pod, PodUid};
+use pod_claims::{
+    ClaimChange, ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome, without_resources,
+};
+use pod_spec::{ClaimObject, Pod, PodUid};
 use thiserror::Error;
 
 use crate::explained_claims::ExplainedClaims;
 use crate::node::LoadedNode;
+
+/// A claim can be reserved for so many pods.
+const MOST_USERS: usize = 256;
 
 /// A value of `--feature-gates` that kube-scheduler does not take, or that changes nothing about claims.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -58,9 +66,14 @@ pub fn scheduler_features<'a>(gates: impl IntoIterator<Item = &'a str>) -> Resul
 /// Decides on the claims of pods that come to a node one after the other.
 pub struct NodeClaims {
     ledger: Result<ClaimLedger, String>,
+    places: DevicePlaces,
     node: String,
     features: Features,
     notes: Vec<String>,
+    /// What excludes each other on the node.
+    pairs: Vec<ForbiddenPair>,
+    /// The pods that name a `ResourceClaim`, by its namespace and name.
+    users: BTreeMap<(String, String), Vec<(PodUid, String)>>,
     /// The last explanation: pods of one workload are refused for one reason.
     explained: ExplainedClaims,
 }
@@ -87,19 +100,100 @@ impl NodeClaims {
         objects.extend(given);
         let found = match node.node.identity() {
             Some(identity) => Ok(Node { name: identity.name.clone(), labels: identity.labels.clone() }),
-            None => named_by(&objects.slices, &mut notes),
+            None => named_by(&objects.slices, &mut notes).map_err(|unknown| match unknown {
+                UnknownNode::ByLabels(_) => format!("{unknown} (--node FILE has them)"),
+                UnknownNode::OfSeveral { .. } => unknown.to_string(),
+            }),
         };
         let name = found.as_ref().map(|node| node.name.clone()).unwrap_or_default();
+        let resources = node.plugin_resources();
+        let resources = resources.iter().map(String::as_str);
+        // Which classes there are does not depend on the node.
+        let (slices, here) = match &found {
+            Ok(here) => (objects.slices.as_slice(), here),
+            Err(_) => (&[][..], &Node::default()),
+        };
+        let cpus = node.cpu_manager();
+        let pairs = ForbiddenPair::all(slices, &objects.classes, here, features, cpus, resources);
         let ledger = found.map(|found| ClaimLedger::new(objects, found, features, plugins(node)));
-        Self { ledger, node: name, features, notes, explained: ExplainedClaims::default() }
+        let places = ledger.as_ref().map(|ledger| {
+            let machine = node.machine.as_deref();
+            DevicePlaces::of(ledger.slices(), ledger.node(), features, node.view(), machine)
+        });
+        let places = places.unwrap_or_default();
+        let (users, explained) = (BTreeMap::new(), ExplainedClaims::default());
+        Self { ledger, places, node: name, features, notes, pairs, users, explained }
     }
 
-    /// What is to be known before the first decision on `pods`, as text to be shown: nothing if none of them has claims.
+    /// The same beside pods that come to the cluster, of which several can share a claim.
+    #[must_use]
+    pub(crate) fn beside(mut self, pods: &[Pod]) -> Self {
+        for pod in pods {
+            for object in pod.constraints.claims.iter().filter_map(|claim| claim.object.as_ref()) {
+                let ClaimObject::Claim(name) = object else { continue };
+                let users = self.users.entry((pod.namespace.clone(), name.clone())).or_default();
+                users.push((pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name)));
+            }
+        }
+        self
+    }
+
+    /// Whether the CPU driver is one of the two that exclude each other on the node.
+    pub(crate) fn excludes_cpu_driver(&self) -> bool {
+        self.pairs.iter().any(|pair| matches!(pair, ForbiddenPair::Cpus { .. }))
+    }
+
+    /// The claims of a pod as they were decided on.
+    fn decided(&self, pod: &Pod, decision: &ClaimsDecision) -> DecidedClaims {
+        let mut decided = DecidedClaims::of(pod, decision, self.features).located(&self.places);
+        for claim in &pod.constraints.claims {
+            let Some(ClaimObject::Claim(name)) = &claim.object else { continue };
+            let users = self.users.get(&(pod.namespace.clone(), name.clone()));
+            let others = users.into_iter().flatten().filter(|(uid, _)| *uid != pod.uid);
+            let own = decided.claims.iter_mut().filter(|own| own.name == claim.name);
+            for own in own {
+                for (_, other) in others.clone() {
+                    if own.shared_with.len() < MOST_USERS && !own.shared_with.contains(other) {
+                        own.shared_with.push(other.clone());
+                    }
+                }
+            }
+        }
+        decided
+    }
+
+    /// The ledger of claims; `None`: the node is not known.
+    pub(crate) fn ledger(&self) -> Option<&ClaimLedger> {
+        self.ledger.as_ref().ok()
+    }
+
+    /// Where the devices of the node are.
+    pub(crate) const fn places(&self) -> &DevicePlaces {
+        &self.places
+    }
+
+    /// The claims of a pod as if `change` had been made to them; `None`: then they get no devices, or kube-scheduler runs out of
+    /// time.
+    pub(crate) fn decide_changed(&mut self, pod: &Pod, change: &ClaimChange) -> Option<DecidedClaims> {
+        let ledger = self.ledger.as_mut().ok()?;
+        let mut is_made = false;
+        let decision = ledger.decide_changed(pod, |claims| is_made = change.make(claims))?;
+        let has_devices = is_made && decision.is_allocated() && Unschedulable::of(&decision, "").is_none();
+        has_devices.then(|| self.decided(pod, &decision))
+    }
+
+    /// What is to be known before the first decision on `pods`, as text to be shown: what excludes each other on the node, and more
+    /// if some of them have claims.
     pub fn notes(&self, node: &LoadedNode, pods: &[Pod]) -> Vec<String> {
+        let pairs = self.pairs.iter().map(|pair| format!("{pair}; avoided by {}", pair.remedy()));
+        let mut notes: Vec<String> = pairs.collect();
+        if let Err(why) = &self.ledger {
+            notes.push(format!("slices are not looked at: {why}"));
+        }
         let has_decision =
             self.ledger.as_ref().is_ok_and(|ledger| pods.iter().any(|pod| ledger.is_about(pod)));
         if !has_decision {
-            return Vec::new();
+            return notes;
         }
         let release = node.node.kubelet_rules().version.release();
         let other = (release != Release::V1_37).then(|| {
@@ -108,7 +202,8 @@ impl NodeClaims {
                 DecidedAs(self.features)
             )
         });
-        other.into_iter().chain(self.notes.iter().cloned()).collect()
+        notes.extend(other.into_iter().chain(self.notes.iter().cloned()));
+        notes
     }
 
     pub(crate) fn decide(&mut self, pod: &Pod) -> PodClaims {
@@ -126,7 +221,8 @@ impl NodeClaims {
             }
             _ => {}
         }
-        let decided = DecidedClaims::of(pod, &decision, self.features);
+        let decided = self.decided(pod, &decision);
+        let Ok(ledger) = &mut self.ledger else { return PodClaims::None };
         match Unschedulable::of(&decision, &self.node) {
             Some(why) if why.is_of_search() => {
                 PodClaims::Unschedulable(decided, self.explained.explain(ledger, &decision, why))
@@ -229,17 +325,45 @@ fn plugins(node: &LoadedNode) -> BTreeMap<String, i64> {
     plugins
 }
 
+/// Why slices do not say which node this one is. Displays as the end of a sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum UnknownNode {
+    /// The slice of this name selects nodes by labels.
+    ByLabels(String),
+    /// They are those of so many nodes, one of which is called so.
+    OfSeveral {
+        /// Name of the first.
+        first: String,
+        /// How many.
+        count: usize,
+    },
+}
+
+impl fmt::Display for UnknownNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByLabels(slice) => {
+                write!(f, "ResourceSlice {slice} selects nodes by labels, which are not known")
+            }
+            Self::OfSeveral { first, count } => write!(
+                f,
+                "the slices are those of {count} nodes, {first} and others, and the name of this one is not known (--node-name \
+                 NAME)"
+            ),
+        }
+    }
+}
+
+/// Whether a slice, or a device of it, selects nodes by labels.
+pub(crate) fn selects_by_labels(slice: &ResourceSlice) -> bool {
+    let devices = slice.devices().iter().map(|device| &device.nodes);
+    std::iter::once(&slice.nodes).chain(devices).any(|nodes| nodes.node_selector.is_some())
+}
+
 /// The node that slices name, where nothing else does.
-fn named_by(slices: &[ResourceSlice], notes: &mut Vec<String>) -> Result<Node, String> {
-    let by_labels = slices.iter().find(|slice| {
-        let devices = slice.devices().iter().map(|device| &device.nodes);
-        std::iter::once(&slice.nodes).chain(devices).any(|nodes| nodes.node_selector.is_some())
-    });
-    if let Some(slice) = by_labels {
-        return Err(format!(
-            "ResourceSlice {} selects nodes by labels, which are not known: --node FILE has them",
-            slice.metadata.name
-        ));
+pub(crate) fn named_by(slices: &[ResourceSlice], notes: &mut Vec<String>) -> Result<Node, UnknownNode> {
+    if let Some(slice) = slices.iter().find(|slice| selects_by_labels(slice)) {
+        return Err(UnknownNode::ByLabels(slice.metadata.name.clone()));
     }
     let names: BTreeSet<&str> = slices.iter().filter_map(|slice| slice.nodes.node_name.as_deref()).collect();
     let mut found = names.iter();
@@ -249,9 +373,6 @@ fn named_by(slices: &[ResourceSlice], notes: &mut Vec<String>) -> Result<Node, S
             notes.push(format!("all slices that name a node name {name}, which is taken for this one"));
             Ok(Node { name: (*name).to_owned(), ..Node::default() })
         }
-        (Some(first), count) => Err(format!(
-            "the slices are those of {count} nodes, {first} and others, and the name of this one is not known (--node-name \
-             NAME)"
-        )),
+        (Some(first), count) => Err(UnknownNode::OfSeveral { first: (*first).to_owned(), count }),
     }
 }

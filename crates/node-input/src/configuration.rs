@@ -4,20 +4,23 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use config_advice::pinned;
-use distribution_config::{Base, Distribution};
+use distribution_config::{Base, Distribution, InstanceType};
 use node_config::{KubeletConfiguration, OwnOptions};
 use node_output::manifest_error;
 use topology_manifest::{
-    ConfigKind, ImageFamily, KubeletArguments, KubeletConfigRead, NodeSizing, Source, is_kubelet_arguments,
-    read_kubelet_arguments, read_kubelet_config_of, read_kubelet_drop_ins, read_own_options,
+    ConfigKind, ImageFamily, KubeletArguments, KubeletConfigRead, MachinePool, NodeSizing, Source,
+    is_bootstrap_script, is_kubelet_arguments, read_bootstrap_script, read_kubelet_arguments,
+    read_kubelet_config_of, read_kubelet_drop_ins, read_own_options,
 };
 use topology_model::KubeletView;
 
 use crate::base_choice::{BaseChoice, Reading};
 use crate::bottlerocket;
+use crate::k3s_folder;
 use crate::kubelet_flags;
 use crate::node_class::with_user_data;
 use crate::read_configuration::{KUBEADM_PATCH, ReadConfiguration, WITHOUT_KIND};
+use crate::stated_release;
 
 /// The built-in configuration that pins as much as the kubelet can.
 pub const PINNED: &str = "pinned";
@@ -43,6 +46,13 @@ pub(crate) fn read(
         refusal: None,
         missing: Vec::new(),
         others: Vec::new(),
+        choice: None,
+        arguments: Vec::new(),
+        fields: None,
+        place: None,
+        sets_nothing: false,
+        is_template: false,
+        release: None,
         base: Base::default(),
     };
     match argument {
@@ -79,11 +89,19 @@ pub(crate) fn from_folder(
     reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
     let mut files = Vec::new();
-    drop_ins(Path::new(folder), &mut files).with_context(|| format!("failed to read folder {folder}"))?;
+    let failed = || format!("failed to read folder {folder}");
+    drop_ins(Path::new(folder), &mut files).with_context(failed)?;
+    if files.is_empty()
+        && let Some((read, missing)) =
+            k3s_folder::read(Path::new(folder), reading.rules).with_context(failed)?
+    {
+        let made = of_read(folder, read, cpus, reading.base);
+        return Ok(ReadConfiguration { missing: [made.missing, missing].concat(), ..made });
+    }
     ensure!(
         !files.is_empty(),
         "{folder} is a folder without a drop-in: a kubelet's --config-dir has files called *.conf; its --config can be put \
-         there as {BASE}"
+         there as {BASE}. k3s and RKE2 read config.yaml, and config.yaml.d with files called *.yaml"
     );
     let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     let texts = files.iter().map(|path| crate::files::read(path)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -163,6 +181,10 @@ pub fn from_text(
         return Ok(ReadConfiguration { warnings, ..of_read(name, read, cpus, base) });
     }
     let source = Source::from_bytes(name, text).map_err(manifest_error)?;
+    if is_bootstrap_script(source.text) {
+        let read = read_bootstrap_script(&source).map_err(manifest_error)?;
+        return Ok(of_arguments(name, &read, cpus, reading));
+    }
     if is_kubelet_arguments(source.text) {
         let read = read_kubelet_arguments(&[source]).map_err(manifest_error)?;
         return Ok(of_arguments(name, &read, cpus, reading));
@@ -174,7 +196,8 @@ pub fn from_text(
     if is_kubeadm_patch(name) && matches!(read.kind, ConfigKind::Kubelet | ConfigKind::Part(WITHOUT_KIND)) {
         read.kind = ConfigKind::Part(KUBEADM_PATCH);
     }
-    Ok(of_read(name, read, cpus, base))
+    let release = stated_release::notice(&source, reading);
+    Ok(ReadConfiguration { release, ..of_read(name, read, cpus, base) })
 }
 
 /// Whether a file is called as those are that `kubeadm --patches` lays over the kubelet's configuration:
@@ -198,17 +221,13 @@ pub(crate) fn of_flags(cpus: usize, reading: Reading<'_>) -> anyhow::Result<Read
 
 fn of_arguments(name: &str, read: &KubeletArguments, cpus: usize, reading: Reading<'_>) -> ReadConfiguration {
     let made = of_read(name, kubelet_flags::alone(read, reading.rules), cpus, reading.base);
-    ReadConfiguration { missing: read.missing.clone(), ..made }
+    let missing = [made.missing.as_slice(), &read.missing].concat();
+    ReadConfiguration { missing, ..made }
 }
 
 /// Settings of Bottlerocket, if the text is such.
 fn settings(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok().filter(|text| bottlerocket::is_one(text))
-}
-
-/// Whether a text is settings of Bottlerocket, which are no configuration themselves.
-pub(crate) fn is_settings(text: &[u8]) -> bool {
-    settings(text).is_some()
 }
 
 /// On a machine with so many CPUs, over the base that is asked for, else over the one that the form of the file tells.
@@ -224,13 +243,27 @@ pub(crate) fn of_read(
         (Some(BaseChoice::Of(distribution)), _) => of(distribution),
         (Some(BaseChoice::Instance(instance)), _) => Base::on_instance(instance, &read.config, cpus),
         (None, ConfigKind::Part(_) | ConfigKind::Flags) => {
-            match read.node_class.as_ref().map(|class| class.family) {
-                Some(ImageFamily::AmazonLinux2023) => of(Distribution::Eks),
+            let class = read.node_class.as_ref();
+            let instance = class.and_then(|class| InstanceType::named(class.instance.as_deref()?));
+            match class.map(|class| class.family) {
+                Some(ImageFamily::AmazonLinux2023) => {
+                    let on = |instance| Base::on_instance(instance, &read.config, cpus);
+                    instance.map_or_else(|| of(Distribution::Eks), on)
+                }
                 Some(ImageFamily::Bottlerocket) => of(Distribution::Bottlerocket),
                 Some(ImageFamily::Other) | None => Base::unknown(),
             }
         }
         (None, kind) => distribution_of(kind).map_or_else(Base::default, of),
+    };
+    let base = if read.is_whole_file && base.distribution() == Some(Distribution::OpenShift) {
+        base.with_file_replaced()
+    } else {
+        base
+    };
+    let base = match read.pool {
+        MachinePool::ControlPlane => base.on_control_plane(),
+        MachinePool::Workers => base,
     };
     let base = match read.sizing {
         NodeSizing::Sized => base.sized_by_node(),
@@ -251,9 +284,16 @@ pub(crate) fn of_read(
         refusal: None,
         missing: Vec::new(),
         others: read.others,
+        choice: read.choice,
+        arguments: Vec::new(),
+        fields: read.fields,
+        place: read.place,
+        sets_nothing: read.sets_nothing,
+        is_template: read.is_template,
+        release: None,
         base,
     }
-    .with_flags(&read.flags)
+    .with_own_flags(&read.flags)
 }
 
 /// Who makes the kubelet's own file of a form.

@@ -1,4 +1,4 @@
-//! Names of devices that tell nobody which card it is.
+//! Names of devices that do not identify the card.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

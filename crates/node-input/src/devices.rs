@@ -1,4 +1,4 @@
-//! The devices of a node from an inventory file: what is said per node or by PCI numbers becomes single devices.
+//! The devices of a node from an inventory file: counts per node and PCI selectors become single devices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -50,8 +50,8 @@ impl DeviceText {
         Ok(Some(Self { name: "--device".to_owned(), text: text.into_bytes() }))
     }
 
-    /// The same; where nothing names them, those that a plugin would offer on a built-in machine. Not beside a state: then it
-    /// stands for a node that has devices of its own.
+    /// The same; where nothing names them, those that a plugin would offer on a built-in machine. With a state there
+    /// is no such default: the state belongs to a node with other devices.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -288,7 +288,7 @@ fn pci(
     none: impl FnOnce() -> String,
 ) -> anyhow::Result<Vec<Device>> {
     let matching = machine.devices().iter().filter(|function| {
-        // A function whose numbers are not known is not what somebody asked for by number.
+        // A selector by number does not match a function whose numbers are not known.
         let numbers = function.vendor.zip(function.device);
         numbers.is_some_and(|(vendor, device)| selector.matches(function.class, vendor, device))
     });

@@ -110,8 +110,8 @@ impl Gathering<'_> {
             }
             (None, Some(found)) => found.read(cpus, rules.into())?,
             (None, None) => {
-                let none =
-                    "none: whoever reads it decides by the built-in configuration `pinned` (--config FILE)";
+                let none = "none: commands that read the file use the built-in configuration `pinned`; add one \
+                            with --config FILE";
                 self.tell("config", none.to_owned());
                 return Ok(None);
             }
@@ -143,7 +143,9 @@ impl Gathering<'_> {
         let packed = self.packed.and_then(|packed| packed.state.clone());
         let place = match &packed {
             Some(_) => self.own(without),
-            None => "none: nothing runs there for whoever reads it (--state DIR)".to_owned(),
+            None => {
+                "none: commands that read the file take the node as empty; add it with --state DIR".to_owned()
+            }
         };
         self.tell("state", place);
         Ok(packed)

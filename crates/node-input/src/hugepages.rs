@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
-use k8s_quantity::{Amount, Quantity};
+use k8s_quantity::Amount;
 use topology_model::{HugePages, MachineInfo};
 
+use crate::amount_text::page_size;
 use crate::memory;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
-/// where none are said, as in the kernel. Pages fit in the memory of their node, so that must not be among the
+/// where `text` names none, as in the kernel. Pages fit in the memory of their node, so that must not be among the
 /// `unknown`.
 pub(crate) fn replace(info: &mut MachineInfo, text: &str, unknown: &[i64]) -> anyhow::Result<()> {
     let wanted = parse(text)?;
@@ -76,9 +77,7 @@ fn parse(text: &str) -> anyhow::Result<BTreeMap<(i64, u64), u64>> {
 fn parse_part(part: &str) -> anyhow::Result<(i64, u64, u64)> {
     let (node, rest) = part.trim().split_once(':').context("there is no colon")?;
     let (size, pages) = rest.split_once('=').context("there is no equals sign")?;
-    let bytes = size.parse::<Quantity>()?.as_int64().and_then(|bytes| u64::try_from(bytes).ok());
-    let kib = bytes.filter(|bytes| bytes.is_power_of_two() && *bytes >= 4096).map(|bytes| bytes / 1024);
-    let kib = kib.with_context(|| format!("no page has the size {size}"))?;
+    let kib = page_size(size).with_context(|| format!("no page has the size {size}"))? / 1024;
     let node = node.parse().ok().filter(|node| *node >= 0).context("the node is no number")?;
     Ok((node, kib, pages.parse().context("the pages are no number")?))
 }

@@ -76,13 +76,15 @@ impl LoadedNode {
     /// That a Node object has not the size of the machine.
     fn other_machine(&self, object: &NodeObject) -> Option<String> {
         let (name, machine) = (&object.name, &self.line.machine);
-        let own = i64::try_from(self.cpus.num_cpus()).unwrap_or(i64::MAX);
+        let real = self.imagined.as_ref().map(|imagined| &imagined.real);
+        let own = real
+            .map_or_else(|| i64::try_from(self.cpus.num_cpus()).unwrap_or(i64::MAX), |real| real.num_cpus);
         if let Some(cpus) = object.cpus.as_ref().map(Quantity::value).filter(|cpus| *cpus != own) {
             return Some(format!(
                 "Node {name} has {cpus} CPUs, and machine {machine} {own}: they are not the same node"
             ));
         }
-        let own = self.view().memory_capacity();
+        let own = real.map_or_else(|| self.view().memory_capacity(), |real| real.memory_capacity);
         let theirs = u64::try_from(object.memory.as_ref()?.value()).ok()?;
         // A kernel may keep a little more or less for itself after each boot.
         let is_other = own > 0 && theirs.abs_diff(own) > own / 20;
@@ -94,7 +96,7 @@ impl LoadedNode {
         })
     }
 
-    /// What these pods demand and nobody knows of the node, as text to be shown.
+    /// Which demands of these pods are not checked, since facts of the node are missing, as text to be shown.
     pub fn not_looked_at<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Vec<String> {
         let (mut selectors, mut affinity, mut storage) = (false, false, false);
         let asks_storage = |container: &Container| container.requests.contains_key("ephemeral-storage");

@@ -56,9 +56,11 @@ impl FlagRefusal {
 /// What is right in the place of what is wrong, after `expected`.
 fn instead(error: &FlagError, rules: Rules) -> Option<String> {
     let FlagError::Unknown(flag) = error else { return None };
-    let having: Vec<String> = KubeletFlags::releases_with(flag).map(|release| release.to_string()).collect();
-    if !having.is_empty() {
-        return Some(format!("nothing in its place: of the releases here {} have it", having.join(", ")));
+    if let Some(release) = KubeletFlags::removed_by(flag) {
+        return Some(format!("no such flag: kubelet {release} removed it"));
+    }
+    if KubeletFlags::is_of_windows(flag) {
+        return Some("no such flag: only kubelets on Windows have it".to_owned());
     }
     let names: Vec<&str> = KubeletFlags::names().collect();
     let meant = nearest(flag, &names).map(|meant| format!("--{meant}"));
@@ -178,7 +180,17 @@ mod tests {
         let expected =
             "flags.env:1:37: --pod-infra-container-image: unknown flag: --pod-infra-container-image";
         assert!(error.starts_with(expected), "{error}");
-        assert!(error.ends_with("of the releases here 1.34 have it"), "{error}");
+        assert!(error.ends_with("expected no such flag: kubelet 1.35 removed it"), "{error}");
+        for (flag, why) in [
+            ("--container-runtime=remote", "kubelet 1.27 removed it"),
+            ("--network-plugin=cni", "kubelet 1.24 removed it"),
+            ("--docker_root=/a", "kubelet 1.24 removed it"),
+            ("--logtostderr=true", "kubelet 1.26 removed it"),
+            ("--windows-service", "only kubelets on Windows have it"),
+        ] {
+            let said = refusal(flag, Release::V1_36).and_then(|(_, instead)| instead).unwrap_or_default();
+            assert_eq!(said, format!("no such flag: {why}"), "{flag}");
+        }
         let cadvisor = "--storage-driver-db=a";
         assert_eq!(refusal(cadvisor, Release::V1_36), None);
         assert!(refusal(cadvisor, Release::V1_37).is_some());
@@ -206,5 +218,47 @@ mod tests {
             let Some((error, _)) = refusal(text, Release::V1_36) else { panic!("{text}") };
             assert!(error.starts_with(expected), "{error}");
         }
+    }
+
+    /// No file can say what the flag does: thresholds that keep nothing from pods.
+    #[test]
+    fn a_flag_that_no_file_has_is_named_where_its_configuration_is_printed() {
+        let printed = |text: &str| {
+            let read =
+                crate::configuration_of_text("flags.env", text.as_bytes(), 96, crate::Reading::default());
+            read.and_then(|read| read.written_out()).unwrap_or_else(|error| panic!("{text}: {error:#}"))
+        };
+        let text = "KUBELET_EXTRA_ARGS=--max-pods=20 --experimental-allocatable-ignore-eviction";
+        let named =
+            "--experimental-allocatable-ignore-eviction decides; the kubelet evicts by its thresholds";
+        assert!(printed(text).contains(named), "{}", printed(text));
+        assert!(!printed(&format!("{text}=false")).contains(named));
+    }
+
+    #[test]
+    fn files_that_the_flags_of_a_form_name_are_not_given() {
+        let notices = |text: &str| {
+            let read =
+                crate::configuration_of_text("own.yaml", text.as_bytes(), 96, crate::Reading::default());
+            let read = read.unwrap_or_else(|error| panic!("{text}: {error:#}"));
+            format!("{:?}", read.notices().collect::<Vec<_>>())
+        };
+        let kubeadm = "apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration: {kubeletExtraArgs: {config-dir: /a}}\n\
+                       ---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+        for (text, named) in [
+            ("token: a\nkubelet-arg: [config=/a, max-pods=55]\n", "--config names /a"),
+            (
+                "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {flags: [--config=/b, --config-dir=/a]}}\n",
+                "--config-dir names /a",
+            ),
+            (kubeadm, "--config-dir names /a"),
+            ("k3s server --kubelet-arg=config=/a --kubelet-arg=v=2\n", "--config names /a"),
+            ("/usr/bin/kubelet --config=/a --v=2\n", "over /a"),
+        ] {
+            let shown = notices(text);
+            assert_eq!(shown.matches(&format!("{named}, which is not given")).count(), 1, "{shown}");
+        }
+        assert!(!notices("token: a\nkubelet-arg: [max-pods=55]\n").contains("not given"));
+        assert!(!notices(kubeadm).contains("not looked at"));
     }
 }

@@ -17,7 +17,7 @@ pub struct KubeletVersion {
 }
 
 /// What names the version.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NamedBy {
     /// An argument.
     Argument,
@@ -27,7 +27,10 @@ pub enum NamedBy {
     StateFiles,
     /// The executable of the kubelet that runs.
     Executable,
+    /// The file with the configuration, such as the `kubernetesVersion` of its cluster.
+    Configuration,
     /// Nothing: it is the default release.
+    #[default]
     Nobody,
 }
 
@@ -74,6 +77,22 @@ impl KubeletVersion {
         Some(Self { named_by: NamedBy::Executable, ..version })
     }
 
+    /// The version that the file with a configuration states.
+    pub(crate) fn of_configuration(version: &str) -> Option<Self> {
+        let version: Self = version.parse().ok()?;
+        Some(Self { named_by: NamedBy::Configuration, ..version })
+    }
+
+    /// Whether both are of one release.
+    pub(crate) fn is_of_release(self, other: Self) -> bool {
+        self.unknown == other.unknown && self.is_of_release_of(other.version)
+    }
+
+    /// Whether a version is of the same release, and that is known.
+    pub(crate) fn is_of_release_of(self, version: Version) -> bool {
+        self.version.release() == version.release()
+    }
+
     /// The version that a Node object has.
     pub(crate) fn of_node_object(version: &str) -> Option<Self> {
         let version: Self = version.parse().ok()?;
@@ -88,6 +107,7 @@ impl fmt::Display for NamedBy {
             Self::Argument => "as given",
             Self::NodeObject => "by the Node object",
             Self::Executable => "by the executable of the kubelet that runs",
+            Self::Configuration => "by the file with the configuration",
             Self::StateFiles => "by the form of the state files",
             Self::Nobody => "since nothing names another",
         })

@@ -1,9 +1,10 @@
 //! A machine with what replaces something of it, and with what its kubelet keeps.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
+use topology_discovery::SysfsTree;
 
 use crate::counted::Counted;
 use crate::machine::{LIVE, LoadedMachine};
@@ -38,7 +39,8 @@ impl LoadedMachine {
     pub fn load_node(source: &MachineSource) -> anyhow::Result<Self> {
         let machine = Self::load(source)?.with_its_kubelet(&source.machine, source.kubelet_pid)?;
         let is_replaced = source.memory.is_some() || source.hugepages.is_some();
-        Ok(if is_replaced { machine } else { machine.counted_by_its_kubelet() })
+        let machine = if is_replaced { machine } else { machine.counted_by_its_kubelet() };
+        machine.with_more(&source.add)
     }
 
     /// The same by name alone.
@@ -58,7 +60,7 @@ impl LoadedMachine {
     fn with_its_kubelet(self, name: &str, pid: Option<u32>) -> anyhow::Result<Self> {
         match root(name) {
             Some(root) if self.packed.is_none() => {
-                Ok(Self { packed: Packed::of_root(root, pid)?.map(Arc::new), ..self })
+                Ok(Self { packed: Packed::of_root(&root, pid)?.map(Arc::new), ..self })
             }
             _ if pid.is_some() => {
                 bail!("--kubelet-pid: {name} has no processes: expected live, or a folder with proc")
@@ -69,8 +71,10 @@ impl LoadedMachine {
 }
 
 /// The root of the machine that a `--machine` argument means, if it is there as folders.
-fn root(name: &str) -> Option<&Path> {
-    let path = if name == LIVE { "/" } else { name };
-    let is_path = path.contains(['/', '.']) && Path::new(path).is_dir();
-    is_path.then(|| Path::new(path))
+fn root(name: &str) -> Option<PathBuf> {
+    if name == LIVE {
+        return Some(PathBuf::from("/"));
+    }
+    let is_path = name.contains(['/', '.']) && Path::new(name).is_dir();
+    is_path.then(|| SysfsTree::directory(name).ok()?.folder().map(Path::to_path_buf))?
 }

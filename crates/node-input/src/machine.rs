@@ -1,6 +1,5 @@
 //! Which machine is meant: this one, a built-in one, or one in files.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,6 +10,9 @@ use topology_model::{Machine, MachineInfo};
 
 use crate::counted::Counted;
 use crate::files;
+use crate::imagined::Imagined;
+use crate::machine_archive;
+use crate::machine_texts::{self, ReadText};
 use crate::packed::{Gap, Packed};
 
 /// The name of this machine.
@@ -32,19 +34,15 @@ pub struct LoadedMachine {
     pub problems: Vec<Problem>,
     /// What is not the machine's own but was asked for: `--memory 0=64Gi`.
     pub given: Vec<String>,
+    /// What is not in the text from which it was read; `None`: it was not read from text.
+    pub(crate) text: Option<ReadText>,
     /// What a node file says beside the machine.
     pub packed: Option<Arc<Packed>>,
     /// As its kubelet counts it, where it runs and the machine has changed since its start.
     pub(crate) counted: Option<Counted>,
+    /// What it has more than the real machine; `None`: it is the real one.
+    pub(crate) imagined: Option<Arc<Imagined>>,
 }
-
-/// The most bytes of a MachineInfo file that are read; the largest machines' are a few hundred kilobytes.
-const MAX_JSON: u64 = 16 << 20;
-/// The most bytes of an XML file that are read.
-#[cfg(feature = "hwloc")]
-const MAX_XML: u64 = 32 << 20;
-/// The most bytes of an archive that are read.
-const MAX_ARCHIVE: u64 = 64 << 20;
 
 impl LoadedMachine {
     /// Why the configuration of the node's kubelet is not known.
@@ -55,6 +53,11 @@ impl LoadedMachine {
             Gap::Residents(_) => None,
         });
         texts.collect()
+    }
+
+    /// What was taken in place of something that the machine's text does not tell, and what is not known.
+    pub(crate) fn text_notices(&self) -> Vec<Notice> {
+        self.text.iter().flat_map(|text| text.notices(&self.name, &self.given)).collect()
     }
 
     /// The machine as its running kubelet counts it, and in what it differs now; `None`: in nothing that is known.
@@ -70,7 +73,17 @@ impl LoadedMachine {
         machine: Option<Machine>,
         problems: Vec<Problem>,
     ) -> Self {
-        Self { name, info, machine, problems, given: Vec::new(), packed: None, counted: None }
+        Self {
+            name,
+            info,
+            machine,
+            problems,
+            given: Vec::new(),
+            text: None,
+            packed: None,
+            counted: None,
+            imagined: None,
+        }
     }
 
     /// Whether it is one of the machines that are part of the program.
@@ -86,18 +99,15 @@ impl LoadedMachine {
 
     /// The machine that a `--machine` argument means.
     pub fn named(name: &str) -> anyhow::Result<Self> {
-        let path = Path::new(name);
-        if name.contains(['/', '.']) && path.extension().is_some_and(|extension| extension == "json") {
-            let info = topology_discovery::machine_info_from_json(&bytes(path, MAX_JSON)?)
-                .with_context(|| format!("failed to read {name}"))?;
-            return Ok(Self::new(short(path), info, None, Vec::new()));
+        if let Some((short, tree)) = machine_archive::read(name)? {
+            return Self::unpacked(name, &short, &tree);
         }
-        if is_xml(path) {
-            return Self::from_xml(name, path);
+        if is_text(name) {
+            let (shown, (info, machine, text)) = machine_texts::read(name)?;
+            return Ok(Self { text, ..Self::new(shown, info, machine, Vec::new()) });
         }
         let (short, tree) = files_of(name)?;
-        let packed = if name.ends_with(".tar.zst") { Packed::read(name, &short, &tree)? } else { None };
-        Ok(Self { packed: packed.map(Arc::new), ..Self::read(&short, &tree)? })
+        Self::read(&short, &tree)
     }
 
     /// The machine in the archive of a captured machine or of a node file, which is called `name`.
@@ -105,31 +115,14 @@ impl LoadedMachine {
     /// # Errors
     /// It is no such archive.
     pub fn in_archive(name: &str, archive: &[u8]) -> anyhow::Result<Self> {
-        let tree = SysfsTree::archive(archive).with_context(|| format!("failed to read {name}"))?;
-        let short = name.strip_suffix(".tar.zst").unwrap_or(name);
-        let packed = Packed::read(name, short, &tree)?;
-        Ok(Self { packed: packed.map(Arc::new), ..Self::read(short, &tree)? })
+        let tree = machine_archive::unpacked(name, archive)?;
+        Self::unpacked(name, machine_archive::short(name), &tree)
     }
 
-    /// A machine as hwloc wrote it. What cAdvisor would tell is made of it.
-    #[cfg(feature = "hwloc")]
-    fn from_xml(name: &str, path: &Path) -> anyhow::Result<Self> {
-        use topology_discovery::{HwlocSource, read_with_hwloc};
-        let text =
-            String::from_utf8(bytes(path, MAX_XML)?).with_context(|| format!("failed to read {name}"))?;
-        let machine =
-            read_with_hwloc(HwlocSource::Xml(&text)).with_context(|| format!("failed to read {name}"))?;
-        Ok(Self::new(short(path), MachineInfo::from(&machine), Some(machine), Vec::new()))
-    }
-
-    #[cfg(not(feature = "hwloc"))]
-    fn from_xml(name: &str, path: &Path) -> anyhow::Result<Self> {
-        if !path.exists() {
-            bail!("machine {name} does not exist");
-        }
-        bail!(
-            "{name} is read by a build with hwloc: cargo install topolet --features hwloc, with libhwloc-dev and libudev-dev"
-        )
+    /// A machine or the node of a node file.
+    fn unpacked(name: &str, short: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
+        let packed = Packed::read(name, short, tree)?;
+        Ok(Self { packed: packed.map(Arc::new), ..Self::read(short, tree)? })
     }
 
     fn read(name: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
@@ -138,8 +131,14 @@ impl LoadedMachine {
     }
 }
 
-fn is_xml(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("xml"))
+/// Whether it is a file or a pipe that is no archive, or several with commas between them, from which a machine is read as
+/// text.
+fn is_text(name: &str) -> bool {
+    let is_text = |name: &str| {
+        let path = Path::new(name);
+        name.contains(['/', '.']) && path.exists() && !path.is_dir()
+    };
+    is_text(name) || name.contains(',') && name.split(',').all(is_text)
 }
 
 /// The files of the machine that a `--machine` argument means, and what it is called.
@@ -151,21 +150,17 @@ pub fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     if !name.contains(['/', '.']) {
         return built_in(name);
     }
-    if name.ends_with(".tar.zst") {
-        let tree = SysfsTree::archive(&bytes(path, MAX_ARCHIVE)?)
-            .with_context(|| format!("failed to read {name}"))?;
-        let short = short(path);
-        return Ok((short.strip_suffix(".tar.zst").unwrap_or(&short).to_owned(), tree));
+    if let Some(archived) = machine_archive::read(name)? {
+        return Ok(archived);
     }
-    if is_xml(path) && path.exists() {
+    if is_text(name) {
         bail!("{name} tells a machine and not its files");
     }
-    if !path.is_dir() {
-        let what = if path.exists() { "is no folder, .tar.zst, .json or .xml" } else { "does not exist" };
-        bail!("machine {name} {what}");
+    if !path.exists() {
+        bail!("machine {name} does not exist");
     }
     let tree = SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?;
-    Ok((short(path), tree))
+    Ok((files::short(path), tree))
 }
 
 fn built_in(name: &str) -> anyhow::Result<(String, SysfsTree)> {
@@ -179,20 +174,4 @@ fn built_in(name: &str) -> anyhow::Result<(String, SysfsTree)> {
         );
     };
     Ok((name.to_owned(), SysfsTree::archive(archive)?))
-}
-
-fn short(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-}
-
-fn bytes(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
-    let file = files::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("failed to read {}", path.display()))?;
-    if bytes.len() as u64 > limit {
-        bail!("{} has more than {} MiB", path.display(), limit >> 20);
-    }
-    Ok(bytes)
 }

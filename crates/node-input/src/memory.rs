@@ -9,12 +9,13 @@ use std::collections::BTreeMap;
 
 use admission_report::Notice;
 use anyhow::{Context, bail, ensure};
-use k8s_quantity::{Amount, Quantity, Sign};
+use k8s_quantity::Amount;
 use node_config::KubeletConfiguration;
 use node_output::ranges;
 use topology_discovery::ProblemKind;
 use topology_model::{HugePages, Machine, NodeId};
 
+use crate::amount_text::whole_units;
 use crate::machine::LoadedMachine;
 
 /// Sets the memory of nodes as `text` says.
@@ -82,8 +83,8 @@ pub(crate) fn used_by(pages: &[HugePages]) -> u64 {
     sum(pages.iter().map(|pages| pages.page_size_kib.saturating_mul(1024).saturating_mul(pages.num_pages)))
 }
 
-/// Refuses to decide on a machine of which nobody knows how much memory it has: the kubelet compares its reservations
-/// and the pods with that.
+/// Refuses to decide on a machine whose amount of memory is not known: the kubelet compares its reservations and the
+/// pods with that.
 pub fn must_be_known(machine: &LoadedMachine) -> anyhow::Result<()> {
     if machine.info.memory_capacity == 0 {
         bail!(
@@ -136,7 +137,7 @@ fn advice(ids: &[i64]) -> String {
 
 impl LoadedMachine {
     /// The nodes as they are shown: those of the hardware where it is known.
-    fn node_ids(&self) -> Vec<i64> {
+    pub(crate) fn node_ids(&self) -> Vec<i64> {
         if let Some(machine) = &self.machine {
             return machine.nodes().iter().map(|node| node.id.0).collect();
         }
@@ -164,6 +165,9 @@ impl LoadedMachine {
 
     /// Which sources of it are missing.
     fn lacking_memory(&self) -> String {
+        if self.text.is_some() {
+            return "neither the output of `numactl -H` nor a meminfo is in it".to_owned();
+        }
         if self.machine.is_none() {
             return "its memory_capacity is missing or 0".to_owned();
         }
@@ -227,20 +231,7 @@ fn parse(text: &str) -> anyhow::Result<BTreeMap<i64, u64>> {
 
 fn parse_part(part: &str) -> anyhow::Result<(i64, u64)> {
     let (node, size) = part.trim().split_once('=').context("there is no equals sign")?;
-    Ok((node.parse().context("the node is no number")?, parse_size(size)?))
-}
-
-/// The bytes of an amount in whatever form, if they are whole.
-fn parse_size(size: &str) -> anyhow::Result<u64> {
-    let no_amount = || format!("expected an amount such as 64Gi, found {size:?}");
-    let amount: Quantity = size.parse().ok().with_context(no_amount)?;
-    ensure!(amount.sign() != Sign::Negative, no_amount());
-    // A quantity that is read ends at the largest number, so that what is there may be more.
-    let bytes = amount.ceil_units().and_then(|bytes| i64::try_from(bytes).ok());
-    let bytes = bytes.filter(|bytes| *bytes < i64::MAX);
-    let bytes = bytes.with_context(|| format!("no memory has the size {size}"))?;
-    ensure!(Quantity::from_units(bytes, amount.format()) == amount, "{size} is no whole number of bytes");
-    Ok(u64::try_from(bytes)?)
+    Ok((node.parse().context("the node is no number")?, whole_units(size)?))
 }
 
 #[cfg(test)]
@@ -301,31 +292,6 @@ mod tests {
                     "--memory gives NUMA node 0 {memory}, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
                 )
             );
-        }
-    }
-
-    #[test]
-    fn sizes_are_whole_bytes_in_any_form() {
-        for (text, bytes) in [
-            ("64Gi", 64 << 30),
-            ("1.5Gi", 3 << 29),
-            ("3.5Gi", 7 << 29),
-            ("65536.5Mi", (65536 << 20) + (1 << 19)),
-            ("1Pi", 1 << 50),
-            ("2000m", 2),
-            ("0", 0),
-        ] {
-            assert_eq!(parse_size(text).unwrap(), bytes, "{text}");
-        }
-        for (text, error) in [
-            ("1500m", "1500m is no whole number of bytes"),
-            ("0.3Ki", "0.3Ki is no whole number of bytes"),
-            ("64gi", "expected an amount such as 64Gi, found \"64gi\""),
-            ("", "expected an amount such as 64Gi, found \"\""),
-            ("-1", "expected an amount such as 64Gi, found \"-1\""),
-            ("9Ei", "no memory has the size 9Ei"),
-        ] {
-            assert_eq!(parse_size(text).unwrap_err().to_string(), error);
         }
     }
 

@@ -17,12 +17,13 @@ use node_config::{
 use node_output::{NodeLine, manifest_style};
 use topology_admission::{Compat, Ledger, Node};
 use topology_manifest::Warning;
-use topology_model::{CpuTable, KubeletView};
+use topology_model::{CpuTable, KubeletView, Machine};
 
 use crate::base_choice::Reading;
 use crate::configuration::{self, PINNED, own_options};
 use crate::devices::DeviceText;
 use crate::found_config::FoundConfig;
+use crate::imagined::{Added, Imagined};
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
 use crate::machine::{LoadedMachine, THIS};
@@ -71,6 +72,12 @@ pub struct LoadedNode {
     pub static_pods: Option<PathBuf>,
     /// What a node file says beside the machine.
     pub(crate) packed: Option<Arc<Packed>>,
+    /// Its machine with its PCI devices; `None` where only the kubelet's view of it is known.
+    pub(crate) machine: Option<Arc<Machine>>,
+    /// What the machine has more than the real one; `None`: it is the real one.
+    pub(crate) imagined: Option<Arc<Imagined>>,
+    /// The devices that are added to it.
+    pub(crate) added: Added,
     pub(crate) rules: Arc<DecidesBy>,
     pub(crate) ways_out: WaysOut<Self>,
 }
@@ -108,7 +115,7 @@ impl fmt::Display for InputWarning {
 pub struct Keeping {
     /// How often they are looked at.
     pub period: Duration,
-    /// Whether those with CPUs of their own have a quota.
+    /// Whether those with exclusive CPUs have a quota.
     pub quota: QuotaWithExclusiveCpus,
 }
 
@@ -263,6 +270,8 @@ impl LoadedNode {
         let mut warnings: Vec<InputWarning> = of_file.map(InputWarning::Configuration).collect();
         let doubt = rules.kubelet.and_then(|version| {
             version.doubt(match version.named_by() {
+                // The notices of what is read have it.
+                NamedBy::Configuration => return None,
                 NamedBy::NodeObject => "the Node object",
                 NamedBy::StateFiles => "the state files",
                 NamedBy::Executable => "the kubelet that runs",
@@ -270,6 +279,7 @@ impl LoadedNode {
             })
         });
         warnings.extend(doubt.map(InputWarning::Notice));
+        warnings.extend(machine.text_notices().into_iter().map(InputWarning::Notice));
         // Where nothing is known of the configuration, what is assumed has them.
         if rules.config.is_none() && machine.has_configuration(rules) {
             warnings.extend(machine.config_gaps().into_iter().map(InputWarning::Notice));
@@ -294,6 +304,7 @@ impl LoadedNode {
         let listed = text.map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
+        let (inventory, added) = machine.with_added_devices(inventory);
         let options = match decided_by {
             DecidedBy::Kubelet => OwnOptions::default(),
             DecidedBy::Topolet => options_of(machine, rules)?,
@@ -313,7 +324,7 @@ impl LoadedNode {
             }
             node = node.with_links(links);
         }
-        let line = NodeLine::new(&machine.name, &name, decided_by, &node);
+        let line = NodeLine::new(&machine.name, &name, decided_by, &node).imagined(machine.more_in_words());
         // Where this goes on and a kubelet would not.
         let kubelet_stops =
             Node::start(&view, &config, None, Compat::KUBELET).err().map(|error| error.to_string());
@@ -346,6 +357,9 @@ impl LoadedNode {
             keeping,
             static_pods,
             packed,
+            machine: machine.machine.clone().map(Arc::new),
+            imagined: machine.imagined.clone(),
+            added,
             rules,
             ways_out: WaysOut::default(),
         })
@@ -378,6 +392,7 @@ pub fn configuration_of(
     view: &KubeletView,
     reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
+    let view = &*machine.real_view(view)?;
     let cpus = view.cpus().num_cpus();
     let read = match (given, packed_config(machine)) {
         (None, Some(found)) => found.read(cpus, reading)?.with_given(reading)?,
@@ -507,8 +522,6 @@ fn without_given_flags(
         return Ok((configuration::from_folder(given, view.cpus().num_cpus(), reading)?, String::new()));
     }
     let bytes = configuration::bytes(given)?;
-    // A proposal is a configuration of its own: settings of Bottlerocket cannot be changed in place.
-    let text = |bytes: &[u8]| if configuration::is_settings(bytes) { String::new() } else { text(bytes) };
     Ok((configuration::from_text(given, &bytes, view.cpus().num_cpus(), reading)?, text(&bytes)))
 }
 

@@ -4,6 +4,7 @@ use node_output::{JudgedBy, NodeStatus, NumaNodes, Usage};
 use node_state::Problem;
 
 use crate::asked::Listener;
+use crate::claims_beside::{ClaimsBeside, Pairs};
 use crate::devices::DeviceText;
 use crate::machine::LoadedMachine;
 use crate::missing_memory::MissingMemory;
@@ -14,19 +15,38 @@ use crate::source::Resident;
 use crate::sources::RulesSource;
 
 impl NodeSources {
-    /// The node on one screen, as the files of its kubelet say it. `listener` hears of what is in doubt.
+    /// The node on one screen, as the files of its kubelet say it, with what excludes each other there by slices and device classes.
+    /// `listener` hears of what is in doubt.
     ///
     /// # Errors
     /// Something cannot be read, or a kubelet does not start with the configuration.
-    pub fn status(&self, listener: &impl Listener) -> anyhow::Result<NodeStatus> {
+    pub fn status(&self, claims: &ClaimsBeside, listener: &impl Listener) -> anyhow::Result<NodeStatus> {
         let machine = LoadedMachine::load_node(&self.machine)?;
         let packed = machine.packed.as_deref();
         let rules = self.rules.clone().of_node(&self.identity, &self.residents, packed)?;
         let devices = DeviceText::on(&rules, &self.machine, &self.residents)?;
-        match self.residents.of_node(packed)? {
-            Some(resident) => self.status_by_files(&machine, &resident, &rules, devices, listener),
-            None => self.status_without_files(&machine, &rules, devices, listener),
+        let mut status = match self.residents.of_node(packed)? {
+            Some(resident) => self.status_by_files(&machine, &resident, &rules, devices.clone(), listener)?,
+            None => self.status_without_files(&machine, &rules, devices.clone(), listener)?,
+        };
+        // Without the kubelet's configuration its CPU manager is not known.
+        let node = if machine.has_configuration(&rules) {
+            LoadedNode::on(&machine, &rules, devices).map_err(|error| format!("{error:#}"))
+        } else {
+            Err("the configuration of the kubelet is not known".to_owned())
+        };
+        match node {
+            Ok(node) => {
+                let resources = node.plugin_resources();
+                let resources = resources.iter().map(String::as_str);
+                let Pairs { found, gaps } = claims.pairs(packed, node.cpu_manager(), resources);
+                let found = found.iter().map(|pair| format!("{pair}; avoided by {}", pair.remedy()));
+                status.conflicts.extend(found);
+                status.notes.extend(gaps);
+            }
+            Err(why) => status.notes.extend(claims.not_looked_at(packed, &why)),
         }
+        Ok(status)
     }
 
     fn status_by_files(
@@ -64,7 +84,7 @@ impl NodeSources {
                 status.source = Some(resident.from.clone());
                 status.names_from.clone_from(&resident.names_from);
             }
-            // What is wrong with the files is said.
+            // `problems` already lists what is wrong with the files.
             Err(_) if !status.problems.is_empty() => {
                 status.notes =
                     vec!["what is free is not known: a kubelet does not start from these files".to_owned()];

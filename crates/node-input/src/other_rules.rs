@@ -22,6 +22,8 @@ pub struct OtherRules {
     pub policy: Option<String>,
     /// `topologyManagerScope`.
     pub scope: Option<String>,
+    /// `cpuManagerPolicy`. With `none` it has no options.
+    pub cpu_policy: Option<String>,
     /// Exactly these of `cpuManagerPolicyOptions` are on. The gate that alpha options need is on with them.
     pub cpu_options: Option<Vec<String>>,
     /// Exactly these of `topologyManagerPolicyOptions` that are true or false are on.
@@ -47,6 +49,7 @@ impl OtherRules {
         let words = [
             self.policy.as_ref().map(|policy| format!("policy {policy}")),
             self.scope.as_ref().map(|scope| format!("scope {scope}")),
+            self.cpu_policy.as_ref().map(|policy| format!("CPU policy {policy}")),
             self.cpu_options.as_ref().map(|options| format!("CPU options {}", list(options))),
             self.topology_options.as_ref().map(|options| format!("topology options {}", list(options))),
             self.memory_policy.as_ref().map(|policy| format!("memory policy {policy}")),
@@ -71,6 +74,7 @@ impl LoadedNode {
         let OtherRules {
             policy,
             scope,
+            cpu_policy,
             cpu_options,
             topology_options,
             memory_policy,
@@ -79,6 +83,12 @@ impl LoadedNode {
         } = other;
         config.topology_manager_policy = policy.clone().or(config.topology_manager_policy);
         config.topology_manager_scope = scope.clone().or(config.topology_manager_scope);
+        if let Some(policy) = cpu_policy {
+            config.cpu_manager_policy = Some(policy.clone());
+            if policy == "none" {
+                config.cpu_manager_policy_options.clear();
+            }
+        }
         if let Some(options) = cpu_options {
             config.cpu_manager_policy_options.clear();
             let on = options.iter().map(|option| (option.clone(), "true".to_owned()));

@@ -187,7 +187,7 @@ pub struct Packed {
     pub gaps: Vec<Gap>,
 }
 
-/// Files to be packed by path, and what is to be said about them.
+/// Files to be packed by path, and notes about them.
 pub struct Packing {
     /// Paths in the archive and contents.
     pub files: Vec<(String, Vec<u8>)>,

@@ -16,7 +16,7 @@ pub enum Wholeness {
     /// It has.
     #[default]
     Whole,
-    /// Something is refused or skipped, which has been said.
+    /// Something is refused or skipped, and a warning has named it.
     Partial,
 }
 

@@ -1,5 +1,5 @@
 //! A node as its agent publishes it, `NodeState` of `topolet.dev/v1alpha1`: all that decisions on pods depend on, so that
-//! whoever reads it decides as the node does.
+//! a reader decides as the node does.
 //!
 //! What the node is (machine, configuration, options) is written apart from what its pods hold: of thousands of nodes many
 //! are the same, and a reader starts each of them once. What pods hold is in the kubelet's own state files; what they

@@ -12,7 +12,7 @@ use topology_manifest::Failure;
 pub struct Questions {
     /// Those that are decided on: first those that have not ended, then those that were refused, each in their order.
     pub pods: Vec<Pod>,
-    /// What the kubelet said of those that it refused.
+    /// The kubelet's reason and message for those that it refused.
     pub refused: BTreeMap<PodUid, KubeletRefusal>,
     /// That others have ended, which hold nothing, as text to be shown.
     pub left_out: Option<String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use distribution_config::{Base, Distribution, Reservation};
 use node_config::{KubeletConfiguration, KubeletFlags};
-use topology_manifest::{ConfigKind, KubeletArgument, KubeletArguments, Profile, Warning};
+use topology_manifest::{ConfigKind, KubeletArgument, KubeletArguments, ObjectChoice, Profile, Warning};
 
 use crate::base_choice::{Reading, of_another_release};
 use crate::kubelet_flags::{self, FlagRefusal, OverConfiguration};
@@ -13,6 +13,9 @@ use crate::kubelet_flags::{self, FlagRefusal, OverConfiguration};
 /// What is called so in a [`ConfigKind::Part`]: a file that is the fields alone, and one of `kubeadm --patches`.
 pub(crate) const WITHOUT_KIND: &str = "its installer";
 pub(crate) const KUBEADM_PATCH: &str = "kubeadm";
+/// The same of files for kubeadm without a configuration of the kubelet.
+const KUBEADM_CONFIG_MAP: &str = "the cluster's ConfigMap kubelet-config";
+
 /// A configuration and what it is called.
 pub struct ReadConfiguration {
     /// As it is shown.
@@ -37,6 +40,20 @@ pub struct ReadConfiguration {
     pub(crate) missing: Vec<String>,
     /// The kinds of the file's other documents.
     pub(crate) others: Vec<String>,
+    /// Which of several objects for different nodes is read.
+    pub(crate) choice: Option<ObjectChoice>,
+    /// The flags that the file itself sets: `--max-pods=20`.
+    pub(crate) arguments: Vec<String>,
+    /// The fields that decide and that its form has; `None`: all.
+    pub(crate) fields: Option<&'static [&'static str]>,
+    /// The mapping of the file that has these fields, by the keys on the way to it; `None`: it is within a list, or the form has all.
+    pub(crate) place: Option<Vec<String>>,
+    /// Whether nothing in the file is the kubelet's.
+    pub(crate) sets_nothing: bool,
+    /// Whether the file is a template of which no open place is the kubelet's.
+    pub(crate) is_template: bool,
+    /// What is to be known of the release that the file states, as text to be shown.
+    pub(crate) release: Option<String>,
     /// What of [`config`](Self::config) is its distribution's.
     pub(crate) base: Base,
 }
@@ -71,7 +88,48 @@ impl ReadConfiguration {
             format!("{name}: of its documents one is the kubelet's configuration; not looked at: {others}")
         });
         let missing = self.missing.iter().map(|missing| format!("{}: {missing}", self.name));
-        self.gap().into_iter().chain(of_other.into_iter().chain(others).chain(missing).map(Notice::warning))
+        let nothing = self
+            .sets_nothing
+            .then(|| format!("{}: nothing in it sets the kubelet's configuration or its flags", self.name));
+        let template = self.is_template.then(|| {
+            format!(
+                "{}: a template that is not rendered yet; none of its open places decides on CPUs, memory or pods",
+                self.name
+            )
+        });
+        let objects =
+            self.choice.iter().flat_map(|choice| self.objects(choice)).chain(nothing).chain(template);
+        let replaced = self.base.over_replaced_file().map(|reserved| {
+            let amounts: Vec<String> = reserved.iter().map(|(name, amount)| format!("{name}={amount}")).collect();
+            format!(
+                "{}: it takes the place of the file that the machine config operator writes; of that nothing is left, and what the \
+                 node reserves for the system is laid over it: {}",
+                self.name,
+                amounts.join(", ")
+            )
+        });
+        let release = self.release.iter().cloned();
+        let texts = release.chain(of_other).chain(replaced).chain(others).chain(objects).chain(missing);
+        self.gap().into_iter().chain(texts.map(Notice::warning))
+    }
+
+    /// Which of several objects is read, and which are not.
+    fn objects(&self, ObjectChoice { chosen, alike, differing }: &ObjectChoice) -> Vec<String> {
+        let name = &self.name;
+        let mut texts = Vec::new();
+        if !differing.is_empty() {
+            texts.push(format!(
+                "{name}: {chosen} is read; other values, for other nodes, are in {}: give a file with one of them alone to read it",
+                differing.join(", ")
+            ));
+        }
+        if !alike.is_empty() {
+            texts.push(format!(
+                "{name}: {chosen} is read; the same, or nothing of the kubelet, is in {}",
+                alike.join(", ")
+            ));
+        }
+        texts
     }
 
     /// A warning that the node reserves memory that the file does not contain, and which amount is assumed.
@@ -91,8 +149,12 @@ impl ReadConfiguration {
                      decided as if the rest set nothing. --base NAME says what it is"
                 ),
                 ConfigKind::Part(KUBEADM_PATCH) => format!(
-                    "{name}: a patch of kubeadm for the kubelet's configuration, over base unknown: decided as if the cluster set \
-                     nothing beneath it. What it sets prints kubectl -n kube-system get configmap kubelet-config -o yaml"
+                    "{name}: a patch of kubeadm, which lays it over the kubelet's configuration of the cluster; that is not known here, and \
+                     decided as if it set nothing. `kubectl -n kube-system get configmap kubelet-config -o yaml` prints it"
+                ),
+                ConfigKind::Part(KUBEADM_CONFIG_MAP) => format!(
+                    "{name}: kubeadm takes the rest from {KUBEADM_CONFIG_MAP}, which is not known here; decided as if that set nothing. \
+                     `kubectl -n kube-system get configmap kubelet-config -o yaml` prints it: give it in the place of this file"
                 ),
                 ConfigKind::Part(maker) => format!(
                     "{name}: what {maker} sets beneath it is not known here; decided as if it set nothing. --base NAME says what \
@@ -114,7 +176,12 @@ impl ReadConfiguration {
             Reservation::FixedUnlessSized => format!(
                 "{name}: workers of clusters that were installed with OpenShift 4.21 or later size what is reserved for the system by \
                  the node, those of clusters that were updated reserve 500m of CPU and 1Gi of memory; which one this is is not \
-                 known here, and decided as if it were fixed. spec.autoSizingReserved or systemReserved says it"
+                 known here, and decided as if it were fixed. {} says it",
+                if self.base.over_replaced_file().is_some() {
+                    "spec.autoSizingReserved of a KubeletConfig"
+                } else {
+                    "spec.autoSizingReserved or systemReserved"
+                }
             ),
             Reservation::UnlessPodsAreSet => format!(
                 "{name}: {who}; decided as if nothing set max-pods, for which its reservedMemory is right"
@@ -220,6 +287,23 @@ impl ReadConfiguration {
         self
     }
 
+    /// The same with flags of its form, of which some may name files that are not in it.
+    pub(crate) fn with_own_flags(self, arguments: &[KubeletArgument]) -> Self {
+        let mut made = self.with_flags(arguments);
+        made.arguments = arguments.iter().map(|argument| argument.text().to_owned()).collect();
+        let Some(flags) = made.flags.as_deref().filter(|_| made.kind != ConfigKind::Flags) else {
+            return made;
+        };
+        let folder = flags.config_dir().filter(|path| *path != kubelet_flags::SOME_FOLDER);
+        let named = [("--config", flags.config()), ("--config-dir", folder)];
+        let named = named.into_iter().filter_map(|(flag, path)| Some((flag, path?)));
+        let missing = named.map(|(flag, path)| {
+            format!("its flag {flag} names {path}, which is not given; decided as if the flag were not there")
+        });
+        made.missing.extend(missing.collect::<Vec<_>>());
+        made
+    }
+
     /// The same with the flags that are given beside it.
     pub(crate) fn with_given(mut self, reading: Reading<'_>) -> anyhow::Result<Self> {
         if reading.flags.is_empty() {
@@ -260,7 +344,7 @@ impl ReadConfiguration {
         if self.base.reservation() != Reservation::FixedUnlessSized || proposal.memory_policy() == "Static" {
             self.base.take_assumed(&mut config);
         }
-        config
+        self.base.enforcing_as(config, proposal)
     }
 
     /// The configuration that a proposal starts from: also without a `reservedMemory` that fits no node.
@@ -273,7 +357,7 @@ impl ReadConfiguration {
         if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
             config.reserved_memory.clear();
         }
-        config
+        self.base.open_to_cpus(config)
     }
 
     /// The configuration as a file of a kubelet: the fields that decide.
@@ -284,7 +368,13 @@ impl ReadConfiguration {
         if let Some(refusal) = &self.refusal {
             return Err(refusal.error());
         }
-        let head = format!("# {}, of kubelet v{}\n", self.shown_name(), self.config.rules.version);
+        let mut head = format!("# {}, of kubelet v{}\n", self.shown_name(), self.config.rules.version);
+        if self.flags.as_ref().is_some_and(|flags| flags.ignores_evictions()) {
+            head.push_str(
+                "# evictionHard: of what --experimental-allocatable-ignore-eviction decides; the kubelet evicts by its thresholds\n\
+                 # all the same, and they keep nothing from pods\n",
+            );
+        }
         Ok(format!("{head}{}", serde_saphyr::to_string(&self.config)?))
     }
 

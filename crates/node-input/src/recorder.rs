@@ -39,7 +39,7 @@ impl NodeRecorder {
         ensure!(
             machine.machine.is_some(),
             "machine {name} is as cAdvisor tells it, without files that a node file could be made of: expected live, a built-in \
-             machine, a folder or a .tar.zst"
+             machine, a folder or an archive"
         );
         let (shown, tree) = files_of(name)?;
         let capture = Capture::of(&tree).with_context(|| format!("failed to capture {shown}"))?;

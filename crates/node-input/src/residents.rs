@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
-use device_manager::{DeviceId, Endpoint};
+use device_manager::{DeviceId, Endpoint, Inventory};
 use k8s_quantity::{Amount, Format, Quantity};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
@@ -17,12 +17,13 @@ use crate::quarantine::still_quarantined;
 use crate::resume::{Requests, ledger, refused_by};
 use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
+use crate::state_with_more::with_more;
 
 /// What runs on a node.
 pub struct Residents {
     /// What they hold.
     pub ledger: Ledger,
-    /// How many pods run there, and by which files, as text to be shown; `None`: nothing is said to run.
+    /// How many pods run there, and by which files, as text to be shown; `None`: no state was read.
     pub line: Option<String>,
     /// Which pods are known.
     pub known: Known,
@@ -45,7 +46,7 @@ pub enum Known {
     Nothing,
 }
 
-/// What is said where the manifests of running pods are not known.
+/// The note where the manifests of running pods are not known.
 const NO_REQUESTS: &str = "not looked at: the node-wide fit (requests, number of pods, host ports), since the manifests \
     of running pods are not known; --pods takes them from `kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml`";
 
@@ -76,7 +77,12 @@ impl LoadedNode {
     /// # Errors
     /// The state cannot be read, or a kubelet would not start from it.
     pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
-        match given.of_node(self.packed.as_deref())? {
+        let mut resident = given.of_node(self.packed.as_deref())?;
+        if let (Some(resident), Some(imagined)) = (&mut resident, &self.imagined) {
+            let folder = std::mem::take(&mut resident.folder);
+            resident.folder = with_more(folder, imagined)?;
+        }
+        let mut residents = match resident {
             Some(resident) => Residents::new(self, given, &resident),
             None if given.empty => {
                 let own = self.packed.as_deref().and_then(|packed| packed.state.as_ref());
@@ -87,7 +93,21 @@ impl LoadedNode {
                 none if none.is_empty() => Ok(Residents::none(self)),
                 notes => Ok(Residents::unknown(self, notes)),
             },
-        }
+        }?;
+        residents.notes.extend(self.only_added(residents.ledger.inventory()));
+        Ok(residents)
+    }
+
+    /// That devices of a resource are known as far as they are added to the machine, as text to be shown.
+    fn only_added(&self, inventory: &Inventory) -> Option<String> {
+        let only =
+            self.added.resources().filter(|resource| !self.added.is_listed_beside(inventory, resource));
+        let names: Vec<&str> = only.map(ResourceName::as_str).collect();
+        let names = (!names.is_empty()).then(|| names.join(", "))?;
+        Some(format!(
+            "{names}: nothing lists devices of it that the real machine has, so the added ones are all that there are; --devices \
+             takes what it has"
+        ))
     }
 
     /// Why the pods of a list are evidently those of another node, as text to be shown: one is bound to it, or they request
@@ -261,7 +281,8 @@ fn unlisted(node: &LoadedNode, folder: &StateFolder, resource: &ResourceName) ->
     if node.inventory.endpoint(resource) != Some(Endpoint::Checkpoint) {
         return None;
     }
-    let devices: BTreeSet<&DeviceId> = node.inventory.devices(resource).map(|device| &device.id).collect();
+    let devices = node.inventory.devices(resource).map(|device| &device.id);
+    let devices: BTreeSet<&DeviceId> = devices.filter(|id| !node.added.has(resource, id)).collect();
     let state = folder.device.as_deref().map(DeviceFile::read)?.state;
     let held = node_state::files::devices(&state);
     let held = held.iter().filter(|(_, _, of, _)| *of == resource).flat_map(|(.., held)| held.devices());
@@ -279,6 +300,6 @@ fn unlisted(node: &LoadedNode, folder: &StateFolder, resource: &ResourceName) ->
 fn plugins_away(node: &LoadedNode, folder: &StateFolder) -> BTreeMap<ResourceName, usize> {
     let read = folder.device.as_deref().map(DeviceFile::read).filter(|read| read.fault.is_none());
     let registered = read.iter().flat_map(|read| read.state.registered.iter().flatten());
-    let away = registered.filter(|(resource, _)| !node.inventory.is_registered(resource));
+    let away = registered.filter(|(resource, _)| !node.added.is_listed_beside(&node.inventory, resource));
     away.map(|(resource, ids)| (resource.clone(), ids.iter().flatten().count())).collect()
 }

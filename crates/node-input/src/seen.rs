@@ -144,7 +144,7 @@ impl SeenNode {
         let object = match object {
             Ok(Some(object)) => object,
             Ok(None) => {
-                let none = format!("nobody publishes one for {}", self.name);
+                let none = format!("no exporter has published one for {}", self.name);
                 return lacks(self, &none);
             }
             Err(error) => return lacks(self, error),
@@ -195,9 +195,7 @@ impl SeenNode {
         let mut add = |text: &str| self.gaps.push(text.to_owned());
         let is_guaranteed = pod.qos_class(PodLevelResources::Count) == QosClass::Guaranteed;
         if is_guaranteed && (self.policies.cpus.is_none() || self.policies.memory.is_none()) {
-            add(
-                "whether the kubelet gives containers CPUs and memory of their own; so both are compared as if it did",
-            );
+            add("whether the kubelet pins CPUs and memory; so both are compared as if it did");
         }
         if self.policies.scope.is_none() {
             add("the scope of the kubelet's policy; so containers are compared one by one");
@@ -210,10 +208,7 @@ impl SeenNode {
             add("resources of the pod as a whole by NUMA node; so those of its containers are compared");
         }
         if let Some(claims) = UndecidedClaims::of(pod) {
-            add(&format!(
-                "its claims of devices ({}); so nothing is said of them",
-                claims.names().join(", ")
-            ));
+            add(&format!("its claims of devices ({}); so they are not compared", claims.names().join(", ")));
         }
         if was_admitted(object) {
             add("what the pod itself holds; so nothing is compared, since the kubelet has admitted it");

@@ -1,12 +1,15 @@
 //! Decisions on pods that are asked about, one after the other, as reports.
 
-use admission_report::{AdmissionQueue, Facts, Report};
+use std::collections::HashSet;
+
+use admission_report::{AdmissionQueue, Facts, Note, Remark, Report};
 use anyhow::bail;
 use device_manager::Replies;
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 use topology_admission::{Decided, Ledger, Outcome, Series};
 
 use crate::asked::Asked;
+use crate::claim_remedies::{PodOnNode, TriedChanges};
 use crate::claims::{NodeClaims, PodClaims};
 use crate::fates::FateOfPod;
 use crate::node::LoadedNode;
@@ -19,19 +22,29 @@ pub struct Sequence<'n> {
     series: Series<'n>,
     queue: AdmissionQueue,
     claims: Option<NodeClaims>,
+    tried: TriedChanges<'n>,
+    /// The pods that are shown; `None`: all.
+    shown: Option<HashSet<PodUid>>,
 }
 
 impl<'n> Sequence<'n> {
     /// Of pods of `asked` on `node`; `series` decides on them.
     #[must_use]
     pub fn new(node: &'n LoadedNode, asked: &'n Asked, series: Series<'n>) -> Self {
-        Self { node, asked, series, queue: AdmissionQueue::default(), claims: None }
+        let queue = AdmissionQueue::default();
+        Self { node, asked, series, queue, claims: None, tried: TriedChanges::on(node), shown: None }
     }
 
     /// The same, where claims are decided before other resources.
     #[must_use]
     pub fn with_claims(self, claims: NodeClaims) -> Self {
-        Self { claims: Some(claims), ..self }
+        Self { claims: Some(claims.beside(&self.asked.pods)), ..self }
+    }
+
+    /// The same, where these pods alone are shown: for others no changes are tried.
+    #[must_use]
+    pub fn showing(self, pods: impl IntoIterator<Item = PodUid>) -> Self {
+        Self { shown: Some(pods.into_iter().collect()), ..self }
     }
 
     /// Why and where, of the next pod.
@@ -48,6 +61,7 @@ impl<'n> Sequence<'n> {
     /// A device plugin would have to be asked.
     pub fn decide_beside(&mut self, pod: &Pod) -> anyhow::Result<(Report, Ledger)> {
         let claims = self.claims.as_mut().map_or(PodClaims::None, |claims| claims.decide(pod));
+        let whole = pod;
         let pod = &*claims.rest_of(pod);
         if let PodClaims::Unschedulable(claims, why) = claims {
             let report = Report::of_unschedulable(pod, self.node.node.pod_rules(), claims, why);
@@ -56,7 +70,24 @@ impl<'n> Sequence<'n> {
         }
         let decided = self.series.decide(pod, &Replies::default());
         let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
-        let report = self.queue.next(pod, claims.add_to(report));
+        let mut report = claims.add_to(report);
+        if self.claims.as_ref().is_some_and(NodeClaims::excludes_cpu_driver) {
+            // The notes on the node have it.
+            let decided = report.claims.as_ref();
+            let is_noted = |note: &Note| match &note.remark {
+                Remark::ClaimOfCpus { claim, .. } => decided.is_some_and(|own| own.has_cpus(claim)),
+                _ => false,
+            };
+            report.notes.retain(|note| !is_noted(note));
+        }
+        let is_shown = self.shown.as_ref().is_none_or(|shown| shown.contains(&whole.uid));
+        let not_tried = self.claims.as_mut().filter(|_| is_shown).and_then(|own| {
+            let pod = PodOnNode { whole, rest: pod, before: &decided.before };
+            self.tried.add_to(pod, own, &mut report)
+        });
+        report.note_claims();
+        report.notes.extend(not_tried);
+        let report = self.queue.next(pod, report);
         // A step or an alternative is over when another pod of its owner runs.
         if self.queue.is_blocked() || self.asked.apart.contains(&pod.uid) {
             self.series.take_back(&decided);

@@ -16,7 +16,7 @@ pub struct Resident {
     pub names: PodNames,
     /// Where they are from, as text to be shown.
     pub from: String,
-    /// What names the pods, as text to be shown, where nobody has said what does.
+    /// What names the pods, as text to be shown, where no argument names it.
     pub names_from: Option<String>,
     /// The kubelet's root folder; `None`: a node file.
     pub root: Option<PathBuf>,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use admission_report::UserAdvice;
 use node_config::{DecidedBy, Rules};
 
+use crate::addition::Addition;
 use crate::base_choice::{BaseChoice, Reading};
 use crate::kubelet_version::KubeletVersion;
 
@@ -24,6 +25,8 @@ pub struct MachineSource {
     pub hugepages: Option<String>,
     /// Memory of NUMA nodes instead of what they have: `NODE=SIZE`, several with commas between.
     pub memory: Option<String>,
+    /// What it is imagined to have more, beside what its kubelet has written.
+    pub add: Vec<Addition>,
     /// The process id of the kubelet that is meant; `None`: the only one.
     pub kubelet_pid: Option<u32>,
 }
@@ -32,7 +35,13 @@ impl MachineSource {
     /// A machine as it is.
     #[must_use]
     pub fn named(machine: &str) -> Self {
-        Self { machine: machine.to_owned(), hugepages: None, memory: None, kubelet_pid: None }
+        Self {
+            machine: machine.to_owned(),
+            hugepages: None,
+            memory: None,
+            add: Vec::new(),
+            kubelet_pid: None,
+        }
     }
 }
 
@@ -71,7 +80,8 @@ impl RulesSource {
     /// How its configuration is read.
     #[must_use]
     pub fn reading(&self) -> Reading<'_> {
-        Reading { rules: self.kubelet_rules(), base: self.base, flags: &self.kubelet_flags }
+        let named_by = self.kubelet.unwrap_or(KubeletVersion::DEFAULT).named_by();
+        Reading { rules: self.kubelet_rules(), base: self.base, flags: &self.kubelet_flags, named_by }
     }
 }
 

@@ -23,7 +23,8 @@ impl LoadedNode {
         let read = folder.device.as_deref().map(DeviceFile::read).filter(|read| read.fault.is_none())?;
         let mut inventory = self.inventory.clone();
         for (resource, devices) in named(&read.state) {
-            let devices = devices.iter().map(|(id, nodes)| Device::new(id, nodes));
+            let added = inventory.devices(&resource).cloned().collect::<Vec<_>>();
+            let devices = devices.iter().map(|(id, nodes)| Device::new(id, nodes)).chain(added);
             inventory = inventory.with_unlisted(resource, devices.collect::<Vec<_>>());
         }
         Some(Self { inventory, ..self.clone() })

@@ -31,12 +31,14 @@ impl LoadedMachine {
         if let Err(error) = KubeletView::new(&loaded.info) {
             kubelet_differs.push(format!("the kubelet would not start here: {error}"));
         }
+        let mut problems = fold(&loaded.problems);
+        problems.extend(loaded.text_notices().into_iter().map(|notice| notice.text));
         MachineView {
             machine: loaded.name.clone(),
             summary,
             reserved: None,
             kubelet_differs,
-            problems: fold(&loaded.problems),
+            problems,
             given: loaded.given.clone(),
             containers: None,
         }

@@ -1,11 +1,14 @@
 //! Cells of a table: what a container is given.
 
-use admission_report::{ContainerReport, DeviceSet, LinkedDevices};
+use admission_report::{ContainerClaim, ContainerReport, DeviceSet, LinkedDevices};
 use pod_spec::Role;
 use topology_model::NodeIds;
 
-/// In place of amounts that nobody knows.
+/// In place of amounts that are not known.
 pub(crate) const NOT_CHECKED: &str = "? not checked";
+
+/// A cell without content.
+const NOTHING: &str = "-";
 
 /// Behind a claim of devices.
 const NOT_DECIDED: &str = "? not decided";
@@ -26,12 +29,17 @@ pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
         (Some(cpus), _) => cpus.to_string(),
         (None, _) => "shared".to_owned(),
     };
+    let mut devices = joined(devices.chain(not_checked).chain(claims)) + &links(&container.links);
+    if !container.claimed.is_empty() {
+        let own = Some(devices).filter(|own| own != NOTHING);
+        devices = joined(own.into_iter().chain(container.claimed.iter().map(ContainerClaim::to_string)));
+    }
     vec![
         with_role(container),
         container.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
         cpus,
         joined(memory),
-        joined(devices.chain(not_checked).chain(claims)) + &links(&container.links),
+        devices,
     ]
 }
 
@@ -62,5 +70,5 @@ pub(crate) fn with_role(container: &ContainerReport) -> String {
 #[must_use]
 pub fn joined(parts: impl Iterator<Item = String>) -> String {
     let parts: Vec<_> = parts.collect();
-    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { NOTHING.to_owned() } else { parts.join(", ") }
 }

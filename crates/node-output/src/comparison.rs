@@ -26,7 +26,7 @@ pub struct Comparison {
     pods: Vec<ComparedPod>,
 }
 
-/// A configuration, and what comes of it.
+/// A configuration, and how it decides on the pods.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -100,7 +100,7 @@ struct ContainerPlace {
     name: String,
     /// NUMA nodes of its CPUs, memory and devices, or of its hint; empty: on none in particular.
     nodes: BTreeSet<i64>,
-    /// Whether it has CPUs of its own.
+    /// Whether it has exclusive CPUs.
     pinned: bool,
 }
 
@@ -121,7 +121,7 @@ impl Compared {
 }
 
 impl ComparedPod {
-    /// What the kubelet said, and under which configurations that is the reason here.
+    /// The kubelet's refusal, and which configurations refuse the pod for the same reason.
     fn kubelet_line(&self, page: Page) -> Option<String> {
         let KubeletRefusal { reason, message } = self.kubelet_said.as_ref()?;
         let named = letters().zip(&self.outcomes);
@@ -135,7 +135,7 @@ impl ComparedPod {
             (same, "-") => format!("the same reason under {same}"),
             (same, others) => format!("the same reason under {same}; {others}"),
         };
-        let line = format!("! {}   the kubelet said {reason}: {message}; {beside}", self.pod);
+        let line = format!("! {}   the kubelet refused it: {reason}: {message}; {beside}", self.pod);
         Some(page.wrapped(&line, 4))
     }
 }
@@ -283,7 +283,8 @@ impl Comparison {
         let machine = first.map(|NodeLine { machine, rules_of, .. }| {
             page.wrapped(&format!("{machine} {dot} rules of kubelet {rules_of}"), 2)
         });
-        let mut text = machine.unwrap_or_default();
+        let mut text = first.map(|node| node.imagined_line(page)).unwrap_or_default();
+        text.extend(machine);
         for (one, letter) in self.configurations.iter().zip(letters()) {
             let NodeLine { configuration, cpu_policy, memory_policy, .. } = &one.node;
             let line = format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use claim_advice::ForbiddenPair;
 use config_advice::{Change, DecidedBy, Severity, Trial};
 use serde::Serialize;
 use serde_json::Value;
@@ -175,6 +176,23 @@ impl ConfigFinding {
         }
     }
 
+    /// Two programs of the node that give out the same, under the configuration whose text is `text`.
+    #[must_use]
+    pub fn of_pair(pair: &ForbiddenPair, text: &str) -> Self {
+        let field = match pair {
+            ForbiddenPair::Cpus { .. } => "cpuManagerPolicy",
+            ForbiddenPair::Resource { .. } => PLUGINS,
+        };
+        Self {
+            field: field.to_owned(),
+            file: None,
+            line: line_of(field, text),
+            severity: Severity::Harmful,
+            text: pair.to_string(),
+            expected: Some(Expected::Text(pair.remedy())),
+        }
+    }
+
     /// The field that it is about; `state` where it is about state files.
     #[must_use]
     pub fn field(&self) -> &str {
@@ -229,7 +247,12 @@ pub struct GivenConfig<'a> {
     pub text: &'a str,
     /// Who makes the kubelet's own file of it.
     pub kind: ConfigKind,
+    /// Whether what is proposed is printed as the fields of such a file, of a form that others read the same way.
+    pub is_in_form: bool,
 }
+
+/// What findings on device plugins are about, in the place of a field.
+const PLUGINS: &str = "device plugins";
 
 /// What findings on state files are about, in the place of a field.
 const STATE: &str = "state";

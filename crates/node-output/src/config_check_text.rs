@@ -76,6 +76,12 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         ConfigKind::Talos | ConfigKind::TalosControlPlane => {
             "\nas a patch of the machine configuration (--propose prints the whole file with it):\n\n"
         }
+        ConfigKind::K3s | ConfigKind::Rke2 if given.is_in_form => {
+            "\nas the arguments of the file (--propose prints the whole file with them):\n\n"
+        }
+        ConfigKind::Part(_) if given.is_in_form => {
+            "\nas the fields of the file (--propose prints the whole file with them):\n\n"
+        }
         ConfigKind::K3s | ConfigKind::Rke2 => {
             "\nas a drop-in for agent/etc/kubelet.conf.d below the data folder of k3s or RKE2 (--drop-in prints nothing else):\n\n"
         }

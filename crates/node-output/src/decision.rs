@@ -1,9 +1,11 @@
 //! A decision for a person: what was asked, what each node could give, what was given or why not. The sentences are
 //! those of the report.
 
+use std::collections::BTreeMap;
+
 use admission_report::{
-    ClaimedDevice, Conclusion, Fated, NodeCell, Refusal, Report, ResourceReport, UncheckedResource,
-    UnitReport,
+    ClaimedDevice, Conclusion, DecidedClaims, Fated, NodeCell, Refusal, Report, ResourceReport,
+    UncheckedResource, UnitReport,
 };
 use terminal_text::Page;
 use topology_admission::{Search, Standing};
@@ -28,7 +30,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
         text.extend(node.map(|node| line(page, "node", node)));
         text.extend(report.rules.as_ref().map(|rules| line(page, "rules", &rules.to_string())));
         if let Some(unit) = report.units.last() {
-            text.push_str(&resources(unit, Columns::Nearest, page));
+            text.push_str(&resources(unit, report.claims.as_ref(), Columns::Nearest, page));
         }
         text.push_str(&reasons(refusal, page));
     }
@@ -38,7 +40,7 @@ pub fn decision(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
     text + &kubelet_said(report, page) + &notes(pods, page)
 }
 
-/// What the kubelet said of a pod that it did not admit.
+/// The kubelet's refusal of a pod beside the decision here; empty if it admitted the pod.
 pub(crate) fn kubelet_said(report: &Report, page: Page) -> String {
     let Some(said) = &report.kubelet_said else { return String::new() };
     let compared = said.compared(&report.conclusion);
@@ -97,11 +99,16 @@ pub(crate) fn claims(report: &Report, page: Page) -> String {
     text + &decided.remarks.iter().map(remark).collect::<String>()
 }
 
-/// Devices of one pool, by their names behind the first: `→ gpu.example.com/worker-1/gpu-0, gpu-1`.
+/// Devices of one pool and NUMA node, by their names behind the first: `→ gpu.example.com/worker-1/gpu-0, gpu-1 on NUMA 1`.
 fn arrow(devices: &[ClaimedDevice], page: Page) -> String {
     let first = devices.iter().take(1).map(ToString::to_string);
     let others = devices.iter().skip(1).map(ClaimedDevice::beside_others);
-    format!("{} {}", page.arrow(), joined(first.chain(others)))
+    let place = devices.first().map_or_else(String::new, |device| match device.node() {
+        Some(node) => format!(" on NUMA {node}"),
+        None if device.is_located() => " on NUMA ?".to_owned(),
+        None => String::new(),
+    });
+    format!("{} {}{place}", page.arrow(), joined(first.chain(others)))
 }
 
 /// What avoids what happens in place of the kubelet's answer.
@@ -120,7 +127,10 @@ pub(crate) fn notes(pods: &PodGroup, page: Page) -> String {
         } else {
             format!(" {} {}", page.dot(), containers.join(", "))
         };
+        let would_align = note.would_align().iter();
+        let would_align = would_align.map(|remedy| vec![remedy.kind().to_owned(), remedy.to_string()]);
         page.wrapped(&format!("! {}{whose}   {}", pods.span(), note.remark), 4)
+            + &listed(page, "would align", would_align)
     });
     notes.collect()
 }
@@ -154,18 +164,28 @@ pub(crate) enum Columns {
     All,
 }
 
-/// One row for each resource, one column for each node worth showing; nodes that are alike share one.
-pub(crate) fn resources(unit: &UnitReport, which: Columns, page: Page) -> String {
+/// One row for each resource and each claim, one column for each node worth showing; nodes that are alike share one.
+pub(crate) fn resources(
+    unit: &UnitReport,
+    claims: Option<&DecidedClaims>,
+    which: Columns,
+    page: Page,
+) -> String {
     let resources = unit.resources.as_slice();
     let Some(first) = resources.first() else {
         return page.columns(unit.not_checked.iter().map(not_checked), INDENT);
     };
+    let claims = ClaimRow::all(unit, claims);
     let mut like: Vec<Column> = Vec::new();
     for (at, node) in first.nodes.iter().enumerate() {
-        let cells: Vec<String> = resources.iter().map(|resource| there(resource, at, page)).collect();
-        match like.iter_mut().find(|column| column.cells == cells) {
-            Some(column) => column.nodes.push(node.node),
-            None => like.push(Column::new(resources, at, cells)),
+        let own = resources.iter().map(|resource| there(resource, at, page));
+        let cells: Vec<String> = own.chain(claims.iter().map(|claim| claim.there(node.node, page))).collect();
+        if let Some(column) = like.iter_mut().find(|column| column.cells == cells) {
+            column.nodes.push(node.node);
+        } else {
+            let column = Column::new(resources, at, cells);
+            let has_any = column.has_any || claims.iter().any(|claim| claim.count(node.node) > 0);
+            like.push(Column { has_any, ..column });
         }
     }
     let (mut shown, empty): (Vec<Column>, Vec<Column>) = like.into_iter().partition(|column| column.has_any);
@@ -179,7 +199,7 @@ pub(crate) fn resources(unit: &UnitReport, which: Columns, page: Page) -> String
         0
     };
     let mut text = String::new();
-    let tables = Table::fitting(unit, &shown, page);
+    let tables = Table::fitting(unit, &claims, &shown, page);
     text.extend(tables.iter().map(|table| page.columns(table.rows(unit), INDENT)));
     if !empty.is_empty() {
         let ids: NodeIds = empty.iter().flat_map(|column| column.nodes.iter().copied()).collect();
@@ -201,12 +221,15 @@ const INDENT: &str = "  ";
 /// Columns of nodes that stand in one table.
 struct Table<'a> {
     columns: Vec<&'a Column>,
+    claims: &'a [ClaimRow],
     elsewhere: bool,
+    unknown: bool,
 }
 
 impl<'a> Table<'a> {
     /// As many tables as it takes, so that none has more than [`MOST_COLUMNS`] or is wider than the page.
-    fn fitting(unit: &UnitReport, shown: &'a [Column], page: Page) -> Vec<Self> {
+    fn fitting(unit: &UnitReport, claims: &'a [ClaimRow], shown: &'a [Column], page: Page) -> Vec<Self> {
+        let unknown = claims.iter().any(|claim| claim.unknown > 0);
         let elsewhere = unit.resources.iter().any(|resource| resource.elsewhere.is_some());
         let endless = Page { width: None, ..page };
         let fits = |table: &Self| {
@@ -214,7 +237,7 @@ impl<'a> Table<'a> {
             page.width.is_none_or(|page| widest.unwrap_or(0) <= page)
         };
         let mut tables = Vec::new();
-        let mut table = Self { columns: Vec::new(), elsewhere };
+        let mut table = Self { columns: Vec::new(), claims, elsewhere, unknown };
         for column in shown {
             table.columns.push(column);
             let is_over = table.columns.len() > MOST_COLUMNS || !fits(&table);
@@ -222,7 +245,9 @@ impl<'a> Table<'a> {
                 table.columns.pop();
                 tables.push(Self {
                     columns: std::mem::replace(&mut table.columns, vec![column]),
+                    claims,
                     elsewhere: false,
+                    unknown: false,
                 });
             }
         }
@@ -237,9 +262,8 @@ impl<'a> Table<'a> {
             let each = if column.nodes.len() > 1 { " each" } else { "" };
             format!("NUMA {}{each}", column.nodes.iter().copied().collect::<NodeIds>())
         }));
-        if self.elsewhere {
-            head.push("NO SINGLE NODE".to_owned());
-        }
+        head.extend(self.elsewhere.then(|| "NO SINGLE NODE".to_owned()));
+        head.extend(self.unknown.then(|| "NUMA ?".to_owned()));
         let rows = unit.resources.iter().enumerate().map(|(at, row)| {
             let mut cells = vec![row.resource.to_string(), row.asked_amount()];
             cells.extend(self.columns.iter().map(|column| column.cells[at].clone()));
@@ -248,7 +272,70 @@ impl<'a> Table<'a> {
             }
             cells
         });
-        std::iter::once(head).chain(rows).chain(unit.not_checked.iter().map(not_checked)).collect()
+        let first = unit.resources.len();
+        let claims = self.claims.iter().enumerate().map(|(at, claim)| {
+            let mut cells = vec![format!("claim {}", claim.name), claim.sum().to_string()];
+            cells.extend(self.columns.iter().map(|column| column.cells[first + at].clone()));
+            cells.extend(self.elsewhere.then(|| NOTHING.to_owned()));
+            cells.extend(self.unknown.then(|| claim.elsewhere()));
+            cells
+        });
+        std::iter::once(head)
+            .chain(rows)
+            .chain(claims)
+            .chain(unit.not_checked.iter().map(not_checked))
+            .collect()
+    }
+}
+
+/// How many devices a unit has of a claim on each NUMA node.
+struct ClaimRow {
+    name: String,
+    nodes: BTreeMap<NodeId, usize>,
+    /// How many are on a node that is not known.
+    unknown: usize,
+}
+
+impl ClaimRow {
+    /// Of the claims whose devices were located and that the unit uses.
+    fn all(unit: &UnitReport, claims: Option<&DecidedClaims>) -> Vec<Self> {
+        let claims = claims.iter().flat_map(|decided| &decided.claims);
+        let rows = claims.filter_map(|claim| {
+            let devices: Vec<&ClaimedDevice> = match &unit.container {
+                Some(container) => claim.devices_of(container.as_str()).collect(),
+                None => claim.devices.iter().collect(),
+            };
+            let mut row = Self { name: claim.name.clone(), nodes: BTreeMap::new(), unknown: 0 };
+            for device in devices.into_iter().filter(|device| device.is_located()) {
+                match device.node() {
+                    Some(node) => *row.nodes.entry(node).or_default() += 1,
+                    None => row.unknown += 1,
+                }
+            }
+            (row.sum() > 0).then_some(row)
+        });
+        rows.collect()
+    }
+
+    fn count(&self, node: NodeId) -> usize {
+        self.nodes.get(&node).copied().unwrap_or(0)
+    }
+
+    fn sum(&self) -> usize {
+        self.nodes.values().sum::<usize>() + self.unknown
+    }
+
+    /// What it has on a node: `→ 2`.
+    fn there(&self, node: NodeId, page: Page) -> String {
+        match self.count(node) {
+            0 => NOTHING.to_owned(),
+            count => format!("{} {count}", page.arrow()),
+        }
+    }
+
+    /// What it has on nodes that are not known.
+    fn elsewhere(&self) -> String {
+        if self.unknown == 0 { NOTHING.to_owned() } else { self.unknown.to_string() }
     }
 }
 

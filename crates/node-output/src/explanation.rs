@@ -1,6 +1,6 @@
 //! A decision with its whole way: every unit, what each node could give, what was answered, and how it was merged.
 
-use admission_report::{Conclusion, MergeReport, Undecided, UnitReport};
+use admission_report::{Conclusion, DecidedClaims, MergeReport, Undecided, UnitReport};
 use terminal_text::Page;
 use topology_model::{NodeId, NodeIds};
 
@@ -37,21 +37,21 @@ pub fn explanation(pods: &PodGroup, node: Option<&str>, page: Page) -> String {
             }
             _ => page.yes(),
         };
-        text.push_str(&self::unit(unit, mark, page));
+        text.push_str(&self::unit(unit, report.claims.as_ref(), mark, page));
     }
     if many == 0 && report.unschedulable().is_none() {
-        text.push_str(&line(page, "merge", "none: under policy none nobody is asked where resources are"));
+        text.push_str(&line(page, "merge", "none: policy none does not ask the managers for hints"));
     }
     text
 }
 
-fn unit(unit: &UnitReport, mark: &str, page: Page) -> String {
+fn unit(unit: &UnitReport, claims: Option<&DecidedClaims>, mark: &str, page: Page) -> String {
     let whose = unit
         .container
         .as_ref()
         .map_or_else(|| "the pod as a whole".to_owned(), |name| format!("container {name}"));
     let mut text = format!("\n  {mark} {whose}\n");
-    text.push_str(&decision::resources(unit, Columns::All, page));
+    text.push_str(&decision::resources(unit, claims, Columns::All, page));
     text.extend(unit.handed_on.as_ref().map(|cpus| line(page, "first", &cpus.to_string())));
     text.extend(unit.bound_memory.as_ref().map(|bound| line(page, "bound", &bound.to_string())));
     if let Some(merge) = &unit.merge {
@@ -67,7 +67,7 @@ fn answers(merge: &MergeReport) -> Vec<Vec<String>> {
     rows.map(|answer| vec![answer.resource.to_string(), answer.node_sets.to_string()]).collect()
 }
 
-/// Node sets in question of which the same is to be said.
+/// Node sets in question that share a row.
 struct Row<'a> {
     is_winner: bool,
     /// The first of them.
@@ -103,5 +103,7 @@ fn candidates(merge: &MergeReport, page: Page) -> Vec<Vec<String>> {
         };
         vec![if is_winner { page.arrow() } else { "" }.to_owned(), nodes, suitability]
     });
-    cells.collect()
+    let left_out = (merge.left_out > 0)
+        .then(|| vec![String::new(), format!("{} more", merge.left_out), "left out here".to_owned()]);
+    cells.chain(left_out).collect()
 }

@@ -21,7 +21,7 @@ pub fn legend(page: Page) -> String {
         ),
         ("grouped with".to_owned(), "memory of the group serves only requests that need all its NUMA nodes"),
         ("NUMA".to_owned(), "the NUMA nodes on which its resources are aligned; any: on none in particular"),
-        ("CPUS".to_owned(), "CPUs that no other container runs on; shared: it runs on those that nobody has"),
+        ("CPUS".to_owned(), "exclusive CPUs; shared: it runs on the CPUs of the shared pool"),
         ("PODS".to_owned(), "how many pods hold what the line says, together; the name of the only one"),
         (
             "why".to_owned(),

@@ -62,7 +62,7 @@ pub use pending::PendingPod;
 pub use pod_group::{PodGroup, PodGroups, Workload, workload};
 pub use pod_outlook::{KubeletWord, PodOutlook, ResourceOutlook, UnitOutlook};
 pub use pod_shares::shares;
-pub use profile_advice::{profile_fields, profile_findings};
+pub use profile_advice::{profile_fields, profile_findings, profile_others};
 pub use quotes::{
     QuotedError, in_one_line, is_quoted, locale_glyphs, manifest_error, manifest_style, next_step,
     quoted_error,

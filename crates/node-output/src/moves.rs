@@ -123,7 +123,7 @@ pub fn moves(report: &MovesReport, page: Page) -> String {
             let head = ["CONTAINER", "NUMA", "CPUS", "MEMORY", "DEVICES"].map(str::to_owned).to_vec();
             let rows = std::iter::once(head).chain(containers.iter().map(container));
             let verdict = if open.is_empty() { ",".to_owned() } else { format!("{open};") };
-            let verdict = format!("{mark} {pod}   admitted{verdict} nobody has to move");
+            let verdict = format!("{mark} {pod}   admitted{verdict} no pod has to move");
             page.wrapped(&verdict, 4) + &page.columns(rows, INDENT)
         }
         MovesVerdict::Deferred { deferred } => page.wrapped(&format!("! {pod}   deferred: {deferred}"), 4),

@@ -12,6 +12,10 @@ use topology_admission::Node;
 pub struct NodeLine {
     /// What the machine is called.
     pub machine: String,
+    /// What the machine is imagined to have more than the real one, each such as `8 more intel.com/vf on NUMA node 1`; absent: it
+    /// is the real one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imagined: Vec<String>,
     /// What the kubelet configuration is called.
     pub configuration: String,
     /// By the kubelet's name.
@@ -43,6 +47,7 @@ impl NodeLine {
     pub fn new(machine: &str, configuration: &str, decided_by: DecidedBy, node: &Node) -> Self {
         Self {
             machine: machine.to_owned(),
+            imagined: Vec::new(),
             configuration: configuration.to_owned(),
             topology_policy: node.policy().name(),
             topology_scope: match node.scope() {
@@ -59,7 +64,26 @@ impl NodeLine {
         }
     }
 
-    /// The first line of all output, ending in a newline.
+    /// The same of a machine that has more than the real one.
+    #[must_use]
+    pub fn imagined(self, more: Vec<String>) -> Self {
+        Self { imagined: more, ..self }
+    }
+
+    /// Which machine is imagined; `None`: it is a real one.
+    #[must_use]
+    pub fn imagined_words(&self) -> Option<String> {
+        let more = (!self.imagined.is_empty()).then(|| in_words(&self.imagined))?;
+        Some(format!("imagined: {} with {more}", self.machine))
+    }
+
+    /// The line that comes before all others where the machine is imagined, ending in a newline; else nothing.
+    #[must_use]
+    pub fn imagined_line(&self, page: Page) -> String {
+        self.imagined_words().map(|words| page.wrapped(&words, 2)).unwrap_or_default()
+    }
+
+    /// The first line of all output about a real machine, ending in a newline.
     #[must_use]
     pub fn headline(&self, page: Page) -> String {
         let dot = page.dot();
@@ -88,5 +112,14 @@ impl NodeLine {
         let Self { topology_policy, topology_scope, placement, .. } = self;
         let placement = placement.map(|strategy| format!(", placement {strategy}")).unwrap_or_default();
         format!("{topology_policy}, scope {topology_scope}{placement}")
+    }
+}
+
+/// `a, b and c`.
+fn in_words(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

@@ -15,10 +15,10 @@ use topology_policy::KubeletPolicy;
 use crate::alike::{self, Row};
 use crate::status::NotRunning;
 
-/// In place of what nobody has published.
+/// In place of what no object publishes.
 pub(crate) const UNKNOWN: &str = "?";
 
-/// By which policies the node's kubelet decides, as far as anybody says it.
+/// By which policies the node's kubelet decides, as far as an object publishes them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]

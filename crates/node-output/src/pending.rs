@@ -9,7 +9,7 @@ use terminal_text::Page;
 pub struct PendingPod {
     /// `NAMESPACE/NAME`.
     pub pod: String,
-    /// What the scheduler said last; absent: nothing.
+    /// The scheduler's last message; absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
     /// Why that is not known.
@@ -23,7 +23,7 @@ impl PendingPod {
     pub fn text(&self, page: Page) -> String {
         let head = format!("{} has no node yet, so no kubelet has decided on it", self.pod);
         let said = match (&self.scheduler, &self.not_seen) {
-            (Some(said), _) => format!("the scheduler said last: {said}"),
+            (Some(said), _) => format!("the scheduler's last message: {said}"),
             (None, Some(why)) => format!("! not seen: {why}"),
             (None, None) => "there is no event of the scheduler about it".to_owned(),
         };

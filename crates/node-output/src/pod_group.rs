@@ -1,6 +1,6 @@
 //! Many decisions for a person: pods of one workload with the same outcome are shown as one, the first of them explained.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;
 
 use admission_report::device_manager::DeviceId;
@@ -35,6 +35,8 @@ struct PlacedAlike {
     memory: Vec<MemoryBlock>,
     /// Ids by resource.
     devices: BTreeMap<String, Vec<DeviceId>>,
+    /// Claims with the NUMA nodes of their devices.
+    claims: BTreeSet<String>,
 }
 
 impl From<Report> for PodGroup {
@@ -136,6 +138,7 @@ impl PlacedAlike {
             cpus: CpuSet::new(),
             memory: Vec::new(),
             devices: BTreeMap::new(),
+            claims: BTreeSet::new(),
         }
     }
 
@@ -154,13 +157,14 @@ impl PlacedAlike {
         for devices in &container.devices {
             self.devices.entry(devices.resource.to_string()).or_default().extend(devices.ids.iter().cloned());
         }
+        self.claims.extend(container.claimed.iter().map(ToString::to_string));
     }
 
     fn cells(&self) -> Vec<String> {
         let memory = self.memory.iter().map(|block| {
             if self.nodes.as_ref() == Some(&block.nodes) { block.amount() } else { block.to_string() }
         });
-        // Of one pod it is told what it holds; of several how much together.
+        // For one pod the row lists the devices; for several it counts them.
         let is_one = self.pods == 1;
         let devices = self.devices.iter().map(|(resource, ids)| {
             if is_one {
@@ -176,7 +180,7 @@ impl PlacedAlike {
             self.nodes.as_ref().map_or_else(|| "any".to_owned(), NodeIds::to_string),
             if self.cpus.is_empty() { "shared".to_owned() } else { self.cpus.to_string() },
             joined(memory),
-            joined(devices),
+            joined(devices.chain(self.claims.iter().cloned())),
         ]
     }
 }

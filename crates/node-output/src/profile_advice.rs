@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use config_advice::{Change, ProfileCpus, ProfileFault, Severity};
+use config_advice::{Change, OtherCpus, ProfileCpus, ProfileFault, Severity};
 use cpuset::CpuSet;
 use k8s_quantity::Amount;
 use node_config::KubeletConfiguration;
@@ -28,14 +28,36 @@ fn cpus(profile: &Profile) -> ProfileCpus {
     }
 }
 
+/// The CPUs of a profile that stay where they are whatever is reserved for the system.
+#[must_use]
+pub fn profile_others(profile: &Profile) -> OtherCpus {
+    cpus(profile).others()
+}
+
 /// The CPUs to be written as `spec.cpu.reserved`: what the kubelet reserves, without those of other lists.
 fn reserved(profile: &Profile, proposal: &KubeletConfiguration) -> CpuSet {
+    let reserved: CpuSet = proposal.reserved_cpus().parse().unwrap_or_default();
+    &reserved - &profile_others(profile).all
+}
+
+/// The lists of CPUs that are to be written: the reserved and the isolated ones together, and others without the CPUs that a
+/// machine has not; empty where all are right.
+fn lists(profile: &Profile, proposal: &KubeletConfiguration, online: &CpuSet) -> Map<String, Value> {
     let own = cpus(profile);
-    let mut reserved: CpuSet = proposal.reserved_cpus().parse().unwrap_or_default();
-    for beside in [&own.shared, &own.ovs_dpdk] {
-        reserved -= beside;
+    let reserved = reserved(profile, proposal);
+    let isolated = own.isolated_beside(&reserved, online);
+    let mut lists = Map::new();
+    if (&own.reserved, &own.isolated) != (&reserved, &isolated) {
+        lists.insert("isolated".to_owned(), isolated.to_string().into());
+        lists.insert("reserved".to_owned(), reserved.to_string().into());
     }
-    reserved
+    for (name, cpus) in [("shared", &own.shared), ("ovsDpdk", &own.ovs_dpdk)] {
+        let there = cpus & online;
+        if there != *cpus && !there.is_empty() {
+            lists.insert(name.to_owned(), there.to_string().into());
+        }
+    }
+    lists
 }
 
 /// What is wrong with the lists of CPUs and the huge pages on a machine.
@@ -46,18 +68,18 @@ pub fn profile_findings(
     view: &KubeletView,
 ) -> Vec<ConfigFinding> {
     let (own, online) = (cpus(profile), view.cpus().all());
-    let isolated = own.isolated_beside(&reserved(profile, proposal), online);
+    let lists = lists(profile, proposal, online);
     let finding = |fault: ProfileFault| {
         let field = fault.field();
         let name = field.rsplit('.').next().unwrap_or_default();
-        let expected = BTreeMap::from([(field.to_owned(), Value::from(isolated.to_string()))]);
+        let expected = lists.get(name).map(|cpus| BTreeMap::from([(field.to_owned(), cpus.clone())]));
         ConfigFinding {
             field: field.to_owned(),
             file: None,
             line: profile.cpus.get(name).map(|(_, line)| *line),
             severity: fault.severity(),
             text: fault.to_string(),
-            expected: (name == "isolated" && !isolated.is_empty()).then_some(Expected::Fields(expected)),
+            expected: expected.map(Expected::Fields),
         }
     };
     let of_cpus = own.faults(online).into_iter().map(finding);
@@ -131,14 +153,13 @@ pub fn profile_fields(
     let mut annotation: Map<String, Value> =
         profile.annotation.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let (mut spec, mut in_annotation) = (Map::new(), false);
+    let lists = lists(profile, proposal, online);
+    if !lists.is_empty() {
+        spec.insert("cpu".to_owned(), lists.into());
+    }
     for change in changes {
         match (change.field.as_str(), &change.to) {
-            ("reservedSystemCPUs", _) => {
-                let reserved = reserved(profile, proposal);
-                let isolated = cpus(profile).isolated_beside(&reserved, online);
-                let cpu = json!({"isolated": isolated.to_string(), "reserved": reserved.to_string()});
-                spec.insert("cpu".to_owned(), cpu);
-            }
+            ("reservedSystemCPUs", _) => {}
             ("topologyManagerPolicy", to) => {
                 let policy = to.clone().unwrap_or_else(|| "none".into());
                 spec.insert("numa".to_owned(), json!({"topologyPolicy": policy}));
@@ -176,42 +197,65 @@ pub fn profile_fields(
 
 #[cfg(test)]
 mod tests {
-    use config_advice::{DecidedBy, changes, propose};
-    use topology_manifest::{Source, read_kubelet_config};
+    use config_advice::{Cause, DecidedBy, Doubt, changes, check_beside, propose_beside};
+    use topology_manifest::{KubeletConfigRead, Source, patch_object, read_kubelet_config};
     use topology_model::MachineInfo;
 
     use super::*;
 
-    /// The profile with the fields that are proposed is read as the proposal.
+    fn read(text: &str) -> (KubeletConfigRead, Profile) {
+        let read = read_kubelet_config(&Source { name: "pp.yaml", text });
+        let read = read.unwrap_or_else(|error| panic!("{text}: {error}"));
+        let Some(profile) = read.profile.clone() else { panic!("{read:?}") };
+        (read, profile)
+    }
+
+    /// The profile with the fields that are proposed is read as the proposal, and has no finding.
     #[track_caller]
     fn check(cpu: &str, policy: &str) {
-        let profile = |annotations: &Value, cpu: &str, policy: &str| {
-            let text = format!(
-                "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {{annotations: \
-                 {annotations}}}\nspec: {{cpu: {cpu}, numa: {{topologyPolicy: {policy}}}}}\n"
-            );
-            let read = read_kubelet_config(&Source { name: "pp.yaml", text: &text });
-            read.unwrap_or_else(|error| panic!("{text}: {error}"))
-        };
-        let given = profile(&json!({}), cpu, policy);
         let machine: MachineInfo = "pack:2 [numa(memory=32GiB)] core:8 pu:2".parse().unwrap_or_default();
         let Ok(view) = KubeletView::new(&machine) else { panic!("{machine:?}") };
-        let proposal = propose(&given.config, &view, DecidedBy::Kubelet);
-        let Some(own) = &given.profile else { panic!("{given:?}") };
-        let fields = profile_fields(own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
-        let annotations = fields.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
-        let new_cpu = fields.pointer("/spec/cpu").map(Value::to_string);
-        let again = profile(&annotations, new_cpu.as_deref().unwrap_or(cpu), policy);
+        let mixes = cpu.contains("shared");
+        let text = format!(
+            "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\nmetadata: {{name: own}}\nspec:\n  cpu: \
+             {cpu}\n  workloadHints: {{realTime: true, mixedCpus: {mixes}}}\n  numa: {{topologyPolicy: {policy}}}\n  \
+             nodeSelector: {{a/b: ''}}\n"
+        );
+        let (given, own) = read(&text);
+        let others = profile_others(&own);
+        let proposal = propose_beside(&given.config, &view, DecidedBy::Kubelet, &others);
+        let fields = profile_fields(&own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
+        let patched = patch_object(&Source { name: "pp.yaml", text: &text }, &fields)
+            .unwrap_or_else(|error| panic!("{text}: {error}"));
+        let (again, own) = read(&patched);
         let left = changes(&again.config, &proposal);
         assert!(left.is_empty(), "{cpu}, {policy}: {fields}: {left:?}");
+        let of_cpus = profile_findings(&own, &proposal, &view);
+        assert_eq!(of_cpus, [], "{cpu}, {policy}: {fields}");
+        let found = check_beside(&again.config, &proposal, &view, DecidedBy::Kubelet, &profile_others(&own));
+        let is_split = |cause: &Cause| matches!(cause, Cause::Doubt(Doubt::SplitCores { .. }));
+        assert!(
+            !found.iter().any(|finding| is_split(&finding.cause)),
+            "{cpu}, {policy}: {fields}: {found:?}"
+        );
     }
 
     #[test]
-    fn the_fields_of_a_profile_make_the_proposal() {
+    fn a_profile_with_the_proposed_fields_has_no_finding() {
         for policy in ["best-effort", "restricted", "single-numa-node"] {
             check("{isolated: 1-31, reserved: '0'}", policy);
             check("{isolated: 2-31, reserved: 0-1}", policy);
-            check("{isolated: 4-31, reserved: '0', ovsDpdk: '2'}", policy);
+            check("{isolated: '1,3-31', reserved: '0', ovsDpdk: '2'}", policy);
+            // The other half of a reserved core is shared, or all CPUs of a core.
+            check("{isolated: '2-31', reserved: '0', shared: '1'}", policy);
+            check("{isolated: '1-3,6-31', reserved: '0', shared: 4-5}", policy);
+            // What would be reserved is shared.
+            check("{isolated: '2-14,16-31', reserved: '15', shared: 0-1}", policy);
+            check("{isolated: '2-14,18-31', reserved: '15', shared: 0-1, offlined: 16-17}", policy);
+            // In two lists, in none, and not there.
+            check("{isolated: 2-31, reserved: 0-3, shared: 2-3}", policy);
+            check("{isolated: 4-20, reserved: 0-1}", policy);
+            check("{isolated: 2-63, reserved: 0-1, shared: '10,70'}", policy);
         }
     }
 }

@@ -51,7 +51,7 @@ pub fn shown(shown: &Shown, page: Page) -> String {
         let unreadable: Vec<&str> =
             shown.files.iter().filter(|line| !line.readable).map(|line| line.file).collect();
         text.push_str(&match unreadable.as_slice() {
-            [] => "\nNo container holds anything of its own.\n".to_owned(),
+            [] => "\nNo container holds exclusive CPUs, memory or devices.\n".to_owned(),
             files => {
                 let text = format!("What containers hold is not known: {} cannot be read.", files.join(", "));
                 format!("\n{}", page.wrapped(&text, 0))

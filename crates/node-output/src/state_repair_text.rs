@@ -76,7 +76,7 @@ pub fn repairs(told: &StateRepair<'_>, page: Page) -> String {
             "give the pods that run with --pods, or write with --apply --force if none runs".to_owned()
         };
         text.push_str(&format!(
-            "{} parts of {} are lost, and nobody knows which pods were in them: {what}\n",
+            "{} parts of {} are lost, and the pods in them are not known: {what}\n",
             page.no(),
             files.join(", ")
         ));
@@ -102,8 +102,8 @@ pub fn repairs(told: &StateRepair<'_>, page: Page) -> String {
             if told.quarantined.len() == 1 { ("the pod", "it runs") } else { ("the pods", "they run") };
         let nothing = if told.dry_run { "--apply alone would write nothing" } else { "nothing is written" };
         text.push_str(&format!(
-            "{nothing}: another pod could get what {they} on. Delete {pods} first, or write the files as told \
-             here with --apply --force\n"
+            "{nothing}: another pod could get what {they} on. Delete {pods} first, or write these repairs \
+             with --apply --force\n"
         ));
     }
     page.filled(&text)

@@ -44,6 +44,9 @@ pub struct NodeStatus {
     pub not_running: Vec<NotRunning>,
     /// What is wrong, the most harmful first.
     pub problems: Vec<String>,
+    /// Programs of the node that give out the same CPUs or devices, by its slices and device classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
     /// What a daemon that serves the node checks; empty: none does.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<NodeCondition>,
@@ -108,8 +111,15 @@ impl NodeStatus {
             restart: None,
             not_running: Vec::new(),
             problems: Vec::new(),
+            conflicts: Vec::new(),
             conditions: Vec::new(),
         }
+    }
+
+    /// Whether anything is wrong with the node.
+    #[must_use]
+    pub const fn is_wrong(&self) -> bool {
+        !self.problems.is_empty() || !self.conflicts.is_empty()
     }
 
     /// For people.
@@ -128,7 +138,7 @@ impl NodeStatus {
             text.push_str(&usage.holders(&(said + &named.unwrap_or_default()), page));
         }
         text.push_str(&NotRunning::lines(&self.not_running, page));
-        for problem in &self.problems {
+        for problem in self.problems.iter().chain(&self.conflicts) {
             text.push_str(&page.wrapped(&format!("{} {problem}", page.no()), 2));
         }
         text.push_str(&self.conclusion(page));
@@ -140,7 +150,7 @@ impl NodeStatus {
     /// What all lines before it come to; nothing beside something that is wrong.
     fn conclusion(&self, page: Page) -> String {
         let restart = self.restart.as_ref();
-        if !self.problems.is_empty() || restart.is_some_and(Restart::is_wrong) {
+        if self.is_wrong() || restart.is_some_and(Restart::is_wrong) {
             return String::new();
         }
         if let Some(why) = restart.and_then(|restart| restart.not_known.as_ref()) {
@@ -246,9 +256,9 @@ impl Usage {
             (0, 0) => "no pods run".to_owned(),
             (0, 1) => "1 pod runs".to_owned(),
             (0, all) => format!("{all} pods run"),
-            (1, 0) => "1 pod runs, with nothing of its own".to_owned(),
-            (some, 0) => format!("{some} pods run, with nothing of their own"),
-            (some, holding) => format!("{} run, {some} with nothing of their own", pods(some + holding)),
+            (1, 0) => "1 pod runs, without exclusive resources".to_owned(),
+            (some, 0) => format!("{some} pods run, without exclusive resources"),
+            (some, holding) => format!("{} run, {some} without exclusive resources", pods(some + holding)),
         };
         text.push_str(&page.wrapped(&format!("{run}{said}"), 2));
         text

@@ -1,4 +1,4 @@
-//! How many pods of a run could be admitted at most, whoever places them.
+//! How many pods of a run any scheduler could admit at most.
 //!
 //! Each kind of limit is a [class](classes): at every moment what the running pods take of it is no more than there is. A
 //! placement that knows the future and may turn pods away on purpose keeps to all of them; so the most pods that do, when
@@ -15,7 +15,7 @@ use crate::workload::{Arrival, Template};
 use classes::Class;
 use prices::Problem;
 
-/// What limits the pods of a fleet, whoever places them. Fleets whose limits are equal have the same bound.
+/// What limits the pods of a fleet under any scheduler. Fleets whose limits are equal have the same bound.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Limits {
     classes: Vec<Class>,

@@ -11,7 +11,7 @@ use pod_spec::Pod;
 use scheduler_extender::{NodeFacts, NodeState, OneThread, StateVersion, View};
 use topology_admission::{Ledger, Node};
 
-/// A view of all machines, as the extender has it when every node has told of its last change.
+/// A view of all machines, as the extender has it when every node has published its last change.
 #[derive(Debug)]
 pub(crate) struct Extender {
     view: View,

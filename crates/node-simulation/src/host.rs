@@ -19,7 +19,7 @@ pub trait Plugins: Sync {
     fn answer(&self, question: &Question) -> Reply;
 }
 
-/// Nobody: an inventory that is given asks nothing, and every other question fails.
+/// No device plugin: a given inventory asks nothing, and every other question fails.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoPlugins;
 

@@ -1,7 +1,7 @@
 //! A small generator of numbers that look random: the same seed gives the same numbers on every machine.
 
 /// `SplitMix64` (Steele, Lea and Flood, 2014): one addition and three mixing steps a number. Good enough to draw
-/// arrivals from, and of no use where somebody must not guess the next number.
+/// arrivals from; not for secrets, as the next number can be computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Random {
     state: u64,

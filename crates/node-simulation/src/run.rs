@@ -38,7 +38,7 @@ pub enum Decision<'a> {
     NoRoom,
 }
 
-/// Somebody who is told of each decision.
+/// Receives each decision of a run.
 pub trait Observer {
     /// The decision on the arrival at this position; the last one where it is tried again.
     fn decided(&mut self, arrival: usize, decision: Decision<'_>);
@@ -180,7 +180,7 @@ impl<'h> Run<'h> {
 
     /// After the last arrival: pods that wait are tried until all run, or nothing changes any more.
     fn drain(&mut self, observer: &mut dyn Observer) {
-        // Without departures nobody gets room that had none at the last change, on any machine that is tried.
+        // Without departures a pod that had no room at the last change gets none, on any machine that is tried.
         let machines = if self.scheduler.knows_sums() { 1 } else { self.sites.len() };
         let mut without_change = 0;
         while let Some(tried) = self.queue.next() {

@@ -15,7 +15,7 @@ use crate::random::Random;
 pub struct Template {
     /// What it is called in results.
     pub name: String,
-    /// The pod, with an API server's defaults. Each that comes has a name and a UID of its own.
+    /// The pod, with an API server's defaults. Each arrival has a unique name and UID.
     pub pod: Pod,
     /// How often it comes, against the others.
     pub weight: Weight,

@@ -74,7 +74,7 @@ fn template(containers: &[(u64, u64)]) -> Template {
     Template { name: "pod".into(), pod, weight: Weight(NonZeroU32::MIN), lifetime: Lifetime::Forever }
 }
 
-/// When a pod comes, of which kind it is, and how long it stays, in seconds.
+/// When a pod arrives, its kind, and how long it stays; times in seconds.
 type Traced = (u64, usize, u64);
 
 /// The bound, and how many are admitted by the kubelet's rules.

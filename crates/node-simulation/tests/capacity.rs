@@ -4,7 +4,7 @@
 
 use node_config::KubeletConfiguration;
 use node_simulation::capacity;
-use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
+use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use proptest::prelude::*;
 use topology_admission::{Compat, Ledger, Node, Verdict};
 use topology_model::{KubeletView, MachineInfo};
@@ -35,8 +35,12 @@ fn node(nodes: usize) -> Node {
 }
 
 fn pod(name: &str, cpus: u64) -> Pod {
+    pod_with(name, &[("cpu", &cpus.to_string()), ("memory", "1Mi")])
+}
+
+fn pod_with(name: &str, limits: &[(&str, &str)]) -> Pod {
     let limits: ResourceList =
-        [("cpu".into(), cpus.to_string().parse().unwrap()), ("memory".into(), "1Mi".parse().unwrap())].into();
+        limits.iter().map(|(name, amount)| ((*name).into(), amount.parse().unwrap())).collect();
     let container = Container { name: "c".into(), role: Role::App, requests: limits.clone(), limits };
     let mut pod = Pod::new("default", name, vec![container]).with_defaults(PodLevelResources::Count);
     pod.uid = name.into();
@@ -54,6 +58,24 @@ fn closed_forms_are_those_of_the_paper() {
     assert_eq!(closed_form(&[9, 1, 1, 1], 2), 3, "each machine needs one of the others");
     assert_eq!(closed_form(&[2, 2, 1, 1], 4), 1);
     assert_eq!(closed_form(&[5, 5, 0, 0, 0, 0, 0, 0], 4), 0);
+}
+
+#[test]
+fn what_limits_is_what_would_not_fit_by_itself() {
+    for (limits, fit, limited_by) in [
+        (&[("cpu", "2"), ("memory", "1Mi")][..], 3, &["cpu"][..]),
+        (&[("cpu", "1"), ("memory", "6Gi")], 2, &["memory"]),
+        (&[("cpu", "4"), ("memory", "9Gi")], 1, &["cpu", "memory"]),
+        // Of the CPUs none is left, not even a thousandth.
+        (&[("cpu", "7"), ("memory", "1Gi")], 1, &["cpu"]),
+        (&[("cpu", "500m"), ("memory", "1Mi")], 14, &["cpu"]),
+        (&[("cpu", "1"), ("memory", "1Mi"), ("hugepages-2Mi", "2Mi")], 0, &["hugepages-2Mi"]),
+    ] {
+        let node = node(2);
+        let found = capacity(&node, node.empty_ledger(), &pod_with("p", limits));
+        let names: Vec<&str> = found.limited_by.iter().map(ResourceName::as_str).collect();
+        assert_eq!((found.fit, &names[..]), (fit, limited_by), "{limits:?}: {}", found.limit);
+    }
 }
 
 proptest! {

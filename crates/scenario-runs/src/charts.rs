@@ -56,7 +56,7 @@ fn parts(summary: &Summary) -> Vec<Part> {
         (
             summary.admitted - summary.placed.min(summary.admitted),
             PartColour::PaleGreen,
-            "admitted, holds nothing of its own",
+            "admitted, without exclusive resources",
         ),
     ];
     let admitted = admitted.map(|(pods, colour, what)| Part { pods, colour, what: what.to_owned() });

@@ -11,6 +11,7 @@ use node_input::{
     ADVICE, ClaimCount, DeviceText, IdentitySource, LoadedMachine, LoadedNode, NodeClaims, ResidentsSource,
     RulesSource,
 };
+use node_output::NodeLine;
 use node_simulation::{POLICIES_AND_SCOPES, PolicyOption, ReservationPlace, SystemReservation};
 use pod_claims::ClusterObjects;
 use pod_spec::Pod;
@@ -28,6 +29,10 @@ use crate::cores;
 pub struct FoundMax {
     pub(crate) pod: String,
     pub(crate) machine: String,
+    /// What the machine is imagined to have more than the real one, each such as `8 more intel.com/vf on NUMA node 1`; absent: it
+    /// is the real one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) imagined: Vec<String>,
     pub(crate) configuration: String,
     /// Beside which pods, as text to be shown; `None`: nothing runs there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +49,10 @@ pub struct FoundMax {
     /// Other places for what is reserved for the system, with the configuration's own policy, scope and options: the
     /// one with which the most fit comes first.
     pub(crate) reservations: Vec<ReservationFit>,
-    /// What in the configuration is without effect, and what of the pod nobody looks at, as text to be shown.
+    /// The node as it is configured.
+    #[serde(skip)]
+    pub(crate) line: NodeLine,
+    /// What in the configuration is without effect, and what of the pod is not looked at, as text to be shown.
     #[serde(skip)]
     pub(crate) warnings: Vec<String>,
 }
@@ -54,6 +62,18 @@ impl FoundMax {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The same with how many of the pod fit on the real machine.
+    #[must_use]
+    pub fn beside_real(mut self, real: &Self) -> Self {
+        for variant in &mut self.variants {
+            let same = |other: &&Variant| {
+                (other.option, other.policy, other.scope) == (variant.option, variant.policy, variant.scope)
+            };
+            variant.fit_real = real.variants.iter().find(same).and_then(|other| other.capacity.fit());
+        }
+        self
     }
 
     /// Whether the pod has claims of devices, which are not decided here.
@@ -86,6 +106,9 @@ pub(crate) struct Variant {
     pub(crate) option: Option<&'static str>,
     pub(crate) policy: &'static str,
     pub(crate) scope: &'static str,
+    /// How many fit the real machine where this one is imagined; absent: it is the real one, or a kubelet would not start there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fit_real: Option<usize>,
     #[serde(flatten)]
     pub(crate) capacity: Capacity,
 }
@@ -96,11 +119,15 @@ pub(crate) struct Variant {
 #[serde(rename_all = "camelCase", untagged)]
 pub(crate) enum Capacity {
     /// So many; and why not one more.
+    #[serde(rename_all = "camelCase")]
     Fit {
         /// How many.
         fit: usize,
         /// The reason for which the next is refused.
         next: String,
+        /// The resources that the node has too little of for the next one, each by itself; none: they do not fit together, or no
+        /// resource limits.
+        limited_by: Vec<String>,
     },
     /// A kubelet would not start like this.
     #[serde(rename_all = "camelCase")]
@@ -111,6 +138,14 @@ pub(crate) enum Capacity {
 }
 
 impl Capacity {
+    /// The resources that limit, each by itself.
+    pub(crate) fn limited_by(&self) -> &[String] {
+        match self {
+            Self::Fit { limited_by, .. } => limited_by,
+            Self::NoStart { .. } => &[],
+        }
+    }
+
     pub(crate) const fn fit(&self) -> Option<usize> {
         match self {
             Self::Fit { fit, .. } => Some(*fit),
@@ -120,10 +155,11 @@ impl Capacity {
 
     /// No more than get devices for their claims.
     fn limit(&mut self, claims: &ClaimMax) {
-        if let (Self::Fit { fit, next }, Some(why)) = (&mut *self, &claims.next)
+        if let (Self::Fit { fit, next, limited_by }, Some(why)) = (&mut *self, &claims.next)
             && claims.fit <= *fit
         {
             *fit = claims.fit;
+            *limited_by = vec!["claims".to_owned()];
             next.clone_from(why);
         }
     }
@@ -178,9 +214,10 @@ type Startable = Result<(Arc<Node>, Ledger), anyhow::Error>;
 fn capacity(node: &Startable, pod: &Pod) -> Capacity {
     match node {
         Ok((node, ledger)) => {
-            let node_simulation::Capacity { fit, limit } =
+            let node_simulation::Capacity { fit, limit, limited_by } =
                 node_simulation::capacity(node, ledger.clone(), pod);
-            Capacity::Fit { fit, next: limit.to_string() }
+            let limited_by = limited_by.iter().map(ToString::to_string).collect();
+            Capacity::Fit { fit, next: limit.to_string(), limited_by }
         }
         Err(error) => Capacity::no_start(error),
     }
@@ -263,6 +300,7 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
         option: *option,
         policy: policy.name(),
         scope: scope.name(),
+        fit_real: None,
         capacity: capacity(node, &rest),
     });
     let mut reservations = reservations(question, &base, &config, &rest);
@@ -288,7 +326,9 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
     Ok(FoundMax {
         pod: format!("{}/{}", pod.namespace, pod.name),
         machine: base.line.machine.clone(),
+        imagined: base.line.imagined.clone(),
         configuration: base.line.configuration.clone(),
+        line: base.line.clone(),
         beside: residents.line,
         without_claims: if claims.is_some() { Vec::new() } else { self::claims(pod) },
         claims,

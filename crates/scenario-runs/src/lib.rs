@@ -23,12 +23,14 @@ mod claims;
 mod report;
 mod find_max;
 mod tables;
+mod max_tables;
 mod charts;
 
 pub use charts::charts;
 pub use files::BUILT_IN;
 pub use find_max::{FoundMax, Question, find_max};
+pub use max_tables::{found_max, found_max_csv};
 pub use prepare::Prepared;
 pub use report::Report;
 pub use runs::{Done, RunWatcher, run};
-pub use tables::{found_max, found_max_csv, legend, simulation, simulation_csv};
+pub use tables::{legend, simulation, simulation_csv};

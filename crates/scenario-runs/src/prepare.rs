@@ -231,7 +231,13 @@ impl Reading<'_> {
             .files
             .machine(&described.machine)
             .and_then(|machine| {
-                LoadedMachine::load(&MachineSource { machine, hugepages, memory, kubelet_pid: None })
+                LoadedMachine::load(&MachineSource {
+                    machine,
+                    hugepages,
+                    memory,
+                    add: Vec::new(),
+                    kubelet_pid: None,
+                })
             })
             .map_err(|error| {
                 self.error_at(&described.place, format!("{error:#}"), "a machine that can be read")

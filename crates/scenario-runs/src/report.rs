@@ -55,7 +55,7 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tried_again: Option<TriedAgain>,
     pub(crate) preempted: u64,
-    /// Admitted pods that hold CPUs, memory or devices of their own.
+    /// Admitted pods that hold exclusive CPUs, memory or devices.
     pub(crate) placed: u64,
     /// Those of them that are on the minimum number of NUMA nodes.
     pub(crate) aligned: u64,

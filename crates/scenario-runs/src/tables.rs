@@ -1,12 +1,9 @@
-//! The results of simulations and of `find_max`: tables for people, CSV for spreadsheets.
+//! The results of simulations: tables for people, CSV for spreadsheets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_quantity::{Amount, Format, Quantity};
-use node_simulation::{POLICIES_AND_SCOPES, ReservationPlace};
 use terminal_text::Page;
 
-use crate::find_max::{Capacity, ClaimMax, FoundMax, ReservationFit, by_option, notes};
 use crate::report::{MachineUse, Report, Spread, Summary, share};
 
 /// The table of a scenario, ending in a newline.
@@ -91,8 +88,8 @@ pub fn legend(report: &Report, page: Page) -> String {
     rows.extend([
         (
             "ALIGNED",
-            "of the admitted pods with CPUs, memory or devices of their own the share that is on as few NUMA nodes as it \
-             could be on an empty machine",
+            "of the admitted pods with exclusive CPUs, memory or devices the share that is on as few NUMA nodes as on an \
+             empty machine",
         ),
         (
             "CPUS HELD",
@@ -303,57 +300,8 @@ pub fn simulation_csv(report: &Report) -> String {
     text
 }
 
-/// A CSV field, quoted where needed: spreadsheets also take a field that begins with `=`, `+`, `-` or `@` for a formula.
-fn quoted(field: &str) -> String {
-    let needs_quotes = field.contains([',', '"', '\n', '\r']) || field.starts_with(['=', '+', '-', '@']);
-    if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
-}
-
-/// The most reservations that the table shows, besides the configured one.
-const MOST_RESERVATIONS: usize = 8;
-
-/// The tables of --find-max, ending in a newline.
-#[must_use]
-pub fn found_max(found: &FoundMax, page: Page) -> String {
-    let dot = page.dot();
-    let FoundMax { pod, machine, configuration, beside, .. } = found;
-    let whereto = if beside.is_some() { "" } else { " the empty node" };
-    let head = format!("{machine} {dot} configuration {configuration} {dot} how many of {pod} fit{whereto}");
-    let mut text = page.wrapped(&head, 2);
-    text.extend(beside.iter().map(|beside| page.wrapped(beside, 2)));
-    text.push_str(&without_claims(pod, &found.without_claims, page));
-    text.extend(found.claims.as_ref().map(|claims| page.wrapped(&claims_line(claims), 2)));
-    text.push('\n');
-    let notes = notes(&found.variants);
-    let mut policies = vec!["POLICY".to_owned()];
-    let mut scopes = vec!["SCOPE".to_owned()];
-    let mut last = "";
-    for (policy, scope) in POLICIES_AND_SCOPES {
-        policies.push(if policy.name() == last { String::new() } else { policy.name().to_owned() });
-        scopes.push(if policy.name() == "none" { "-".to_owned() } else { scope.name().to_owned() });
-        last = policy.name();
-    }
-    let mut rows = vec![policies, scopes];
-    for (option, variants) in by_option(&found.variants) {
-        let mut row = vec![option.map_or("as configured".to_owned(), |option| format!("with {option}"))];
-        row.extend(variants.iter().map(|variant| match &variant.capacity {
-            Capacity::Fit { fit, .. } => fit.to_string(),
-            Capacity::NoStart { no_start } => {
-                let number = notes.iter().find(|(note, _)| note == no_start).map_or(0, |(_, number)| *number);
-                format!("- ({number})")
-            }
-        }));
-        rows.push(row);
-    }
-    text.push_str(&page.columns(rows, ""));
-    text.push_str(&one_more(found, page));
-    text.extend(notes.iter().map(|(note, number)| page.wrapped(&format!("({number}) {note}"), 4)));
-    text.push_str(&reservations(found, page));
-    text
-}
-
 /// The line that a pod's resource claims are not decided here; empty: it has none.
-fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
+pub(crate) fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
     if claims.is_empty() {
         return String::new();
     }
@@ -361,108 +309,10 @@ fn without_claims(pod: &str, claims: &[String], page: Page) -> String {
     page.wrapped(&format!("! {pod} is admitted without its claims, which are not decided here: {claims}"), 2)
 }
 
-/// How many get devices for their claims.
-fn claims_line(claims: &ClaimMax) -> String {
-    let ClaimMax { fit, next, decided_as } = claims;
-    let next = next.as_ref().map_or_else(String::new, |next| format!("; the next one is {next}"));
-    let pods = if *fit == 1 { "1 pod gets its devices" } else { "pods get their devices" };
-    let count = if *fit == 1 { String::new() } else { format!("{fit} ") };
-    let more = if claims.next.is_none() { "at least " } else { "" };
-    format!("claims {more}{count}{pods}, decided as {decided_as}{next}")
-}
-
-/// Lines that say why one more pod is refused with the configured options, with the policies and scopes for which that holds.
-fn one_more(found: &FoundMax, page: Page) -> String {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    let mut configured = found.variants.iter().filter(|variant| variant.option.is_none()).peekable();
-    while let Some(variant) = configured.next() {
-        let Capacity::Fit { next, .. } = &variant.capacity else { continue };
-        // Where both scopes say the same, the policy is enough.
-        let other = configured.peek().filter(|other| other.policy == variant.policy);
-        let same = other
-            .is_some_and(|other| matches!(&other.capacity, Capacity::Fit { next: also, .. } if also == next));
-        let name = if same || variant.policy == "none" {
-            variant.policy.to_owned()
-        } else {
-            format!("{}/{}", variant.policy, variant.scope)
-        };
-        if same {
-            configured.next();
-        }
-        match reasons.iter_mut().find(|(reason, _)| reason == next) {
-            Some((_, names)) => names.push(name),
-            None => reasons.push((next, vec![name])),
-        }
-    }
-    let line = |(reason, names): &(&str, Vec<String>)| {
-        page.wrapped(&format!("one more: {reason} under {}", names.join(", ")), 2)
-    };
-    reasons.iter().map(line).collect()
-}
-
-/// The table of places for the system's reservation, and the fields of the best one.
-fn reservations(found: &FoundMax, page: Page) -> String {
-    let Some(best) = found.reservations.first() else { return String::new() };
-    let mut rows = vec![["RESERVED FOR THE SYSTEM", "CPUS", "MEMORY", "FIT"].map(str::to_owned).to_vec()];
-    for (at, reservation) in found.reservations.iter().enumerate() {
-        if at >= MOST_RESERVATIONS && reservation.place != ReservationPlace::AsConfigured {
-            continue;
-        }
-        let memory = reservation.reserved_memory.iter();
-        let memory = memory.map(|(node, bytes)| format!("{} on {node}", Amount::Bytes(*bytes)));
-        rows.push(vec![
-            reservation.reservation.clone(),
-            reservation.reserved_system_cpus.clone().unwrap_or_else(|| "-".to_owned()),
-            Some(memory.collect::<Vec<_>>().join(", "))
-                .filter(|text| !text.is_empty())
-                .unwrap_or("-".to_owned()),
-            reservation.capacity.fit().map_or("no start".to_owned(), |fit| fit.to_string()),
-        ]);
-    }
-    let mut text = format!("\n{}", page.columns(rows, ""));
-    let hidden = found.reservations.len().saturating_sub(MOST_RESERVATIONS);
-    if hidden > 0 {
-        text.push_str(&format!("and {hidden} more with fewer or as many (-o json has all)\n"));
-    }
-    let configured =
-        found.reservations.iter().find(|reservation| reservation.place == ReservationPlace::AsConfigured);
-    if configured.is_none_or(|reservation| reservation.capacity.fit() >= best.capacity.fit()) {
-        text.push_str("No other reservation lets more fit.\n");
-    } else {
-        text.push_str(&format!("Most fit with:\n{}", fields(best)));
-    }
-    text
-}
-
-/// The fields of a `KubeletConfiguration` that make a reservation.
-fn fields(reservation: &ReservationFit) -> String {
-    let mut text = String::new();
-    if let Some(cpus) = &reservation.reserved_system_cpus {
-        text.push_str(&format!("  reservedSystemCPUs: \"{cpus}\"\n"));
-    }
-    if !reservation.reserved_memory.is_empty() {
-        text.push_str("  reservedMemory:\n");
-        for (node, bytes) in &reservation.reserved_memory {
-            let amount = Quantity::from_units(i64::try_from(*bytes).unwrap_or(i64::MAX), Format::BinarySi);
-            text.push_str(&format!("  - {{numaNode: {node}, limits: {{memory: {amount}}}}}\n"));
-        }
-    }
-    text
-}
-
-/// CSV with one line for each policy, scope and option.
-#[must_use]
-pub fn found_max_csv(found: &FoundMax) -> String {
-    let mut text = "option,policy,scope,fit,next\n".to_owned();
-    for variant in &found.variants {
-        let (fit, next) = match &variant.capacity {
-            Capacity::Fit { fit, next } => (fit.to_string(), next),
-            Capacity::NoStart { no_start } => (String::new(), no_start),
-        };
-        let option = variant.option.unwrap_or_default();
-        text.push_str(&format!("{option},{},{},{fit},{}\n", variant.policy, variant.scope, quoted(next)));
-    }
-    text
+/// A CSV field, quoted where needed: spreadsheets also take a field that begins with `=`, `+`, `-` or `@` for a formula.
+pub(crate) fn quoted(field: &str) -> String {
+    let needs_quotes = field.contains([',', '"', '\n', '\r']) || field.starts_with(['=', '+', '-', '@']);
+    if needs_quotes { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
 #[cfg(test)]

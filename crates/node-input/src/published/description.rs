@@ -118,7 +118,7 @@ impl NodeDescription {
     /// The node, as its agent has started it. Where the agent does not say which program decides there, it is topolet.
     ///
     /// # Errors
-    /// It was written by another release of topolet, or by somebody else, and cannot be read; or no kubelet starts so.
+    /// It cannot be read, since another release of topolet or another program wrote it; or no kubelet starts so.
     pub fn start(&self) -> anyhow::Result<StartedNode> {
         let version = KubeletVersion::from_str(&self.rules_of)
             .map_err(|error| anyhow!("node.rulesOf {:?}: {error}", self.rules_of))?;

@@ -101,7 +101,7 @@ impl NodeHoldings {
     /// The ledger with which the node decides on the next pod.
     ///
     /// # Errors
-    /// It was written by another release of topolet, or by somebody else, and cannot be read; or the node could not have
+    /// It cannot be read, since another release of topolet or another program wrote it; or the node could not hold
     /// this.
     pub fn ledger(&self, node: &Node, shapes: &mut PodShapes) -> anyhow::Result<Ledger> {
         let text = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());

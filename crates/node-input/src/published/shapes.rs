@@ -15,7 +15,7 @@ const KEPT: usize = 10_000;
 pub struct PodShapes(HashMap<(PodRules, String), Pod>);
 
 impl PodShapes {
-    /// The pod without a name of its own that the text stands for.
+    /// The nameless pod that the text describes.
     pub(super) fn read(&mut self, text: &str, rules: PodRules) -> anyhow::Result<&Pod> {
         let key = (rules, text.to_owned());
         if !self.0.contains_key(&key) {

@@ -43,7 +43,7 @@ pub(super) fn of(fleet: &Fleet<'_>, templates: &[Template]) -> Vec<Class> {
     let mut classes = Vec::new();
     let requests = fleet.hosts.iter().map(|(host, count)| requested(&index, host, *count, templates));
     classes.extend(limits(&requests.collect::<Vec<_>>(), templates.len()));
-    // Kinds of machines have resources of their own: they are compared where they have the same.
+    // Machines may differ in their resources: they are compared only if all have the same.
     let same = |(host, _): &(Host<'_>, usize)| {
         fleet.hosts.first().is_some_and(|(first, _)| first.resources == host.resources)
     };

@@ -1,0 +1,122 @@
+//! A machine as text: what cAdvisor, `lscpu`, `numactl`, hwloc or libvirt print of it.
+
+use std::path::Path;
+
+use admission_report::{Notice, Severity};
+use anyhow::{Context as _, bail};
+use machine_text::{Form, Lack, MachineText, MachineTextError};
+use topology_model::{Machine, MachineInfo};
+
+use crate::files::{self, bytes};
+
+/// What is to be known of a text beside the machine that was read from it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReadText {
+    forms: Vec<Form>,
+    assumed: Vec<String>,
+    lacks: Vec<Lack>,
+}
+
+/// A machine as the kubelet gets it, as it is where that is known, and what its text lacks.
+type Read = (MachineInfo, Option<Machine>, Option<ReadText>);
+
+/// Reads the machine from a file, or from several with commas between their names: the outputs of one machine. The other
+/// value is how it is shown.
+pub(crate) fn read(name: &str) -> anyhow::Result<(String, Read)> {
+    let names: Vec<&str> =
+        if Path::new(name).exists() { Vec::from([name]) } else { name.split(',').collect() };
+    let mut texts = Vec::new();
+    for name in &names {
+        let content = bytes(Path::new(name), machine_text::MAX_TEXT as u64)?;
+        texts.push(
+            text(content).with_context(|| format!("{name} is neither text nor an archive that is read"))?,
+        );
+    }
+    let shown: Vec<String> = names.iter().map(|name| files::short(Path::new(name))).collect();
+    let (shown, text) = (shown.join(","), texts.join("\n"));
+    let failed = || format!("failed to read {name}");
+    match machine_text::read(&text) {
+        Ok(MachineText { machine, forms, assumed, lacks }) => {
+            let info = MachineInfo::from(&machine);
+            Ok((shown, (info, Some(machine), Some(ReadText { forms, assumed, lacks }))))
+        }
+        // Nothing that it names is in it: it is what cAdvisor prints, or damaged as that.
+        Err(MachineTextError::Unknown) if text.trim_start().starts_with('{') => {
+            let info = topology_discovery::machine_info_from_json(text.as_bytes()).with_context(failed)?;
+            Ok((shown, (info, None, None)))
+        }
+        Err(error) => bail!(anyhow::Error::from(error).context(failed())),
+    }
+}
+
+/// Bytes as text, if they are some: in UTF-8, or in UTF-16 as PowerShell writes it.
+fn text(bytes: Vec<u8>) -> Option<String> {
+    let word = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => u16::from_le_bytes,
+        [0xfe, 0xff, ..] => u16::from_be_bytes,
+        _ => return String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
+    };
+    let (words, _) = bytes.get(2..)?.as_chunks();
+    String::from_utf16(&words.iter().map(|bytes| word(*bytes)).collect::<Vec<_>>()).ok()
+}
+
+impl ReadText {
+    /// What was assumed, and what is not known and was not given by a flag.
+    pub(crate) fn notices(&self, name: &str, given: &[String]) -> Vec<Notice> {
+        let Self { forms, assumed, lacks } = self;
+        let mut notices = Vec::new();
+        if !assumed.is_empty() {
+            let text = format!("not all of the machine is in {name}: {}", assumed.join("; "));
+            notices.push(Notice::warning(text));
+        }
+        let is_given = |flag: &str| given.iter().any(|given| given.starts_with(flag));
+        let lacks = lacks.iter().filter(|lack| !flag(**lack).is_some_and(is_given));
+        let lacks: Vec<String> = lacks.map(|lack| shown(*lack, forms)).collect();
+        if !lacks.is_empty() {
+            let text = format!("not in {name}: {}", lacks.join(", "));
+            notices.push(Notice { severity: Severity::Info, text });
+        }
+        notices
+    }
+}
+
+/// A lack with the command that prints it, where that is not in the text, and the flag that gives it.
+fn shown(lack: Lack, forms: &[Form]) -> String {
+    let is_there = match lack {
+        Lack::Cores | Lack::Caches => forms.contains(&Form::LscpuTable),
+        Lack::Memory | Lack::Distances => forms.contains(&Form::Numactl),
+        _ => false,
+    };
+    let command = (!is_there).then(|| format!("`{}`", lack.printed_by()));
+    match (command, flag(lack)) {
+        (Some(command), Some(flag)) => format!("{lack} ({command}, or {flag})"),
+        (Some(one), None) => format!("{lack} ({one})"),
+        (None, Some(one)) => format!("{lack} ({one})"),
+        (None, None) => lack.to_string(),
+    }
+}
+
+const fn flag(lack: Lack) -> Option<&'static str> {
+    match lack {
+        Lack::Memory => Some("--memory"),
+        Lack::HugePages => Some("--hugepages"),
+        Lack::Devices => Some("--devices"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn texts_of_powershell_are_read() {
+        let utf16 =
+            |order: fn(u16) -> [u8; 2]| "\u{feff}CPU\n".encode_utf16().flat_map(order).collect::<Vec<u8>>();
+        for bytes in [b"CPU\n".to_vec(), utf16(u16::to_le_bytes), utf16(u16::to_be_bytes)] {
+            assert_eq!(text(bytes).as_deref(), Some("CPU\n"));
+        }
+        assert_eq!(text(b"\x1f\x8b\0".to_vec()), None);
+        assert_eq!(text(vec![0xff, 0xfe, 0, 0xd8]), None);
+    }
+}
