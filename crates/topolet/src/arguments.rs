@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{
-    BaseChoice, IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading, NodeSources,
-    PodlessObjects, ResidentsSource, RulesSource, StaticPods,
+    Addition, BaseChoice, IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading,
+    NodeSources, PodlessObjects, ResidentsSource, RulesSource, StaticPods,
 };
 use node_output::Format;
 use topology_manifest::UnknownFields;
@@ -28,6 +28,8 @@ pub(crate) struct PodsArguments {
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
+    pub(crate) imagined: ImaginedArguments,
+    #[command(flatten)]
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
     pub(crate) identity: IdentityArguments,
@@ -38,7 +40,7 @@ pub(crate) struct PodsArguments {
 impl PodsArguments {
     pub(crate) fn sources(&self) -> NodeSources {
         NodeSources {
-            machine: self.machine.source(),
+            machine: MachineSource { add: self.imagined.add.clone(), ..self.machine.source() },
             rules: self.rules.source(),
             identity: self.identity.source(),
             residents: self.residents.source(),
@@ -137,8 +139,11 @@ impl ReadingArguments {
 pub(crate) struct MachineArguments {
     /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
     /// `proc` in it (the root of a machine, whose kubelet's files below it hold as those of `live`), such a folder or a
-    /// node file (`topolet capture --node`) as .tar.zst, cAdvisor's MachineInfo as .json, or hwloc's .xml in a build with hwloc.
-    /// A word with `/` or `.` is a path. A node file has state, pods, configuration and devices too,
+    /// node file (`topolet capture --node`) packed as tar by zstd, gzip, xz or bzip2, or as zip, where `sys` and `proc` may lie
+    /// up to three folders below, as in what sosreport and hwloc-gather-topology pack, cAdvisor's MachineInfo as .json, or
+    /// text: the outputs of `lscpu -e`, `lscpu`, `numactl -H`, `lstopo` or `virsh capabilities`, one after the other in a
+    /// file, or in files with commas between them, and hwloc's .xml. A word with `/` or `.` is a path. A node file has state,
+    /// pods, configuration and devices too,
     /// which hold unless others are given.
     #[arg(short, long, value_name = "MACHINE", default_value = "live", value_hint = ValueHint::AnyPath)]
     pub(crate) machine: String,
@@ -158,8 +163,18 @@ pub(crate) struct MachineArguments {
 impl MachineArguments {
     pub(crate) fn source(&self) -> MachineSource {
         let Self { machine, hugepages, memory, kubelet_pid } = self.clone();
-        MachineSource { machine, hugepages, memory, kubelet_pid }
+        MachineSource { machine, hugepages, memory, add: Vec::new(), kubelet_pid }
     }
+}
+
+/// What the machine is imagined to have more.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ImaginedArguments {
+    /// Decides on an imagined machine that has so much more on a NUMA node, as RESOURCE@NODE=AMOUNT: cpu@0=16 in whole cores, memory@1=64Gi,
+    /// hugepages-1Gi@0=16Gi out of the node's memory, or intel.com/vf@1=8 of any device plugin's resource. What pods hold stays
+    /// held, what is added is free, and the configuration is that of the real machine. Can be given more than once.
+    #[arg(long, value_name = "MORE")]
+    pub(crate) add: Vec<Addition>,
 }
 
 /// What a repair leaves beside a file.
@@ -180,8 +195,9 @@ impl BackupArguments {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RulesArguments {
     /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
-    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, or a kubelet's /configz,
-    /// as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir);
+    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, `#cloud-config`, an object
+    /// of a cluster such as Rancher's, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's
+    /// --config-dir, or config.yaml.d of k3s);
     /// `pinned` for the built-in one that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin
     /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`, but for
     /// `state` and `status`, which guess none.

@@ -1,16 +1,16 @@
 //! By which objects and gates claims of devices are decided.
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 use dra_model::Features;
-use node_input::{ObjectText, scheduler_features};
+use node_input::{ClaimsBeside, ObjectText, scheduler_features};
 #[cfg(feature = "kubernetes")]
 use {
     admission_report::Notice,
-    clap::ValueHint,
     node_daemon::cluster_node::{Access, ClaimKind, Cluster, KubectlAccess},
     node_input::Listener as _,
-    std::path::PathBuf,
 };
 
 use crate::screen::Screen;
@@ -23,6 +23,26 @@ pub(crate) struct ClaimArguments {
     pub(crate) feature_gates: Vec<String>,
     #[command(flatten)]
     pub(crate) server: ClaimServerArguments,
+}
+
+/// Which slices and device classes a node has.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ClaimsBesideArguments {
+    /// Slices and device classes, as `kubectl get resourceslices,deviceclasses -o yaml` prints them, beside those of a node file:
+    /// a CPU driver beside a static CPU manager is found, and a class beside a device plugin of its resource. Can be given more
+    /// than once.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) claims: Vec<PathBuf>,
+    /// What slices call the node; without it the one node that they name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) node_name: Option<String>,
+}
+
+impl ClaimsBesideArguments {
+    /// Reads them.
+    pub(crate) fn read(&self) -> anyhow::Result<ClaimsBeside> {
+        ClaimsBeside::of_files(&self.claims, self.node_name.clone())
+    }
 }
 
 /// Where the slices, classes and claims of a cluster are listed.

@@ -1,21 +1,22 @@
 //! Talking to a running daemon: HTTP on its socket, one request for each connection.
 
 use std::fs;
-use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::io::{self, BufRead as _, Read as _};
 #[cfg(feature = "kubernetes")]
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
+use http_exchange::{Fields, Request, Timed, Timeout};
 use nix::unistd::geteuid;
 use node_output::http::{FILE, OUTCOME};
 use node_output::quoted_error;
 
-/// Where a daemon listens unless it is told otherwise.
+/// Where a daemon listens by default.
 pub(crate) const SOCKET: &str = "/var/lib/topolet/topolet.sock";
 
 /// How long an answer may take; a decision may wait for a plugin.
@@ -29,7 +30,7 @@ const LARGEST: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Reply {
     status: u16,
-    head: String,
+    fields: Fields,
     pub(crate) body: String,
 }
 
@@ -37,8 +38,7 @@ impl Reply {
     /// Of a status, the fields of a head, and a body.
     #[cfg(feature = "kubernetes")]
     pub(crate) fn new(status: u16, fields: &[(String, String)], body: String) -> Self {
-        let fields = fields.iter().map(|(name, value)| format!("\r\n{name}: {value}"));
-        Self { status, head: format!("HTTP/1.1 {status}{}", fields.collect::<String>()), body }
+        Self { status, fields: Fields(fields.to_vec()), body }
     }
 
     /// Of HTTP.
@@ -49,8 +49,7 @@ impl Reply {
 
     /// A field of the head.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
-        let fields = self.head.lines().skip(1).filter_map(|line| line.split_once(':'));
-        fields.into_iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+        self.fields.get(name)
     }
 
     /// The reply to a request that was carried out, pods that were refused included; what the daemon says is wrong
@@ -81,7 +80,7 @@ pub(crate) struct Sent<'a> {
 pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> anyhow::Result<Reply> {
     let stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
     let failed = || format!("failed to talk to topolet at {}", socket.display());
-    exchanged(stream, method, path, body, PATIENCE).with_context(failed)
+    exchanged(stream, method, path, body).with_context(failed)
 }
 
 /// The same over TCP, where `address` is `HOST:PORT`.
@@ -94,91 +93,19 @@ pub(crate) fn send_over_tcp(
 ) -> anyhow::Result<Reply> {
     let failed = || format!("failed to reach topolet at http://{address}");
     let stream = TcpStream::connect(address).with_context(failed)?;
-    exchanged(stream, method, path, body, PATIENCE).with_context(failed)
+    exchanged(stream, method, path, body).with_context(failed)
 }
 
-/// A connection that is given up at some time.
-trait Connection: Read + Write {
-    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()>;
-}
-
-impl Connection for UnixStream {
-    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()> {
-        Self::set_read_timeout(self, within)
-    }
-}
-
-#[cfg(feature = "kubernetes")]
-impl Connection for TcpStream {
-    fn set_read_timeout(&self, within: Option<Duration>) -> io::Result<()> {
-        Self::set_read_timeout(self, within)
-    }
-}
-
-/// Reads until the end of what is sent.
-///
-/// # Errors
-/// It takes longer than `within`, or is larger than [`LARGEST`].
-fn read_all(stream: &mut impl Connection, answer: &mut Vec<u8>, within: Duration) -> io::Result<()> {
-    let (began, mut buffer) = (Instant::now(), [0; 1 << 13]);
-    loop {
-        let left = within.saturating_sub(began.elapsed());
-        if left.is_zero() {
-            return Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!("no whole answer within {within:?}"),
-            ));
-        }
-        stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
-            // The time is looked at first.
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(error),
-        }
-        if answer.len() > LARGEST {
-            let why = format!("its answer is larger than {} MiB", LARGEST >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
-        }
-    }
-}
-
-/// One request on a connection that is closed afterwards.
-fn exchanged(
-    mut stream: impl Connection,
-    method: &str,
-    path: &str,
-    body: Sent<'_>,
-    within: Duration,
-) -> anyhow::Result<Reply> {
-    let Sent { name, bytes: body } = body;
-    // A name that would break the head is left out.
-    let name = name.filter(|name| !name.chars().any(char::is_control));
-    let name = name.map_or_else(String::new, |name| format!("{FILE}: {name}\r\n"));
-    let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{name}Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    // A daemon that turns the request away may not read it to its end: then neither writing nor reading need end well,
-    // and there is an answer all the same.
-    let sent = stream.write_all(&[head.as_bytes(), body].concat());
-    let mut answer = Vec::new();
-    let read = read_all(&mut stream, &mut answer, within);
-    if answer.is_empty() {
-        sent?;
-    }
-    match (parsed(&answer), read) {
-        (Ok(reply), Ok(())) => Ok(reply),
-        // With its length it shows that it is whole.
-        (Ok(reply), Err(_)) if reply.field("content-length").is_some() => Ok(reply),
-        (_, Err(error)) => Err(error.into()),
-        (Err(error), Ok(())) => Err(error),
-    }
+fn exchanged(stream: impl Timeout, method: &str, path: &str, sent: Sent<'_>) -> anyhow::Result<Reply> {
+    let name = sent.name.map(|name| (FILE, name));
+    let request = Request { fields: name.as_slice(), ..Request::new(method, path).with_body(sent.bytes) };
+    let response = request.exchange(Timed::new(stream, PATIENCE), LARGEST)?;
+    let body = String::from_utf8_lossy(&response.body).into_owned();
+    Ok(Reply { status: response.status, fields: response.fields, body })
 }
 
 /// An event of a stream.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Streamed {
     /// What kind of event it is.
     pub(crate) name: String,
@@ -195,47 +122,44 @@ pub(crate) fn follow(
 ) -> anyhow::Result<()> {
     let shown = socket.display();
     let failed = || format!("failed to talk to topolet at {shown}");
-    let mut stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
+    let stream = UnixStream::connect(socket).map_err(|error| not_reached(socket, error))?;
     stream.set_read_timeout(Some(SILENCE)).with_context(failed)?;
-    // To a client of 1.0 the stream is sent as it is, and not in chunks.
-    let head = format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n");
-    stream.write_all(head.as_bytes()).with_context(failed)?;
-    let mut lines = BufReader::new(stream);
-    let mut line = String::new();
-    let mut next = || -> anyhow::Result<Option<String>> {
-        line.clear();
-        let read = (&mut lines).take(LARGEST as u64).read_line(&mut line).with_context(failed)?;
-        Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
-    };
-    let status = next()?.context("its answer broke off")?;
-    if !status.contains(" 200 ") {
-        let body = std::iter::from_fn(|| next().ok().flatten()).skip_while(|line| !line.is_empty());
-        let body = body.collect::<Vec<_>>().join("\n");
-        let status = status.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        return Reply { status, head: String::new(), body }.good().map(drop);
+    let request = Request { fields: &[("Accept", "text/event-stream")], ..Request::new("GET", path) };
+    let answer = request.open(stream).with_context(failed)?;
+    let (status, mut lines) = (answer.status, answer.body);
+    if status != 200 {
+        let mut body = String::new();
+        lines.take(LARGEST as u64).read_to_string(&mut body).with_context(failed)?;
+        return Reply { status, fields: answer.fields, body }.good().map(drop);
     }
-    while next()?.is_some_and(|field| !field.is_empty()) {}
-    let empty = || Streamed { name: String::new(), id: String::new(), data: String::new() };
-    let mut event = empty();
-    while let Some(line) = next()? {
-        if line.is_empty() {
-            let event = std::mem::replace(&mut event, empty());
-            if !event.data.is_empty() && hear(event).is_break() {
-                return Ok(());
-            }
-            continue;
+    let mut event = Streamed::default();
+    let mut line = String::new();
+    loop {
+        match (&mut lines).take(LARGEST as u64).read_line(&mut line) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            // A daemon that stops does not end its streams.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error).with_context(failed),
         }
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let text = line.trim_end_matches(['\r', '\n']);
+        let (field, value) = text.split_once(':').unwrap_or((text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut event.name),
             "id" => value.clone_into(&mut event.id),
             "data" => event.data.push_str(value),
-            // A comment.
+            // The end of an event.
+            "" if text.is_empty() => {
+                let event = std::mem::take(&mut event);
+                if !event.data.is_empty() && hear(event).is_break() {
+                    return Ok(());
+                }
+            }
             _ => {}
         }
+        line.clear();
     }
-    Ok(())
 }
 
 /// Why the socket cannot be reached, and what to do.
@@ -262,83 +186,12 @@ fn not_reached(socket: &Path, error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context(text)
 }
 
-fn parsed(answer: &[u8]) -> anyhow::Result<Reply> {
-    let text = String::from_utf8_lossy(answer);
-    let (head, body) = text.split_once("\r\n\r\n").context("its answer broke off")?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.context("its answer is no HTTP")?;
-    let reply = Reply { status, head: head.to_owned(), body: body.to_owned() };
-    match reply.field("content-length").map(str::parse::<usize>) {
-        Some(Ok(length)) if length == body.len() => Ok(reply),
-        Some(_) => bail!("its answer broke off"),
-        None if reply.field("transfer-encoding").is_some() => bail!("its answer is in pieces"),
-        // Nobody could see whether it is whole.
-        None => bail!("its answer has no length"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Read as _, Write as _};
-    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::io;
     use std::path::Path;
-    use std::time::Duration;
 
-    use super::{Sent, exchanged, not_reached, parsed, send};
-
-    #[test]
-    fn an_answer_that_comes_before_all_was_read_is_one() {
-        let path = std::env::temp_dir().join(format!("topolet-client-{}.sock", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).unwrap_or_else(|error| panic!("{error}"));
-        let answering = std::thread::spawn(move || {
-            for stream in listener.incoming().take(100) {
-                let Ok(mut stream) = stream else { return };
-                let mut first = [0];
-                let _ = stream.read(&mut first);
-                let _ = stream.write_all(b"HTTP/1.1 409 Conflict\r\ncontent-length: 3\r\n\r\nno\n");
-            }
-        });
-        let body = vec![b'x'; 1 << 20];
-        for _ in 0..100 {
-            let reply = send(&path, "POST", "/v1/pods", Sent { name: None, bytes: &body });
-            let reply = reply.unwrap_or_else(|error| panic!("{error:#}"));
-            assert_eq!((reply.status, reply.body.as_str()), (409, "no\n"));
-        }
-        assert!(answering.join().is_ok());
-        let _ = std::fs::remove_file(&path);
-    }
-
-    /// What is answered by who sends this first and then the rest again and again, within a quarter of a second.
-    fn answered(first: &'static [u8], again: &'static [u8]) -> String {
-        let (ours, mut theirs) = UnixStream::pair().unwrap_or_else(|error| panic!("{error}"));
-        let answering = std::thread::spawn(move || {
-            // One that closes with an unread request resets the connection.
-            let asked = theirs.read(&mut [0; 1024]);
-            let mut sent = asked.and_then(|_| theirs.write_all(first));
-            while sent.is_ok() && !again.is_empty() {
-                sent = theirs.write_all(again);
-                if again.len() == 1 {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-            }
-        });
-        let within = if again.len() > 1 { Duration::from_mins(1) } else { Duration::from_millis(250) };
-        let answer = exchanged(ours, "GET", "/v1/status", Sent::default(), within);
-        assert!(answering.join().is_ok());
-        answer.map_or_else(|error| error.to_string(), |reply| reply.body)
-    }
-
-    #[test]
-    fn who_sends_for_ever_is_given_up() {
-        const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n";
-        assert_eq!(answered(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok", b""), "ok");
-        assert_eq!(answered(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok", b""), "its answer broke off");
-        assert_eq!(answered(HEAD, b"x"), "no whole answer within 250ms");
-        for first in [HEAD, b"HTTP/1.1 200 OK\r\n"] {
-            assert_eq!(answered(first, &[b'x'; 1 << 13]), "its answer is larger than 64 MiB");
-        }
-    }
+    use super::not_reached;
 
     #[test]
     fn a_socket_that_refuses_says_what_to_do() {
@@ -359,24 +212,6 @@ mod tests {
         ] {
             let text = format!("{:#}", not_reached(socket, error));
             assert!(text.contains(said), "{text}");
-        }
-    }
-
-    #[test]
-    fn answers_are_whole_or_refused() {
-        for (answer, expected) in [
-            ("HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok\n", Some((200, "ok\n"))),
-            ("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Some((404, ""))),
-            ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nok\n", None),
-            ("HTTP/1.1 200 OK\r\n\r\nok\n", None),
-            ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", None),
-            ("HTTP/1.1\r\n\r\n", None),
-            ("garbage", None),
-            ("", None),
-        ] {
-            let found = parsed(answer.as_bytes()).ok();
-            let found = found.as_ref().map(|reply| (reply.status, reply.body.as_str()));
-            assert_eq!(found, expected, "{answer:?}");
         }
     }
 }

@@ -28,8 +28,8 @@ pub(crate) struct PodSourceArguments {
     /// The same, as the service account of the pod that this runs in.
     #[arg(long, group = "cluster", conflicts_with = "kubeconfig")]
     in_cluster: bool,
-    /// Containers of pods that are bound to the node count as running once their pod is admitted, though nobody starts
-    /// them. Without it a runtime reports them (`POST …/containers/CONTAINER/started` and `…/exited`).
+    /// Treats containers of bound pods as running once their pod is admitted, without starting them. Without this option a
+    /// runtime reports them (`POST …/containers/CONTAINER/started` and `…/exited`).
     #[arg(long, requires = "cluster", conflicts_with = "observe")]
     simulate_containers: bool,
     /// Keeps the node's `NodeResourceTopology` at the API server (--kubeconfig, --in-cluster), for schedulers that know
@@ -47,8 +47,8 @@ pub(crate) struct PodSourceArguments {
     /// With --publish-nrt: overwrites what another producer has written there. Without it such an object is left alone.
     #[arg(long, requires = "publish_nrt")]
     take_over_nrt: bool,
-    /// With --observe: where the kubelet answers over HTTPS, such as `https://127.0.0.1:10250`. It is asked for its
-    /// pods every 5 s where nobody else tells of them.
+    /// With --observe: the kubelet's HTTPS address, such as `https://127.0.0.1:10250`. topolet lists its pods there every
+    /// 5 s if no other source reports them.
     #[arg(long, value_name = "URL", requires_all = ["observe", "kubelet_token_file"])]
     kubelet_url: Option<String>,
     /// A file with a token that may read nodes/proxy.
@@ -126,12 +126,12 @@ impl PodSourceArguments {
     }
 }
 
-/// What the kubelet calls its node: as it is said, else as this host is called.
+/// What the kubelet calls its node: the given name, else the name of this host.
 fn named(node_name: Option<&str>) -> String {
     node_name.map(str::to_owned).or_else(crate::arguments::host_name).unwrap_or_default()
 }
 
-/// Nobody does.
+/// No API server: this build has no client for one.
 #[cfg(not(feature = "kubernetes"))]
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PodSourceArguments {}

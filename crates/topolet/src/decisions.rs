@@ -31,7 +31,8 @@ pub(crate) fn decide(
     let preamble = Preamble::new(&node, &residents, &asked.pods).after(claims.notes(&node, &asked.pods));
     let Residents { ledger, quarantined, .. } = residents;
     let series = Series::new(&node.node, ledger, depth.detail(), depth.tries()).keeping(quarantined);
-    let mut sequence = Sequence::new(&node, &asked, series).with_claims(claims);
+    let named = asked.pods.iter().filter(|pod| shown.can_show(pod)).map(|pod| pod.uid.clone());
+    let mut sequence = Sequence::new(&node, &asked, series).with_claims(claims).showing(named);
     let mut writer = written::writer(preamble, &asked, options)?;
     let mut totals = Totals::default();
     let mut progress = Progress::new(asked.pods.len());

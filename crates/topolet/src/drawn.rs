@@ -28,7 +28,7 @@ pub(crate) fn draw(
         screen.warn(warning);
     }
     let page = Page::endless(Glyphs::Unicode);
-    let mut lines: Vec<String> = node.first_notes().collect();
+    let mut lines: Vec<String> = node.line.imagined_words().into_iter().chain(node.first_notes()).collect();
     lines.push(node.line.headline(page).trim_end().to_owned());
     lines.extend(residents.line.clone());
     lines.extend(residents.not_looked_at());
@@ -37,7 +37,8 @@ pub(crate) fn draw(
     let claims = NodeClaims::on(&node, asked.objects.clone(), features);
     lines.extend(claims.notes(&node, &asked.pods));
     let series = Series::new(&node.node, residents.ledger, Detail::Short, tries);
-    let mut sequence = Sequence::new(&node, &asked, series).with_claims(claims);
+    let sequence = Sequence::new(&node, &asked, series).with_claims(claims);
+    let mut sequence = sequence.showing([drawn.uid.clone()]);
     let mut last = None;
     for pod in &asked.pods {
         let decided = sequence.decide_beside(pod)?;

@@ -38,6 +38,8 @@ pub(crate) const EXPLAIN: &str = "\
 Examples:
   # Why is it refused, and what would fit?
   topolet explain -f pod.yaml -m xeon-2s-96cpu-sriov -c kubelet.yaml
+  # Would it fit with eight more virtual functions on NUMA node 1?
+  topolet explain -f pod.yaml -m xeon-2s-96cpu-sriov --add intel.com/vf@1=8
   # One of many pods, as a picture
   topolet explain -f manifests/ --pod web-11 -o svg > decision.svg";
 
@@ -62,7 +64,9 @@ Examples:
   # Six hundred pods on a fleet, under several configurations
   topolet simulate -f scenario.yaml
   # How many of this pod fit on one machine?
-  topolet simulate --find-max -f pod.yaml -m xeon-2s-96cpu-sriov";
+  topolet simulate --find-max -f pod.yaml -m xeon-2s-96cpu-sriov
+  # How many with 32 more CPUs on NUMA node 1?
+  topolet simulate --find-max -f pod.yaml --add cpu@1=32";
 
 pub(crate) const NRT: &str = "\
 Examples:
@@ -120,7 +124,7 @@ Examples:
 
 pub(crate) const CLAIM_CHECK: &str = "\
 Examples:
-  # What would an API server refuse of these, and what does not do what it was meant to?
+  # What would an API server refuse, and what does not do what it should?
   topolet claim check slices.yaml claims.yaml
   # The same as a document
   topolet claim check slices.yaml claims.yaml -o json
@@ -135,11 +139,11 @@ Examples:
 #[cfg(feature = "serve")]
 pub(crate) const SERVE: &str = "\
 Examples:
-  # A node of its own, with a configuration that pins on this machine
+  # A standalone node, with a configuration that pins CPUs on this machine
   topolet serve --init --root node --config node/config.yaml
   # A node on a built-in machine
   topolet serve -m xeon-2s-96cpu-sriov --root node -c pinned
-  # A node of a cluster, whose containers nobody starts
+  # A node of a cluster, with simulated containers
   topolet serve --kubeconfig node.conf --simulate-containers --root node
   # Beside a kubelet, of which nothing is changed
   topolet serve --observe --root kubelet --socket topolet.sock";
@@ -148,12 +152,13 @@ Examples:
 pub(crate) const SCHEDULER: &str = "\
 Examples:
   # Beside kube-scheduler, whose configuration has
-  #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter, prioritizeVerb: prioritize,
-  #     preemptVerb: preempt, weight: 10, nodeCacheCapable: true, ignorable: true, enableHTTPS: true,
+  #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter,
+  #     prioritizeVerb: prioritize, preemptVerb: preempt, weight: 10,
+  #     nodeCacheCapable: true, ignorable: true, enableHTTPS: true,
   #     tlsConfig: {caFile: a, certFile: client.crt, keyFile: client.key}}]
-  # and where a is an authority that signs nothing else (certificates.sh makes one)
+  # and where a is an authority that signs nothing else (certificates.sh)
   topolet scheduler --kubeconfig k.conf --tls-cert c --tls-key k --client-ca a
-  # The same for a trial on one host: anybody there may ask
+  # The same for a trial on one host: every user of the host can query it
   topolet scheduler --kubeconfig scheduler.conf --insecure-http";
 
 #[cfg(feature = "kubernetes")]
@@ -163,7 +168,7 @@ Examples:
   topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node
   # Five pods a second come to each node by themselves
   topolet fleet --kubeconfig node.conf -f pod.yaml --pods-a-second 5
-  # Pods that end: annotations of a pod say when its containers end, with which code, and how long they take to stop
+  # Pods that end: annotations say when, with which code, and how slowly
   #   fleet.topolet.dev/run-seconds: '30'
   #   fleet.topolet.dev/exit-code: '1'
   #   fleet.topolet.dev/stop-seconds: '5'

@@ -37,6 +37,8 @@ mod client;
 mod answer;
 mod pod_words;
 mod smaller_build;
+#[cfg(not(fuzzing))]
+mod short_help;
 #[cfg(fuzzing)]
 mod fuzzing;
 #[cfg(any(fuzzing, test))]
@@ -66,7 +68,7 @@ fn main() -> ExitCode {
     let (screen, result) = match started() {
         Ok(done) => done,
         Err(error) => {
-            // Nothing is left to be told if the terminal is gone.
+            // This fails only if the terminal is gone.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS };
         }
@@ -84,6 +86,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// The arguments of a command line; `path` has the words of the command that the program stands for.
+#[cfg(not(fuzzing))]
+fn parsed<A: Parser>(path: &str, words: impl Iterator<Item = std::ffi::OsString>) -> Result<A, clap::Error> {
+    let mut command = short_help::shortened(A::command(), path);
+    let matches = command.try_get_matches_from_mut(words)?;
+    A::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
 /// Does what the command line says, by the name under which this was started.
 #[cfg(not(fuzzing))]
 fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
@@ -94,7 +104,10 @@ fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
         let called = Called::by(words.next().as_deref().map(std::path::Path::new));
         let command = match called {
             Called::Topolet => None,
-            Called::Plugin => Some(PluginArguments::try_parse().map(|given| (given.color, given.command))?),
+            Called::Plugin => {
+                let given: PluginArguments = parsed("kubectl", std::env::args_os())?;
+                Some((given.color, given.command))
+            }
             Called::Completion => {
                 let words = words.map(|word| word.to_string_lossy().into_owned()).collect();
                 let command = KubectlCommand::Complete(CompleteArguments { words });
@@ -106,7 +119,7 @@ fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
             return Ok((screen, kubectl::run(&command, screen)));
         }
     }
-    let arguments = Arguments::try_parse().map_err(smaller_build::explained)?;
+    let arguments = parsed::<Arguments>("", std::env::args_os()).map_err(smaller_build::explained)?;
     let screen = Screen::new(arguments.color);
     Ok((screen, command::run(&arguments, screen)))
 }

@@ -75,7 +75,7 @@ mod tests {
     fn work_that_takes_long_is_told_of_until_it_ends() {
         let (said, hears) = mpsc::channel();
         let say = move || {
-            // Nobody listens any more when the work is done.
+            // The receiver is gone when the work is done.
             let _ = said.send(());
         };
         let heard = saying(Duration::from_millis(1), say, || [hears.recv(), hears.recv()]);

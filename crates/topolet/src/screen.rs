@@ -32,7 +32,7 @@ impl Screen {
         self.print(&coloured(text))
     }
 
-    /// Prints text as it is. That nobody reads any further is no error.
+    /// Prints text as it is. A closed pipe is no error.
     pub(crate) fn print(self, text: &str) -> anyhow::Result<()> {
         let mut out = AutoStream::new(std::io::stdout(), self.color);
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -72,7 +72,7 @@ impl Screen {
     }
 
     fn to_stderr(self, text: &str) {
-        // Nothing is left to be told if standard error is gone.
+        // This fails only if standard error is gone.
         let _ = AutoStream::new(std::io::stderr(), self.color).write_all(text.as_bytes());
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct ShownArguments {
 pub(crate) enum Only {
     /// The node refuses the pod.
     Refused,
-    /// The pod is admitted, and a container of it has no CPUs of its own.
+    /// The pod is admitted, and a container of it shares CPUs.
     Unpinned,
 }
 
@@ -57,6 +57,11 @@ impl ShownArguments {
             Only::Unpinned => is_not_pinned(report),
         };
         !self.summary && (self.only.is_empty() || self.only.iter().any(is_asked)) && self.is_named(pod)
+    }
+
+    /// Whether the decision on a pod can be shown, whatever its outcome.
+    pub(crate) fn can_show(&self, pod: &Pod) -> bool {
+        !self.summary && self.is_named(pod)
     }
 
     /// Whether the pod is one of those that are named; all are if none is.

@@ -30,9 +30,9 @@ struct Case {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum SourceKind {
-    /// Somebody reported what a kubelet did.
+    /// A report of what a kubelet did.
     Report,
-    /// Somebody published a file.
+    /// A published file.
     File,
     /// A machine was tried.
     Machine,
@@ -148,7 +148,7 @@ fn the_table_lists_all_cases() {
     let mut table = format!(
         "# Questions from the field\n\nQuestions that people asked about their nodes, each with its files in \
          [`fixtures/field`](../fixtures/field). The right answers come from kubelets, their code and documents, never from \
-         topolet. Of {} cases {} are answered rightly; what is wrong in the others is said.\n\n\
+         topolet. Of {} cases {} are answered rightly; the others are listed with what is wrong.\n\n\
          | case | from | question | right answer | known by | still wrong |\n|---|---|---|---|---|---|\n",
         cases.len(),
         cases.len() - open

@@ -21,7 +21,7 @@ topologyManagerPolicy: restricted
 systemReserved: {memory: 1948Mi}
 ";
 
-/// Nobody answers there.
+/// No API server listens there.
 const KUBECONFIG: &str = "\
 apiVersion: v1
 kind: Config
@@ -85,6 +85,37 @@ fn below(help: &str) -> Vec<String> {
     names.map(|name| name.trim_end_matches(',')).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
+/// An option, an argument or a command with its line; a heading; or no line.
+fn is_one_line(line: &str) -> bool {
+    let is_named = ["  -", "      --", "  <", "  ["].iter().any(|start| line.starts_with(start));
+    let is_command = line.starts_with("  ") && line.chars().nth(2).is_some_and(char::is_alphabetic);
+    is_named || is_command || line.is_empty() || (!line.starts_with(' ') && line.ends_with(':'))
+}
+
+#[test]
+fn short_help_fits_a_screen() {
+    for (command, examples) in commands() {
+        let mut topolet = Command::new(env!("CARGO_BIN_EXE_topolet"));
+        let output =
+            topolet.args(command.split_whitespace()).arg("-h").env("COLUMNS", "80").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        assert!(help.lines().count() <= 40, "{command}: {} lines", help.lines().count());
+        let widest = help.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(widest.chars().count() <= 80, "{command}: {widest}");
+        let shown =
+            help.lines().skip_while(|line| *line != "Examples:").skip(1).take_while(|line| !line.is_empty());
+        let starts = ["  # ", "  topolet ", "  kubectl topolet "];
+        let broken: Vec<&str> =
+            shown.filter(|line| !starts.iter().any(|start| line.starts_with(start))).collect();
+        assert!(broken.is_empty(), "{command}: {broken:?}");
+        let options =
+            help.lines().skip_while(|line| !matches!(*line, "Options:" | "Arguments:" | "Commands:"));
+        let other: Vec<&str> = options.filter(|line| !is_one_line(line)).collect();
+        assert!(other.is_empty(), "{command}: {other:?}");
+        assert_eq!(examples.is_empty(), !help.contains("\nExamples:\n"), "{command}");
+    }
+}
+
 /// All commands that do something, with the lines of their examples.
 fn commands() -> Vec<(String, Vec<String>)> {
     let mut open: Vec<Vec<String>> = vec![Vec::new()];
@@ -92,7 +123,9 @@ fn commands() -> Vec<(String, Vec<String>)> {
     while let Some(path) = open.pop() {
         let help = help(&path);
         let below = below(&help);
-        let examples = help.lines().skip_while(|line| *line != "Examples:").map(str::trim);
+        let examples =
+            help.lines().skip_while(|line| *line != "Examples:").take_while(|line| !line.is_empty());
+        let examples = examples.map(str::trim);
         let examples: Vec<String> =
             examples.filter(|line| line.starts_with("topolet ")).map(str::to_owned).collect();
         if below.is_empty() || !examples.is_empty() {

@@ -62,7 +62,7 @@ const REFUSED: &str = r#"{"phase":"Failed","reason":"TopologyAffinityError",
 const RUNNING: &str = r#"{"phase":"Running","containerStatuses":[{"name":"app","image":"none","imageID":"","ready":true,
     "restartCount":0,"containerID":"containerd://0aa1"}]}"#;
 
-/// A cluster, and somebody with kubectl and the plugin.
+/// A cluster, and a user with kubectl and the plugin.
 struct Desk {
     cluster: Cluster,
     person: PathBuf,
@@ -209,7 +209,7 @@ fn the_agent_of_the_node_is_asked_through_the_api_server() {
     let kubelet = desk.cluster.forwarding_kubelet(node.tcp).unwrap();
     desk.agent_pod(kubelet.port());
 
-    // A pod that runs holds something, and one that nobody has decided on would.
+    // A pod that runs holds something, and one that is not decided on yet would.
     desk.bind("web-0", "cpu: 44, memory: 1Gi");
     let (text, said, status) = desk.plugin(&["explain", "web-0"]);
     has(&text, &["as the agent in pod default/topolet-x says", "✔ default/web-0", "admitted"]);
@@ -277,7 +277,7 @@ fn the_agent_of_the_node_is_asked_through_the_api_server() {
     has(&text, &["✔ default/big", "admitted"]);
     assert_eq!(status, Some(0));
 
-    // Nobody listens behind the kubelet: what is known is compared.
+    // No agent listens behind the kubelet: known amounts are compared.
     node.watcher.kill();
     let (text, said, _) = desk.plugin(&["explain", "big"]);
     has(
@@ -325,7 +325,7 @@ fn without_an_agent_amounts_are_compared() {
             "· NUMA 1 alone has enough",
             "! no NUMA node publishes memory: not compared",
             "cpu       4      ✔ 44       92",
-            "! not seen: whether the kubelet gives containers CPUs and memory of their own",
+            "! not seen: whether the kubelet pins CPUs and memory; so both are compared as if it did",
         ],
     );
     assert_eq!(status, Some(0), "{said}");
@@ -406,7 +406,7 @@ fn a_pod_without_a_node_and_errors_say_what_to_do() {
         desk.cluster.apply(&event).unwrap();
     }
     let (text, ..) = desk.plugin(&["explain", "waits"]);
-    has(&text, &["the scheduler said last: 0/1 nodes are available"]);
+    has(&text, &["the scheduler's last message: 0/1 nodes are available"]);
     let (json, ..) = desk.plugin(&["explain", "waits", "-o", "yaml"]);
     has(&json, &["kind: PendingPod", "scheduler: 0/1 nodes are available"]);
     printed(&desk, &["explain", "waits"], "PendingPod");

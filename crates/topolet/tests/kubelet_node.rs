@@ -48,7 +48,7 @@ fn observe(root: &Path, own: &Path, series: &Series) -> Daemon {
     daemon
 }
 
-/// Says on a panic what was served, what was expected, and what the watcher said.
+/// Prints on a panic what was served, what was expected, and the watcher's log.
 struct Told<'a>(&'a Mutex<Holdings>, &'a Holdings, &'a Daemon);
 
 impl Drop for Told<'_> {
@@ -177,7 +177,7 @@ fn what_a_kubelet_settles_on_is_what_is_served() {
             let expected =
                 (is_known && step["op"] == "add").then(|| explained(&watcher, &step["pod"])).flatten();
             let answer = kubelet.step(step);
-            // Pods that have nothing of their own are not in the folder, and their requests may be what leaves no room.
+            // Pods without exclusive resources are not in the folder, and their requests may leave no room.
             let is_of_managers = !answer["reason"].as_str().unwrap_or_default().starts_with("OutOf");
             if let Some(expected) = expected.filter(|_| is_of_managers) {
                 as_explained(&expected, &answer, &what);
@@ -188,7 +188,7 @@ fn what_a_kubelet_settles_on_is_what_is_served() {
             at_rest(&state, &pods, &what);
             settled += 1;
         }
-        // All at once, and nobody waits.
+        // All steps at once, without waiting for answers.
         let steps = crowd();
         for step in &steps {
             kubelet.tell(step);
@@ -196,7 +196,7 @@ fn what_a_kubelet_settles_on_is_what_is_served() {
         let (is_over, seen) = (AtomicBool::new(false), Mutex::new(Vec::new()));
         let mut states = vec![state];
         std::thread::scope(|scope| {
-            // Who looks ends with who compares, whatever comes of it.
+            // The thread that looks ends with the comparison, even if that fails.
             let over = Over(&is_over);
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {

@@ -23,7 +23,7 @@ fn machine_information_is_the_same_after_a_round() {
         std::fs::write(&file, &printed).unwrap();
         let path = file.to_str().unwrap();
         assert_eq!(topology(path, "machineinfo"), printed, "{name}");
-        // What lies where cannot be told from it, and that is said.
+        // The format does not have what lies where, and the error says so.
         let tree = Command::new(env!("CARGO_BIN_EXE_topolet"))
             .args(["topology", "--machine", path, "-o", "tree"])
             .output()

@@ -1,4 +1,4 @@
-//! A node file decides as the node itself does, and keeps to itself what is nobody's business.
+//! A node file decides as the node itself does, and leaves out private data of the node.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use topology_discovery::{Capture, SysfsTree};
 
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
 
-/// A folder of its own for a test, gone afterwards.
+/// A separate folder for a test, gone afterwards.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -281,7 +281,7 @@ fn a_node_file_decides_on_claims_as_its_cluster_did() {
     let renamed = renamed.replace("gpu-0f6c1c1a-0a1b-4c2d-9e8f-001122334466", &format!("{uuid}0"));
     itself = serde_json::from_str(&renamed).unwrap();
     for document in [&mut itself, &mut elsewhere] {
-        // What is assumed of configuration and state is said in other words.
+        // The notes on assumed configuration and state have other words.
         document.as_object_mut().unwrap().remove("notes");
     }
     // Devices of other nodes are left out.

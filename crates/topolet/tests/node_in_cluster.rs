@@ -118,7 +118,7 @@ fn three_nodes_run_what_the_scheduler_sends_them() {
     assert!(now.contains(&"Ready=Unknown NodeStatusUnknown".to_owned()), "{now:?}");
     is_ready(&cluster);
 
-    // Somebody looks at what has become of the pod before it goes.
+    // A finalizer keeps the object until the test has read how the pod ended.
     let kept = pod("kept", Some("worker-2"), "limits: {cpu: 2, memory: 1Gi}")
         .replace("name: kept", "name: kept, finalizers: [example.com/keep]");
     cluster.apply(&kept).unwrap();
@@ -173,7 +173,7 @@ fn pods_live_and_end_as_a_runtime_reports() {
     node.restart().unwrap();
     assert_eq!(object(&cluster, "pod", "served").unwrap()["status"], status);
 
-    // Whoever deletes it waits for its container.
+    // A deletion waits for the pod's container.
     cluster.kubectl(&["delete", "pod", "served", "--wait=false"]).unwrap();
     until("an event", || {
         let told = node.topolet(&["get", "events"]).map_err(|error| error.to_string())?;
@@ -187,7 +187,7 @@ fn pods_live_and_end_as_a_runtime_reports() {
     });
     assert_eq!(held(&node), Vec::<String>::new());
 
-    // Whoever keeps the object of a deleted pod sees how it ended.
+    // The kept object of a deleted pod shows how the pod ended.
     cluster
         .apply(&bound("kept").replace("{name: kept}", "{name: kept, finalizers: [example.com/keep]}"))
         .unwrap();
@@ -212,7 +212,7 @@ fn pods_live_and_end_as_a_runtime_reports() {
     assert_eq!(status["containerStatuses"][0]["state"]["terminated"]["exitCode"], 3);
     assert_eq!(held(&node), Vec::<String>::new());
 
-    // By force: nobody waits for anything, also while the node is away.
+    // By force: a deletion waits for nothing, also while the node is away.
     for name in ["forced", "unseen"] {
         cluster.apply(&bound(name)).unwrap();
         waiting(name);
@@ -308,7 +308,7 @@ fn a_missing_right_is_named() {
     assert!(said.contains("cannot patch resource \\\"pods/status\\\""), "{said}");
     let lines = node.log().lines().filter(|line| line.contains("a right is missing")).count();
     assert_eq!(lines, 1, "{}", node.log());
-    // Once it is there everything is told.
+    // Once the right is there everything is reported.
     cluster.apply(NODE_RIGHTS).unwrap();
     in_phase(&cluster, "a", "Running");
     node.kill();

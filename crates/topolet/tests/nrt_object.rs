@@ -48,7 +48,7 @@ fn containers_are_placed() {
     let (empty, _) = export(&policy);
     assert_eq!(attribute(&empty, METADATA), Some("npv0v001::ve=leb89::cc=0::nn=2::bn=0"));
 
-    // A container without anything of its own is nowhere.
+    // A container without exclusive resources has no place.
     let (shared, _) = with_pods("shared", &policy, &[("a", "cpu: 500m"), ("b", "cpu: 2, memory: 1Gi")]);
     assert_eq!(attribute(&shared, METADATA), Some("npv0v001::ve=leb89::cc=1::nn=2::bn=0"));
 }

@@ -1,4 +1,4 @@
-//! A node that somebody else owns: another daemon that writes its files like a kubelet, all the time.
+//! A node that another process owns: a second daemon, which keeps writing its files like a kubelet.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
@@ -138,7 +138,7 @@ fn what_is_assumed_of_the_kubelet_is_said() {
     let refused = Daemon::observe(root.path(), &watching);
     until("a refusal", || refused.log().iter().any(|line| line.contains(told)).then_some(()));
 
-    // With its own configuration there is nothing to be said.
+    // With its own configuration there is no note.
     fs::write(
         root.path().join("config.yaml"),
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
@@ -229,7 +229,7 @@ fn files_that_stay_unfit_are_served_in_the_end_and_said_to_be() {
     assert!(said.contains("pod default_g2"), "{said}");
     assert_eq!(names(&watcher), ["default_g1", "default_g2"]);
     until("a warning", || watcher.log().iter().any(|line| is_said(line)).then_some(()));
-    // It is still said when the same files have been looked at again.
+    // The warning stays after another look at the same files, and is logged once.
     let looks = watcher.log().len();
     until("another look", || watcher.try_get("/readyz").filter(|reply| reply.status == 503).map(drop));
     assert_eq!(watcher.log().len(), looks, "once");
@@ -266,7 +266,7 @@ fn get_state_of_a_watched_node_is_what_state_show_says() {
     let free = "topolet_free_devices{numa_node=\"\",resource=\"example.com/vf\"} 0";
     assert!(watcher.get("/metrics").body.lines().any(|line| line == free), "it is registered and has none");
     drop(watcher);
-    // And the same where nobody answers about its pods.
+    // And the same where no service lists its pods.
     owner.kill();
     let watcher = watch(root.path(), &own);
     until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
@@ -287,7 +287,7 @@ fn static_pods_are_named_by_their_manifests_where_nobody_tells_of_them() {
     for (name, uid) in [("etcd", "0a0a"), ("web", "0b0b")] {
         assert_eq!(owner.ask("POST", "/v1/pods", &with_uid(name, uid)).status, 200);
     }
-    // A kubelet that tells nobody of its pods.
+    // A kubelet without a service that lists its pods.
     for file in ["cpu_manager_state", "memory_manager_state"] {
         fs::copy(served.path().join(file), root.path().join(file)).unwrap();
     }
@@ -306,7 +306,7 @@ fn static_pods_are_named_by_their_manifests_where_nobody_tells_of_them() {
     assert!(listed.contains(" 0b0b "), "nobody says what it is called:\n{listed}");
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let asked = watcher.ask("POST", "/v1/explain?output=table", &pod("new", "cpu: 2, memory: 1Gi")).body;
-    assert!(asked.contains("fit the node was not looked at"), "other pods may run:\n{asked}");
+    assert!(asked.contains("was not checked against the node"), "other pods may run:\n{asked}");
 }
 
 /// A configuration that pins, with a folder of static pods.

@@ -207,7 +207,7 @@ fn what_is_admitted_without_cpus_of_its_own_is_explained_once() {
 #[test]
 fn a_refusal_that_is_not_understood_is_said_to_be_so() {
     let node = Node::start();
-    // Both are refused before anybody listens; one fits now.
+    // Both are refused before the watcher connects; one fits now.
     let server = PodsServer::listen(&node.root.path().join(SOCKET)).unwrap();
     server.starting(true);
     let not_aligned = refused("TopologyAffinityError", NOT_ALIGNED);

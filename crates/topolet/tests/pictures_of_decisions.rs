@@ -51,7 +51,7 @@ fn what_init_containers_leave_is_counted_once() {
     let picture =
         drawn(&["admit", "-m", "xeon-2s-96cpu-sriov", "-f", "fixtures/pods/init-containers.yaml"], 0);
     has_all(&picture, &["ABC", "D", "A fetch (init)", "NUMA 0 · CPUs 1,49 · 2.79Gi"]);
-    // The first init container has no part of a bar; of the second it is what nobody after it uses.
+    // The first init container has no part of a bar; of the second it is what no later container uses.
     for (class, count) in [("memory p0", 0), ("memory p1", 1), ("memory p2", 2), ("memory p3", 2)] {
         assert_eq!(picture.matches(&format!("<rect class=\"{class}\"")).count(), count, "{class}");
     }

@@ -94,7 +94,7 @@ fn the_object_is_what_export_prints_and_stays_so() {
     let daemon = Daemon::start(root.path(), &flags(&kubeconfig));
     is_published(&cluster, root.path());
 
-    // Admissions within a second are told together, the last one included.
+    // Admissions within a second are published together, the last one included.
     assert_eq!(daemon.ask("POST", "/v1/pods", &pod("first", "cpu: 4, memory: 1Gi")).status, 200);
     let before = is_published(&cluster, root.path());
     let many: String = (0..100)
@@ -133,7 +133,7 @@ fn the_object_is_what_export_prints_and_stays_so() {
     let notes = || daemon.get("/readyz").json("Health")["notes"].clone();
     assert_eq!(notes(), serde_json::json!([left]));
     assert!(daemon.prints(&["status"]).contains("is left as it is"), "{}", daemon.prints(&["status"]));
-    // Deleted by whoever wrote it, it is ours again.
+    // Once its writer has deleted it, topolet publishes it again.
     cluster.kubectl(&["delete", "noderesourcetopologies", "worker-1"]).unwrap();
     is_published(&cluster, root.path());
     until("readiness without notes", || notes().is_null().then_some(()));

@@ -23,7 +23,7 @@ fn simulate(scenario: &str, format: &str, threads: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What is said in words is in the tables too.
+/// Shares in the text are in the tables too.
 #[test]
 fn the_words_of_the_guide_are_those_of_its_tables() {
     let chapter = fs::read_to_string(root().join("docs/guide/src/simulate.md")).unwrap();

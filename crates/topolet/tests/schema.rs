@@ -51,6 +51,7 @@ fn published_schemas_are_those_of_the_code() {
 /// Commands that print as JSON what their kind has.
 const SESSIONS: &[&str] = &[
     "explain -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml -f pods/gpu.yaml --devices devices/intel-2s-16vf.yaml",
+    "explain -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml --devices devices/intel-2s-16vf.yaml --add intel.com/sriov_vf@1=8",
     "explain -m phytium-ft2500-16node --hugepages 0:1Gi=12 -f pods/dpdk.yaml --tries 3",
     "explain -m xeon-cxl-4node -f pods/mesh-sidecar.yaml -f pods/init-containers.yaml --policy none",
     "explain -m xeon-2s-96cpu-sriov -f pods/refused/conflict.yaml --policy single-numa-node --scope pod --devices devices/xeon-2s-1gpu-2vf.yaml",
@@ -79,6 +80,8 @@ const SESSIONS: &[&str] = &[
     "explain -m xeon-2s-96cpu-sriov --node-name worker-1 -f ../crates/topolet/tests/cmd/claims-why-cluster.yaml -f ../crates/topolet/tests/cmd/claims-why-pods.yaml",
     "admit -m xeon-2s-96cpu-sriov -f dra/drivers/shared-bandwidth.yaml -f ../crates/topolet/tests/cmd/claims-shared.yaml",
     "explain -m xeon-2s-96cpu-sriov -f dra/drivers/shared-bandwidth.yaml -f ../crates/topolet/tests/cmd/claims-shared.yaml",
+    "explain -m xeon-2s-96cpu-sriov --kubelet 1.37 -f ../crates/topolet/tests/cmd/claims-aligned-cluster.yaml -f ../crates/topolet/tests/cmd/claims-aligned-pods.yaml",
+    "explain -m gb200-nvl4-34node --kubelet 1.37 -f ../crates/topolet/tests/cmd/claims-gb200.yaml",
     "claim check ../crates/topolet/tests/cmd/claims-cluster.yaml ../crates/topolet/tests/cmd/claims-wrong.yaml",
     "simulate --find-max -m xeon-2s-96cpu-sriov -f ../crates/topolet/tests/cmd/claims-near.yaml",
     "admit -m xeon-2s-96cpu-sriov -f pods/dpdk.yaml --summary",

@@ -1,4 +1,4 @@
-//! Sockets and folders of a daemon that somebody removes, and their permissions.
+//! Sockets and folders of a daemon that another process removes, and their permissions.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
@@ -84,7 +84,7 @@ fn sockets_are_made_again_when_they_vanish() {
 
 /// A listener of another process' kind at a path, in place of what was there.
 fn taken(path: &Path) -> UnixListener {
-    // Between the binding of a socket and its listening a daemon would take it for one that nobody has.
+    // Between the binding of a socket and its listening a daemon would take it for one without a process.
     let aside = path.with_extension("aside");
     let other = UnixListener::bind(&aside).unwrap();
     fs::rename(aside, path).unwrap();
@@ -211,14 +211,11 @@ fn folders_that_are_removed_are_made_again_with_what_was_in_them() {
     assert_eq!(daemon.pods(), listed);
     daemon.kill();
 
-    // Nobody was there to write it again.
+    // No daemon was running to write it again.
     remove(&root.path().join("topolet"));
     let said = refused("022", root.path());
     assert!(said.contains("has no folder topolet/pods, and 2 pods hold something"), "{said}");
-    assert!(
-        said.contains("If a kubelet runs there") && said.contains("somebody removed the folder"),
-        "{said}"
-    );
+    assert!(said.contains("If a kubelet runs there") && said.contains("the folder was removed"), "{said}");
 }
 
 /// A daemon that stops between the making of a removed folder and the last of its files leaves a mark, an empty folder,

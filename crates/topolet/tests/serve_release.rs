@@ -22,7 +22,7 @@ reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]
 featureGates: {PodLevelResourceManagers: true, PodLevelResources: true}
 ";
 
-/// A pod of 6 CPUs and 4Gi, of which one container has 2 CPUs and 1Gi of its own and the other shares the rest.
+/// A pod of 6 CPUs and 4Gi, of which one container has 2 exclusive CPUs and 1Gi and the other shares the rest.
 const POD: &str = "\
 apiVersion: v1
 kind: Pod

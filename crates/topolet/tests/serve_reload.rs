@@ -1,4 +1,4 @@
-//! A daemon that is told to read its files again, and one that makes what it needs.
+//! A daemon that reads its files again on SIGHUP, and one that makes what it needs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod daemon;
@@ -25,7 +25,7 @@ fn lines(daemon: &Daemon, part: &str) -> usize {
     daemon.log().iter().filter(|line| line.contains(part)).count()
 }
 
-/// The policy that is served; nobody answers while the daemon starts anew.
+/// The policy that is served; `None` while the daemon starts anew.
 fn policy(daemon: &Daemon) -> Option<String> {
     let refused = daemon.try_ask("POST", "/v1/explain", &pod("wide", "cpu: 60, memory: 1Gi"))?;
     let said: serde_json::Value = serde_json::from_str(&refused.body).unwrap();

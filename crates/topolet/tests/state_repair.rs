@@ -248,7 +248,7 @@ fn who_is_quarantined_is_known_until_it_is_gone() {
         .unwrap();
     let told = String::from_utf8(show.stdout).unwrap();
     assert!(told.contains("ran/dpdk-7 is quarantined") && !told.contains("ran/upf-0 is"), "{told}");
-    // Somebody has seen to the rest.
+    // The operator has dealt with the rest.
     fs::remove_file(&mark).unwrap();
     let (_, told) = copy.run("show");
     assert!(!told.contains("quarantined"), "{told}");
@@ -324,7 +324,7 @@ fn who_runs_without_what_they_held_is_named_until_they_are_gone() {
     assert!(told.contains("nothing to repair") && told.contains("still quarantined"), "{told}");
 }
 
-/// Without a list of pods nobody knows who lost what.
+/// Without a list of pods it is unknown which pod lost what.
 #[test]
 fn lost_parts_are_written_without_a_list_of_pods_only_by_force() {
     for name in ["empty", "fault"] {
@@ -353,10 +353,7 @@ fn lost_parts_are_written_without_a_list_of_pods_only_by_force() {
         let before = copy.contents();
         let (code, told) = run("repair", &[]);
         assert_eq!(code, Some(2), "{name}: {told}");
-        assert!(
-            told.contains("nobody knows which pods were in them") && told.contains("--pods"),
-            "{name}: {told}"
-        );
+        assert!(told.contains("the pods in them are not known") && told.contains("--pods"), "{name}: {told}");
         assert_eq!(copy.contents(), before, "{name}: {told}");
         let (code, told) = run("repair", &["--force"]);
         assert_eq!(code, Some(2), "{name}: {told}");
@@ -382,8 +379,8 @@ fn only_so_many_backups_are_kept() {
     assert_eq!([1, 2, 3, 4].map(is_there), [false, false, true, true]);
 }
 
-/// A repair that nobody tells which pods run quarantines every pod that may have held something. What their manifests
-/// say later ends that for those that hold all that they request.
+/// A repair without a list of running pods quarantines every pod that may have held something. A manifest that
+/// arrives later ends that for a pod that holds all that it requests.
 #[test]
 fn a_pod_is_quarantined_for_want_of_a_list_until_its_manifest_shows_it_whole() {
     let copy = Copy::of("healthy", "unlisted");
@@ -414,7 +411,7 @@ fn a_pod_is_quarantined_for_want_of_a_list_until_its_manifest_shows_it_whole() {
     assert_eq!(uids.map(of), [false, true], "{told}");
 }
 
-/// A script that relied on writing is told, and nothing is written.
+/// A script that relied on writing gets a message, and nothing is written.
 #[test]
 fn nothing_is_written_without_apply() {
     let copy = Copy::of("edited", "plan");
@@ -446,7 +443,7 @@ fn nothing_is_written_without_apply() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
 
-/// Whole files of a node are not repaired for a configuration or a machine that nobody has named.
+/// Whole files of a node are not repaired for a configuration or a machine that was only guessed.
 #[test]
 fn a_repair_never_guesses_the_node() {
     for (file, machine, told) in [

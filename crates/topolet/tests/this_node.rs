@@ -1,4 +1,4 @@
-//! This node means this node: what its kubelet keeps holds for every command, or is said not to.
+//! Commands without a machine are about this node: they use the kubelet's files, or print that they do not.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
@@ -134,7 +134,8 @@ fn every_other_command_is_about_the_node_as_well() {
     // Of 46 pods with 2 CPUs on 2 nodes the pods that run leave room for 32.
     let fits = |text: &str| {
         let line = text.lines().find(|line| line.starts_with("as configured")).unwrap();
-        line.split_whitespace().last().unwrap().to_owned()
+        // What limits is the last column.
+        line.split_whitespace().rev().nth(1).unwrap().to_owned()
     };
     assert_eq!(fits(&text), "32");
     let (text, _) = topolet(&[&find_max[..], &["--empty"]].concat());

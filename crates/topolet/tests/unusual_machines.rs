@@ -1,5 +1,5 @@
-//! Machines that lack something, or have more than usual: they are shown and captured as they are, and what is not
-//! known of them is said to be unknown.
+//! Machines that lack something, or have more than usual: they are shown and captured as they are, and what is
+//! unknown of them is shown as unknown.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod tree;

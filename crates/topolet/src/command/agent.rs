@@ -148,7 +148,7 @@ fn known(socket: &SocketArguments) -> anyhow::Result<Vec<KnownPod>> {
     Ok(pods.pods)
 }
 
-/// The pod that a word means: in the namespace that is said, else in `default`, else the only one of that name or UID.
+/// The pod that a word means: in the given namespace, else in `default`, else the only one of that name or UID.
 fn found(word: &str, namespace: Option<&str>, socket: &SocketArguments) -> anyhow::Result<(String, String)> {
     let (namespace, name) = named(word, namespace)?;
     if let Some(namespace) = namespace {
@@ -290,7 +290,7 @@ fn ages(table: &str) -> Option<Range<usize>> {
 /// How often a daemon is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Prints the lines that change, until nobody reads them any more.
+/// Prints the lines that change, until standard output is closed.
 fn watched(first: String, list: impl Fn() -> anyhow::Result<Reply>) -> anyhow::Result<Outcome> {
     // Columns may become wider, and pods older, which is no change.
     let words = |age: Option<Range<usize>>, line: &str| {

@@ -35,7 +35,7 @@ pub(crate) struct CaptureArguments {
     pub(crate) node: bool,
     #[command(flatten)]
     pub(crate) of_node: OfNode,
-    /// `live` for this machine, the name of a built-in one, a folder, or a .tar.zst.
+    /// `live` for this machine, the name of a built-in one, a folder, or an archive.
     #[arg(short, long, value_name = "MACHINE", default_value = "live")]
     pub(crate) machine: String,
 }
@@ -75,12 +75,11 @@ pub(crate) struct OfNode {
 
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let path = arguments.file.display();
-    // What is written under another name cannot be read.
     if let Some(option) = arguments.of_node.server.given().filter(|_| !arguments.node) {
         bail!("{option} goes with --node: a machine has no claims");
     }
     if !arguments.check && !arguments.file.to_string_lossy().ends_with(SUFFIX) {
-        bail!("a capture is a {SUFFIX}, by which it is known when it is read: {path}{SUFFIX}");
+        bail!("a capture is packed as {SUFFIX}, and its name ends so: {path}{SUFFIX}");
     }
     let (name, tree) = files_of(&arguments.machine)?;
     if arguments.check {

@@ -6,12 +6,13 @@ use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
     BaseChoice, ConfigAdvice, ConfigSubject, IdentitySource, InputWarning, KubeletVersion, LoadedMachine,
-    ResidentsSource, RulesSource,
+    NamedBy, ResidentsSource, RulesSource,
 };
 use node_output::{Document, Format, config_check};
 use topology_model::KubeletView;
 
-use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, programs};
+use crate::arguments::{DeviceArguments, MachineArguments, OutputArguments, ResidentsArguments, programs};
+use crate::claim_arguments::ClaimsBesideArguments;
 use crate::examples;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -38,8 +39,9 @@ pub(crate) enum ConfigCommand {
 #[derive(Args, Debug)]
 pub(crate) struct ConfigSourceArguments {
     /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
-    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, or a kubelet's /configz,
-    /// as YAML, JSON or TOML; a folder of drop-ins (a kubelet's --config-dir).
+    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, `#cloud-config`, an object
+    /// of a cluster such as Rancher's, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's
+    /// --config-dir, or config.yaml.d of k3s).
     /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) config: Option<String>,
@@ -88,6 +90,10 @@ pub(crate) struct ConfigCheckArguments {
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
     #[command(flatten)]
+    pub(crate) beside: ClaimsBesideArguments,
+    #[command(flatten)]
+    pub(crate) devices: DeviceArguments,
+    #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
 
@@ -125,7 +131,11 @@ impl ConfigSourceArguments {
             screen.warn(Notice::warning(format!("{why}. The kubelet's defaults are checked")));
         }
         let rules = rules.of_node(&IdentitySource::default(), residents, machine.packed.as_deref())?;
-        if let Some(doubt) = rules.kubelet.and_then(|version| version.doubt("--kubelet")) {
+        if let Some(doubt) = rules
+            .kubelet
+            .filter(|version| version.named_by() == NamedBy::Argument)
+            .and_then(|version| version.doubt("--kubelet"))
+        {
             screen.warn(doubt);
         }
         Ok(rules)
@@ -159,7 +169,10 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let view = view_of(&machine)?;
     let residents = arguments.residents.source();
+    let DeviceArguments { devices, selected } = arguments.devices.clone();
     let source = arguments.source.rules(&machine, &residents, arguments.target, screen)?;
+    let source = RulesSource { devices, selected, ..source };
+    let claims = arguments.beside.read()?;
     let config = arguments.source.config.as_deref();
     let (read, text) = node_input::configuration_to_check(config, &machine, &view, source.reading())?;
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
@@ -173,6 +186,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
         view: &view,
         rules: &source,
         residents: &residents,
+        claims: &claims,
         target: arguments.target,
     };
     let advice = ConfigAdvice::on(subject, &read, &text)?;

@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use clap::{Args, ValueHint};
 use node_input::{
-    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, Residents, RulesSource, Sequence, Wholeness,
+    Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, Residents, RulesSource,
+    Sequence, Wholeness,
 };
 use node_output::{Compared, Comparison, Document, NodeLine};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::arguments::{
-    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ProgramArguments,
-    ReadingArguments, ResidentsArguments, policies, scopes,
+    DeviceArguments, IdentityArguments, ImaginedArguments, MachineArguments, OutputArguments,
+    ProgramArguments, ReadingArguments, ResidentsArguments, policies, scopes,
 };
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -44,6 +45,8 @@ pub(crate) struct DiffArguments {
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
+    imagined: ImaginedArguments,
+    #[command(flatten)]
     identity: IdentityArguments,
     #[command(flatten)]
     residents: ResidentsArguments,
@@ -58,7 +61,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
         "one configuration has nothing to differ from: give --config twice, or several policies or scopes, as in \
          --policy restricted,single-numa-node"
     );
-    let source = arguments.machine.source();
+    let source = MachineSource { add: arguments.imagined.add.clone(), ..arguments.machine.source() };
     let machine = LoadedMachine::load_node(&source)?;
     let (identity, given) = (arguments.identity.source(), arguments.residents.source());
     let mut notes: Vec<String> = Vec::new();
@@ -135,7 +138,7 @@ fn read(arguments: &DiffArguments, node: &LoadedNode, screen: Screen) -> anyhow:
     Ok(asked)
 }
 
-/// The node in a line, whose policy and scope are told beside the name of the configuration.
+/// The node in a line. It lists policy and scope, so ` with --policy …` after the configuration is cut.
 fn line(node: &LoadedNode, rules: &RulesSource) -> NodeLine {
     let mut line = node.line.clone();
     for (name, value) in [("scope", &rules.scope), ("policy", &rules.policy)] {
@@ -156,7 +159,7 @@ fn decide(
     asked: &Asked,
 ) -> anyhow::Result<Compared> {
     let mut compared = Compared::new(line);
-    // Nobody is told here what would fit.
+    // A comparison does not search for what would fit.
     let series = Series::new(&node.node, residents.ledger, Detail::Short, Tries(0));
     let mut sequence = Sequence::new(node, asked, series);
     for pod in &asked.pods {

@@ -58,8 +58,8 @@ pub(crate) struct NrtArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct SlicesArguments {
-    /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` in it, or a capture
-    /// as .tar.zst.
+    /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` in it, or an archive
+    /// of one.
     #[arg(short, long, value_name = "MACHINE", default_value = LIVE, value_hint = ValueHint::AnyPath)]
     pub(crate) machine: String,
     /// What the node is called in its cluster. Without it the host name of this machine, or the name of the machine.

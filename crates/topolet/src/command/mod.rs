@@ -113,8 +113,8 @@ pub(crate) enum Command {
     /// otherwise.
     #[command(after_help = examples::DIFF)]
     Diff(DiffArguments),
-    /// Sends many pods to many machines under several configurations and compares what comes of it; or finds out how
-    /// many of one pod fit.
+    /// Simulates many pods on many machines under several configurations and compares the results; or counts how many of
+    /// one pod fit.
     #[command(after_help = examples::SIMULATE)]
     Simulate(SimulateArguments),
     /// Prints a node as other programs want it.

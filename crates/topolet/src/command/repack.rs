@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use admission_report::MovesReport;
+use anyhow::ensure;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use node_input::{Known, RepackLimits, Repacked, Wholeness, manifest_files, shown_name};
@@ -58,12 +59,16 @@ const NOT_SERVED: [&str; 18] = [
     "are_static",
 ];
 
-/// What is said where the manifests of running pods are not known.
+/// The note where the manifests of running pods are unknown.
 const NOT_KNOWN: &str =
     "not looked at: which running pods are static or critical, or have the annotation topolet.dev/move";
 
 pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result<Outcome> {
     if arguments.apply {
+        ensure!(
+            arguments.pods.imagined.add.is_empty(),
+            "--apply moves pods of the node as it is, and --add imagines another: leave one of them out"
+        );
         return applied(arguments, screen);
     }
     let Question { node, residents, asked } =
@@ -90,7 +95,7 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     if let Some(text) = document.text(arguments.output.output)? {
         screen.print(&text)?;
     } else {
-        let mut text = node.line.headline(screen.page);
+        let mut text = node.line.imagined_line(screen.page) + &node.line.headline(screen.page);
         text.extend(residents.line.map(|line| screen.page.wrapped(&line, 2)));
         text.push_str(&plans.draw(screen.page));
         screen.show(&text)?;

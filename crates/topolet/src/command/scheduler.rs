@@ -42,14 +42,14 @@ pub(crate) struct SchedulerArguments {
     /// authorities may, so that they have to be authorities that sign nothing else.
     #[arg(long, value_name = "NAME", requires = "tls_cert")]
     client_name: Vec<String>,
-    /// Anybody on this host may ask, over plain HTTP. So it is without any of these options too, and both times the log,
-    /// `/readyz` and a metric warn of it.
+    /// Accepts plain HTTP from every user of this host. This is also the default without TLS options; in both cases the
+    /// log, `/readyz` and a metric warn.
     #[arg(long, conflicts_with = "tls_cert")]
     insecure_http: bool,
     /// How many threads decide on nodes.
     #[arg(long, value_name = "COUNT", default_value = "2")]
     threads: NonZeroUsize,
-    /// How long an answer may take, in milliseconds; nodes that have not been looked at by then are told. Less than the
+    /// Time limit of an answer, in milliseconds; the answer names the nodes that were not checked in time. Less than the
     /// extender's `httpTimeout`.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     within: u64,

@@ -193,7 +193,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
     if !arguments.observe && arguments.pods.joins() {
         ensure!(
             identity.node.is_none(),
-            "--node is for a node whose object somebody else writes: a member of a cluster has --node-name and --node-labels"
+            "--node is not for a member of a cluster, whose Node object topolet writes: use --node-name and \
+             --node-labels"
         );
         // Its object has others too, at which the scheduler has looked.
         identity = IdentitySource::default();

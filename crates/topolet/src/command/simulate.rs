@@ -10,8 +10,8 @@ use pod_spec::{PodLevelResources, PodRules};
 use scenario_runs::{Prepared, Question, Report};
 
 use crate::arguments::{
-    DeviceArguments, IdentityArguments, MachineArguments, ReadingArguments, ResidentsArguments,
-    RulesArguments,
+    DeviceArguments, IdentityArguments, ImaginedArguments, MachineArguments, ReadingArguments,
+    ResidentsArguments, RulesArguments,
 };
 use crate::bar;
 use crate::claim_arguments::ClaimArguments;
@@ -37,6 +37,8 @@ pub(crate) struct SimulateArguments {
     pub(crate) reading: ReadingArguments,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
+    #[command(flatten)]
+    pub(crate) imagined: ImaginedArguments,
     #[command(flatten)]
     pub(crate) rules: RulesArguments,
     #[command(flatten)]
@@ -118,6 +120,7 @@ fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<
         ("--machine", arguments.machine.machine != LIVE),
         ("--hugepages", arguments.machine.hugepages.is_some()),
         ("--memory", arguments.machine.memory.is_some()),
+        ("--add", !arguments.imagined.add.is_empty()),
         ("--config", config.is_some()),
         ("--kubelet-flags", !kubelet_flags.is_empty()),
         ("--base", base.is_some()),
@@ -162,9 +165,15 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let devices = DeviceText::on(&rules, &source, &residents)?;
     let features = arguments.claims.features()?;
     let (identity, residents, objects) = (&identity, &residents, &objects);
-    let question =
-        Question { machine: &machine, rules: &rules, devices, identity, residents, objects, features };
-    let found = scenario_runs::find_max(&question, pod)?;
+    let find_max = |machine: &LoadedMachine| {
+        let devices = devices.clone();
+        let question = Question { machine, rules: &rules, devices, identity, residents, objects, features };
+        scenario_runs::find_max(&question, pod)
+    };
+    let mut found = find_max(&machine.clone().with_more(&arguments.imagined.add)?)?;
+    if !arguments.imagined.add.is_empty() {
+        found = found.beside_real(&find_max(&machine)?);
+    }
     for warning in found.warnings() {
         screen.warn(warning);
     }

@@ -8,6 +8,7 @@ use node_output::Document;
 
 use crate::answer;
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, RulesArguments};
+use crate::claim_arguments::ClaimsBesideArguments;
 use crate::client::SOCKET;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -21,7 +22,7 @@ pub(crate) struct StatusArguments {
         value_name = "PATH",
         env = "TOPOLET_SOCKET",
         value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["hugepages", "memory", "config", "policy", "scope", "state", "pods", "empty"]
+        conflicts_with_all = ["hugepages", "memory", "config", "policy", "scope", "state", "pods", "empty", "claims"]
     )]
     socket: Option<PathBuf>,
     #[command(flatten)]
@@ -30,6 +31,8 @@ pub(crate) struct StatusArguments {
     rules: RulesArguments,
     #[command(flatten)]
     residents: ResidentsArguments,
+    #[command(flatten)]
+    beside: ClaimsBesideArguments,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -44,7 +47,7 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
         identity: IdentitySource::default(),
         residents: arguments.residents.source(),
     };
-    let status = sources.status(&screen)?;
+    let status = sources.status(&arguments.beside.read()?, &screen)?;
     match Document::new("NodeStatus", &status).of(status.node.rules_of()).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&status.text(screen.page))?,
@@ -56,17 +59,18 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
             None => "`topolet config check` with the same --config and --machine says what to change",
         });
     }
-    Ok(if status.problems.is_empty() { Outcome::Done } else { Outcome::SomethingWrong })
+    Ok(if status.is_wrong() { Outcome::SomethingWrong } else { Outcome::Done })
 }
 
 /// The daemon that is meant, if one is.
 fn asked(arguments: &StatusArguments) -> Option<&Path> {
-    let StatusArguments { socket, machine, rules, residents, .. } = arguments;
+    let StatusArguments { socket, machine, rules, residents, beside, .. } = arguments;
     let own = Path::new(SOCKET);
     let is_this_node = machine.machine == LIVE
         && rules.config.is_none()
         && residents.state.is_none()
         && residents.pods.is_none()
+        && beside.claims.is_empty()
         && !residents.empty;
     socket.as_deref().or_else(|| (is_this_node && own.exists()).then_some(own))
 }

@@ -1,4 +1,4 @@
-//! `topolet ui`: the page of a node that nobody serves.
+//! `topolet ui`: the page of a node without a daemon.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

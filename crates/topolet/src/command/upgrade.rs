@@ -157,6 +157,7 @@ fn doubts(arguments: &UpgradeCheckArguments, from: KubeletVersion, screen: Scree
     let place = match from.named_by() {
         NamedBy::Argument => "--from",
         NamedBy::NodeObject => "the Node object",
+        NamedBy::Configuration => "the configuration",
         NamedBy::StateFiles | NamedBy::Executable | NamedBy::Nobody => "the node",
     };
     let doubts = [from.doubt(place), arguments.to.doubt("--to")];

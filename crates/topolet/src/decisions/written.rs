@@ -45,7 +45,9 @@ impl Preamble {
     fn text(&self, page: Page) -> String {
         let (assumed, notes) = self.notes.split_at(self.assumed);
         let note = |note: &String| page.wrapped(&format!("! {note}"), 2);
-        let mut text = assumed.iter().map(note).collect::<String>() + &self.node.headline(page);
+        let mut text = self.node.imagined_line(page);
+        text.extend(assumed.iter().map(note));
+        text.push_str(&self.node.headline(page));
         text.extend(self.residents.as_ref().map(|line| page.wrapped(line, 2)));
         text.extend(notes.iter().map(note));
         text

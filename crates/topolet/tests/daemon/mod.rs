@@ -1,4 +1,4 @@
-//! A daemon in a folder of its own, and how it is talked to.
+//! A daemon in a separate folder, and its clients.
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -108,7 +108,7 @@ impl Daemon {
         Self::spawn(MACHINE, root, config.to_str().unwrap(), &more).at(socket).ready()
     }
 
-    /// One that only looks, without having been told a configuration.
+    /// One that only looks, without `--config`.
     pub fn observe(root: &Path, more: &[&str]) -> Self {
         Self::observe_on(MACHINE, root, more)
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 pub const DEFINITION: &str =
     include_str!("../../../../deploy/crd/topology.node.k8s.io_noderesourcetopologies.yaml");
 
-/// A folder of its own for a test, gone afterwards.
+/// A separate folder for a test, gone afterwards.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -34,7 +34,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The object, and what was said on standard error.
+/// The object, and the text of standard error.
 pub fn export(arguments: &[&str]) -> (Value, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
         .args(["export", "nrt"])

@@ -1,4 +1,5 @@
-//! A kubelet's own managers in a folder, step by step; and what is said of them, in one form whoever says it.
+//! A kubelet's own managers in a folder, step by step; and what pods hold, in one form for the kubelet's and
+//! topolet's answers.
 #![allow(unreachable_pub, dead_code, reason = "each test uses its part")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
@@ -49,8 +50,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// All that are committed. Steps that change devices are left out, and plugins are there at
-    /// once after a restart: who only looks is told of devices elsewhere.
+    /// All that are committed. Steps that change devices are left out, and plugins are there at once after a
+    /// restart: an observer learns of devices elsewhere.
     pub fn all() -> Vec<Self> {
         let text = fs::read_to_string(project().join("fixtures/kubelet/admission/sequence.jsonl")).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -286,8 +287,8 @@ impl Holdings {
         self
     }
 
-    /// Whether nothing is held by other pods than these: the kubelet frees that when it next admits one, and nobody
-    /// else can know.
+    /// Whether nothing is held by other pods than these: the kubelet frees that when it next admits one, and no
+    /// other program can know.
     pub fn is_of(&self, pods: &BTreeSet<String>) -> bool {
         self.held.keys().all(|key| pods.contains(pod_of(key)))
     }

@@ -20,7 +20,7 @@ pub fn target() -> &'static Path {
     program().parent().unwrap().parent().unwrap()
 }
 
-/// A cluster; `None`: its programs are not built, which is said.
+/// A cluster; `None`: its programs are not built, and a line says so.
 pub fn cluster(parts: Parts) -> Option<Cluster> {
     Cluster::for_test(target(), parts)
 }

@@ -38,7 +38,7 @@ pub(super) fn get(arguments: &GetEvents, screen: Screen) -> anyhow::Result<Outco
     answer::get(&socket.socket, "/v1/events", output, screen)
 }
 
-/// Prints events until nobody reads them any more. A daemon that restarts is waited for.
+/// Prints events until standard output is closed. Waits for a daemon that restarts.
 fn watched(arguments: &GetEvents, screen: Screen) -> anyhow::Result<Outcome> {
     let format = arguments.output.output;
     ensure!(format != Format::Yaml, "--watch prints lines: -o table or -o json");

@@ -29,7 +29,9 @@ pub(super) fn run(
     match format {
         Format::Table => {
             let text = node_output::resize(&resize, screen.page);
-            screen.show(&format!("{}\n{text}", node.line.headline(screen.page)))?;
+            let line = &node.line;
+            let head = line.imagined_line(screen.page) + &line.headline(screen.page);
+            screen.show(&format!("{head}\n{text}"))?;
         }
         Format::Json | Format::Yaml => {
             let content = Resize::new(&node.line, resize);

@@ -43,7 +43,7 @@ pub(super) enum Agent<'a> {
     In(&'a Cluster, AgentPod),
 }
 
-/// Why nobody is asked, or no answer is one: what is said then is made of less.
+/// Why no agent has answered. The answer then compares published amounts only.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct NoAnswer(pub(super) String);
 

@@ -32,7 +32,7 @@ const OPTIONS: [(&str, &[&str]); 8] = [
     ("--color", &["auto", "always", "never"]),
 ];
 
-/// A command line that somebody is writing.
+/// A command line that is being typed.
 #[derive(PartialEq, Eq, Debug)]
 struct Line<'a> {
     /// Words that are no options.
@@ -108,7 +108,7 @@ enum Named {
 
 pub(super) fn run(arguments: &CompleteArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let line = Line::new(&arguments.words);
-    // Somebody is writing: what cannot be asked for is left out, and no message comes in between.
+    // The user is typing: what cannot be listed is left out, and no message is printed.
     let candidates = line.candidates(|named, cluster| names(named, cluster).unwrap_or_default());
     let text = match candidates {
         None => AS_USUAL.to_owned(),

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     for warning in &node.warnings {
         screen.warn(warning);
     }
-    // Whoever writes has the lock from before it reads.
+    // A repair that writes locks the folder before it reads.
     let store = if arguments.apply { Some(Store::open(root)?) } else { None };
     if let Some(store) = &store {
         // Else the next start would put its texts over those that are written here.
