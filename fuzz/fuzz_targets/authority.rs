@@ -1,10 +1,10 @@
 //! Connections of gRPC clients: whatever the bytes, rewriting them stays within bounds, does not depend on how they
 //! come, and leaves header blocks that mean the same by themselves.
 //!
-//! `cargo fuzz run authority`. What holds is in `crates/device-plugin/tests/support/rewriting.rs`, where tests use it too.
+//! `cargo fuzz run authority`. What holds is in `crates/device-plugin/tests/all/support/rewriting.rs`, where tests use it too.
 #![no_main]
 
-#[path = "../../crates/device-plugin/tests/support/rewriting.rs"]
+#[path = "../../crates/device-plugin/tests/all/support/rewriting.rs"]
 mod rewriting;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

@@ -4,7 +4,7 @@
 //! `cargo fuzz run manifest`, with the files below `fixtures/pods`, `fixtures/configs` and `fixtures/devices` as seeds.
 #![no_main]
 
-#[path = "../../crates/manifest/tests/readers/mod.rs"]
+#[path = "../../crates/manifest/tests/all/readers/mod.rs"]
 mod readers;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| readers::read_everything(bytes));

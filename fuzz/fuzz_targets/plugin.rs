@@ -12,12 +12,12 @@ use node_state::PodList;
 use pod_spec::ResourceName;
 use prost::Message as _;
 
-#[path = "../../crates/node-agent/tests/common/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/common/mod.rs"]
 mod common;
 #[allow(dead_code, reason = "the crate uses the rest of it")]
 #[path = "../../crates/device-plugin/src/convert.rs"]
 mod convert;
-#[path = "../../crates/node-agent/tests/starting/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/starting/mod.rs"]
 mod starting;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

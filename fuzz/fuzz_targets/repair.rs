@@ -12,9 +12,9 @@ use node_state::{PODS, PodList, RunningPod, Standing};
 use pod_spec::{ContainerName, PodUid};
 use topology_admission::Ledger;
 
-#[path = "../../crates/node-agent/tests/common/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/common/mod.rs"]
 mod common;
-#[path = "../../crates/node-agent/tests/starting/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/starting/mod.rs"]
 mod starting;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

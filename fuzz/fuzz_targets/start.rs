@@ -11,9 +11,9 @@ use kubelet_checkpoint::store::StateFile;
 use node_agent::FileName;
 use node_state::{PODS, PodList};
 
-#[path = "../../crates/node-agent/tests/common/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/common/mod.rs"]
 mod common;
-#[path = "../../crates/node-agent/tests/starting/mod.rs"]
+#[path = "../../crates/node-agent/tests/all/starting/mod.rs"]
 mod starting;
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

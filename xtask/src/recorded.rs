@@ -20,10 +20,10 @@ const PARTS: [&str; 8] = [
 ];
 
 /// The tests that read more where they are given it, as nextest selects them.
-const TESTS: &str = "package(topology-discovery) & test(/^(a_machine_is_the_same_after_it_is_captured|\
+const TESTS: &str = "package(topology-discovery) & test(/(^|::)(a_machine_is_the_same_after_it_is_captured|\
     every_machine_is_what_its_truth_file_says|cadvisor_would_print_the_same)$/) \
     | package(machine-picture) & binary(places_agree) \
-    | package(kubelet-checkpoint) & binary(upstream) | package(topolet) & binary(resource_slices) \
+    | package(kubelet-checkpoint) & test(/^upstream::/) | package(topolet) & test(/^resource_slices::/) \
     | package(conformance) & test(a_simulation_decides_as_the_kubelet_on_fragmented_nodes)";
 
 /// Runs the tests that can read more than is committed on a folder of captured machines (`machines`) and recorded answers

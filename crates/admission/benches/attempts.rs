@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use criterion::Criterion;
 
 mod cases;
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/all/fixture/mod.rs"]
 mod fixture;
-#[path = "../tests/repacking/mod.rs"]
+#[path = "../tests/all/repacking/mod.rs"]
 mod repacking;
 
 use cases::{Case, MustReach};

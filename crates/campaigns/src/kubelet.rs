@@ -67,7 +67,8 @@ impl KubeletNode {
                 "--package",
                 "topolet",
                 "--test",
-                "kubelet_node",
+                "all",
+                "kubelet_node::",
                 "--",
                 "--nocapture",
             ]));
@@ -75,7 +76,7 @@ impl KubeletNode {
         for release in other_releases()? {
             build_release(&release, "admission")?;
         }
-        let test = ["test", "--package", "topolet", "--test", "kubelet_releases"];
+        let test = ["test", "--package", "topolet", "--test", "all", "kubelet_releases::"];
         run(cargo(&test).args(["--", "--nocapture", "--ignored"]))
     }
 }

@@ -4,7 +4,7 @@
 //! idle core must do the first in 150 µs and the second in 5 ms.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a bench")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/all/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

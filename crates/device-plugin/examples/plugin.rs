@@ -4,7 +4,7 @@
 //! `cargo xtask chaos` and `cargo xtask soak` kill it and start it again.
 #![expect(clippy::unwrap_used, reason = "the plugin of the tests ends when it cannot go on")]
 
-#[path = "../tests/support/plugin.rs"]
+#[path = "../tests/all/support/plugin.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "shared with the tests, which use all of it")]
 mod plugin;
 

@@ -1,6 +1,7 @@
 //! Plugins that register again and again: open files are counted, so this is alone in its process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use device_manager::{DeviceIds, Endpoint, Life, Question, Reply};

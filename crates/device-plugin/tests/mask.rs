@@ -2,6 +2,7 @@
 //! in its process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use std::fs;

@@ -1,6 +1,7 @@
 //! How much memory many plugins take, counted in pages and not in time. Alone in its process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use device_manager::Inventory;

@@ -1,6 +1,7 @@
 //! The sockets themselves: who may, what is removed, what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails that way")]
 
+#[path = "all/support/mod.rs"]
 mod support;
 
 use std::fs;

@@ -1,5 +1,4 @@
 //! Caches that are not split.
-#![expect(clippy::unwrap_used, reason = "what a test writes down is well formed")]
 
 use crate::machines::{machine, set};
 use crate::pods::{pod, policy};

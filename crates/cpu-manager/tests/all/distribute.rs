@@ -1,5 +1,4 @@
 //! Shares of nodes, against the kubelet's walk over all combinations.
-#![expect(clippy::unwrap_used, reason = "numbers here are small")]
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,4 @@
 //! Machines in one line.
-#![expect(clippy::unwrap_used, reason = "what a test writes down is well formed")]
 
 use cpuset::{CpuId, CpuSet};
 use topology_model::{CacheId, CoreId, CpuCounts, CpuRow, CpuTable, NodeId, SocketId};

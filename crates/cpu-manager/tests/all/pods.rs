@@ -1,5 +1,4 @@
 //! Policies and pods in one line.
-#![expect(clippy::unwrap_used, reason = "what a test writes down is well formed")]
 
 use cpu_manager::{Config, Static};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, ResourceName, Role};

@@ -1,5 +1,4 @@
 //! Containers that run: what is written for them and when, and what is counted.
-#![expect(clippy::unwrap_used, reason = "what a test writes down is well formed")]
 
 use crate::machines::machine;
 use crate::pods::{pod, policy};

@@ -1,5 +1,4 @@
 //! Which CPUs a container that runs gets in addition.
-#![expect(clippy::unwrap_used, reason = "what a test writes down is well formed")]
 
 use cpu_manager::{
     CacheAlignment, Config, Fit, Granted, Holdings, Options, Order, Reserved, Static, WholeCores,

@@ -1,0 +1,6 @@
+//! What machines print, in each form.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod forms;
+mod printed;

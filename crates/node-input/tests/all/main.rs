@@ -1,0 +1,8 @@
+//! Nodes put together from files: devices, claims and what is imagined.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod claims_aligned;
+mod claims_and_cpus;
+mod imagined;
+mod published;
