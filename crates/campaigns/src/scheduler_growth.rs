@@ -18,6 +18,9 @@ pub(crate) struct SchedulerGrowth {
     write: bool,
 }
 
+/// The numbers of nodes that are measured.
+const NODES: [&str; 5] = ["10", "100", "1000", "5000", "10000"];
+
 /// The output of the example for a number of nodes.
 #[derive(Debug, Deserialize)]
 struct Row {
@@ -33,7 +36,11 @@ impl SchedulerGrowth {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let arguments =
             ["run", "--release", "--quiet", "-p", "scheduler-extender", "--features", "std", "--example"];
-        let output = cargo(&arguments).arg("growth").output().context("cargo cannot be started")?;
+        let output = cargo(&arguments)
+            .args(["growth", "--"])
+            .args(NODES)
+            .output()
+            .context("cargo cannot be started")?;
         ensure!(output.status.success(), "the example fails: {}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout)?;
         let rows = text.lines().map(serde_json::from_str).collect::<Result<Vec<Row>, _>>()?;
