@@ -1,6 +1,7 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use workspace_tools::commands::Program;
@@ -15,7 +16,7 @@ use crate::instructions::Instructions;
 use crate::licences::Licences;
 use crate::package::Package;
 use crate::recorded::Recorded;
-use crate::test;
+use crate::test::{self, Tests};
 use crate::tidy::Tidy;
 
 /// The machines that are booted as guests: two nodes with virtual functions, four with memory-only ones.
@@ -43,29 +44,94 @@ impl Ci {
             })
             .transpose()?;
         let install_there = install.then_some("--install");
-        run(&mut cargo(&["fmt", "--all", "--check"]))?;
-        Tidy {}.run()?;
-        Fixtures { check: true }.run()?;
-        Codegen { check: true }.run()?;
-        Licences { write: false }.run()?;
-        run(&mut cargo(&["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"]))?;
+        let mut steps = Steps::begin();
+        check_text()?;
+        steps.end("format, structure, generated files, licences");
+        run(&mut cargo(&CLIPPY))?;
+        steps.end("clippy");
         first_minutes()?;
+        steps.end("small build");
         fuzz_targets()?;
+        steps.end("fuzz targets");
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
+        steps.end("documentation");
         Package { alone: false }.run()?;
+        steps.end("packages and their users");
         Guide { install }.run()?;
+        steps.end("guide as a book");
         // With a folder of recorded answers its test is one of those on that.
         let hwloc = Hwloc { install };
         if recorded.is_some() { hwloc.lints() } else { hwloc.run() }?;
+        steps.end("hwloc");
         Instructions { write: false, install }.run()?;
+        steps.end("instructions");
         conformance(recorded.as_deref())?;
+        steps.end("conformance");
+        let tests = Tests::build()?;
+        steps.end("programs of tests");
+        tests.run_some("package(topolet) & binary(guide)", "TOPOLET_PROGRAM", &small_program())?;
+        steps.end("guide with the small program");
         chaos()?;
+        steps.end("chaos");
         page(install_there)?;
+        steps.end("page in a browser");
         guests(install_there)?;
+        steps.end("guests");
         if let Some(folder) = recorded {
             Recorded { folder }.run()?;
+            steps.end("recorded machines and answers");
         }
+        steps.print();
         test::in_ci()
+    }
+}
+
+/// The steps, each with its seconds.
+struct Steps {
+    since: Instant,
+    ended: Vec<(&'static str, Duration)>,
+}
+
+impl Steps {
+    fn begin() -> Self {
+        Self { since: Instant::now(), ended: Vec::new() }
+    }
+
+    fn end(&mut self, what: &'static str) {
+        self.ended.push((what, self.since.elapsed()));
+        self.since = Instant::now();
+    }
+
+    fn print(&self) {
+        eprintln!("\nseconds of the steps before the tests:");
+        for (what, took) in &self.ended {
+            eprintln!("{:>6} {what}", took.as_secs());
+        }
+    }
+}
+
+/// Of all code, with warnings as errors.
+const CLIPPY: [&str; 6] = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
+
+/// What takes seconds.
+fn check_text() -> anyhow::Result<()> {
+    run(&mut cargo(&["fmt", "--all", "--check"]))?;
+    Tidy {}.run()?;
+    Fixtures { check: true }.run()?;
+    Codegen { check: true }.run()?;
+    Licences { write: false }.run()
+}
+
+/// What a person runs before a change is sent: format, structure, lints, and the tests that need no cluster and take seconds.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Check {}
+
+impl Check {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let Self {} = self;
+        check_text()?;
+        run(&mut cargo(&CLIPPY))?;
+        Tests::build()?.run_profile("check")
     }
 }
 
@@ -91,13 +157,11 @@ fn conformance(recorded: Option<&Path>) -> anyhow::Result<()> {
     run(cargo(&play).args(answers).args(["--baseline", "fixtures/kubelet-baseline.json"]).args(written))
 }
 
-/// Builds the small program, within its bars, and has it answer the commands of the guide.
+/// Builds the small program, within its bars.
 fn first_minutes() -> anyhow::Result<()> {
     FirstMinutes::of_ci().run()?;
     let lint = ["clippy", "--package", "topolet", "--no-default-features", "--", "--deny", "warnings"];
-    run(&mut cargo(&lint))?;
-    let guide = ["test", "--quiet", "--package", "topolet", "--test", "guide"];
-    run(cargo(&guide).env("TOPOLET_PROGRAM", small_program()))
+    run(&mut cargo(&lint))
 }
 
 /// Whether all fuzz targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
@@ -108,18 +172,18 @@ fn fuzz_targets() -> anyhow::Result<()> {
 
 /// Kills a daemon a few times, and fills its disk.
 fn chaos() -> anyhow::Result<()> {
-    run(Program::Campaigns.start().args(["chaos", "--kills", "6", "--profile", "debug"]))
+    run(Program::Campaigns.start()?.args(["chaos", "--kills", "6", "--profile", "debug"]))
 }
 
 /// The page in a browser, where there is one; `install` is what has it installed where it is missing.
 fn page(install: Option<&str>) -> anyhow::Result<()> {
-    run(Program::Campaigns.start().args(["page", "--quick"]).args(install))
+    run(Program::Campaigns.start()?.args(["page", "--quick"]).args(install))
 }
 
 /// Boots guests and runs their tests.
 fn guests(install: Option<&str>) -> anyhow::Result<()> {
     for machine in GUESTS {
-        let mut boot = Program::Guest.start();
+        let mut boot = Program::Guest.start()?;
         boot.args(["vm", "--machine", machine]).args(install);
         run(&mut boot).with_context(|| format!("guest {machine}"))?;
     }

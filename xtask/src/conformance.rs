@@ -26,7 +26,7 @@ impl Conformance {
         command.current_dir(std::env::current_dir()?);
         let status = command.status().context("failed to start cargo")?;
         if writes {
-            run(Program::Campaigns.start().arg("reliability"))?;
+            run(Program::Campaigns.start()?.arg("reliability"))?;
         }
         if !status.success() {
             // It has printed why.

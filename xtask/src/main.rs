@@ -3,7 +3,6 @@
 mod api;
 mod bump;
 mod conformance;
-mod dist;
 mod ci;
 mod codegen;
 mod first_minutes;
@@ -16,7 +15,6 @@ mod package;
 mod plugins;
 mod recorded;
 mod schemas;
-mod static_build;
 mod test;
 mod tidy;
 mod tool;
@@ -45,10 +43,10 @@ struct Cli {
 workspace_tools::commands! {
     Api(api::Api),
     Bump(bump::Bump),
+    Check(ci::Check),
     Ci(ci::Ci),
     Codegen(codegen::Codegen),
     Conformance(conformance::Conformance),
-    Dist(dist::Dist),
     FirstMinutes(first_minutes::FirstMinutes),
     Fixtures(fixtures::Fixtures),
     Guide(guide::Guide),
@@ -59,7 +57,6 @@ workspace_tools::commands! {
     Plugins(plugins::Plugins),
     Recorded(recorded::Recorded),
     Schemas(schemas::Schemas),
-    Static(static_build::Static),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }
@@ -78,10 +75,10 @@ fn elsewhere(arguments: &[OsString]) -> anyhow::Result<()> {
     };
     let has = |program: &Program| program.commands().iter().any(|(name, _)| asked == name);
     let Some(program) = Program::ALL.into_iter().find(has) else { return Ok(()) };
-    let mut program = program.start();
+    let mut program = program.start()?;
     // Where people are: paths mean what they say.
     program.arg(asked).args(rest).args(help).current_dir(env::current_dir()?);
-    Err(program.exec()).context("failed to start cargo")
+    Err(program.exec()).context("failed to start it")
 }
 
 /// The command that was asked for, of xtask alone. Its help lists those of other programs too.

@@ -45,7 +45,7 @@ impl Recorded {
         } else {
             eprintln!("skipped: the contract with hwloc, which is not installed");
         }
-        Tests::build()?.run_recorded(TESTS, &folder)
+        Tests::build()?.run_some(TESTS, "TOPOLET_RECORDED", &folder)
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use fs_err as fs;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{build, root, target};
 
 /// Writes docs/schemas and docs/openapi.json, as `topolet schema` prints them.
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub(crate) struct Schemas {}
 impl Schemas {
     #[expect(clippy::unused_self, reason = "every command is run alike")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+        build(&["topolet"])?;
         let docs = root().join("docs");
         let list = topolet(&[])?;
         let kinds: BTreeSet<&str> =

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{bail, ensure};
 use fs_err as fs;
 use workspace_tools::debian;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{build, root, run, target};
 
 use dashboard::Dashboard;
 use programs::{PATIENCE, Plugin, Topolet};
@@ -55,8 +55,7 @@ impl Dashboards {
             debian::install(&["prometheus"])?;
         }
         rules()?;
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
-        run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
+        build(&["topolet"])?;
         let dashboard = Dashboard::read(&root().join("deploy/grafana/topolet-nodes.json"))?;
         let folder = target().join("dashboards");
         if folder.exists() {

@@ -1,5 +1,5 @@
 //! Campaigns of `cargo xtask`: long runs that people start by hand. They measure topolet, compare it with what others wrote,
-//! or renew what is recorded of these. CI and releases need none of it but a short run of a few.
+//! or renew what is recorded of these, and make what a release consists of. CI runs a few of them, for a short time.
 
 mod reliability;
 mod node;
@@ -30,6 +30,8 @@ mod pci_names;
 mod page;
 mod pictures;
 mod dashboards;
+mod dist;
+mod static_build;
 mod openapi_client;
 
 use clap::Parser;
@@ -48,6 +50,7 @@ workspace_tools::commands! {
     Cluster(cluster::Cluster),
     ClusterChaos(cluster_chaos::ClusterChaos),
     Dashboards(dashboards::Dashboards),
+    Dist(dist::Dist),
     Fleet(fleet::Fleet),
     Formats(formats::Formats),
     Fuzz(fuzz::Fuzz),
@@ -69,6 +72,7 @@ workspace_tools::commands! {
     SchedulerGrowth(scheduler_growth::SchedulerGrowth),
     Schedulers(schedulers::Schedulers),
     Soak(soak::Soak),
+    Static(static_build::Static),
     Texts(texts::Texts),
 }
 

@@ -14,7 +14,7 @@ mod updater;
 use anyhow::Context as _;
 use local_cluster::{Cluster, Kind, Parts, Programs, RELEASE};
 use workspace_tools::document::write_figures;
-use workspace_tools::workspace::{cargo, run, target};
+use workspace_tools::workspace::{build, target};
 
 use self::cases::{CONFIGURATIONS, MACHINES};
 use self::compare::Comparison;
@@ -39,8 +39,7 @@ impl Nfd {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         workspace_tools::control_plane::build(RELEASE)?;
         let updater = Updater::build()?;
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
-        run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))?;
+        build(&["topolet"])?;
         let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
         cluster.define(&[Kind::NodeResourceTopology])?;
         let mut outcomes = Vec::new();

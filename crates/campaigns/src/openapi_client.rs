@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use fs_err as fs;
-use workspace_tools::workspace::{cargo, run, target};
+use workspace_tools::workspace::{build, run, target};
 
 /// Has a public validator read what `topolet serve` answers at /openapi.json, generates a client in Python from it, and
 /// applies, explains and deletes a pod with the client over TCP. Needs Python 3.
@@ -34,7 +34,7 @@ impl OpenapiClient {
                 bail!("the generator is not installed; `cargo xtask openapi-client --install` installs it")
             }
         };
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+        build(&["topolet"])?;
         let node = Node::start()?;
         let description = folder.join("openapi.json");
         let fetch = "import sys, urllib.request as web; open(sys.argv[2], 'wb').write(web.urlopen(sys.argv[1]).read())";

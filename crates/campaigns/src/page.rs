@@ -18,7 +18,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::json;
 use workspace_tools::debian;
 use workspace_tools::document::write_figures;
-use workspace_tools::workspace::{cargo, root, run};
+use workspace_tools::workspace::{build, root};
 
 use browser::Browser;
 use looked::{Looked, fits_sideways, live, no_complaints};
@@ -87,7 +87,7 @@ impl Page {
             );
             return Ok(());
         }
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+        build(&["topolet"])?;
         let browser = Browser::start()?;
         let folder = tempfile::tempdir()?;
         let config = folder.path().join("kubelet.yaml");

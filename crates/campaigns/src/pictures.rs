@@ -12,7 +12,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
-use workspace_tools::workspace::{cargo, root, run};
+use workspace_tools::control_plane;
+use workspace_tools::workspace::{root, run};
 
 /// Draws the machines and a decision into `docs/pictures`.
 #[derive(Debug, clap::Args)]
@@ -86,8 +87,9 @@ impl Pictures {
         } else {
             let fonts = work.join("fonts.conf");
             write(&fonts, only_our_font(&work).as_bytes())?;
+            let topolet = control_plane::topolet()?;
             for (name, drawn) in PICTURES {
-                let mut draw = cargo(&["run", "--quiet", "--package", "topolet", "--"]);
+                let mut draw = Command::new(&topolet);
                 let output =
                     draw.args(*drawn).args(["-o", "svg"]).output().context("failed to start topolet")?;
                 if !output.status.success() {
@@ -102,8 +104,8 @@ impl Pictures {
 
 /// What the demo prints of the pod that is refused.
 fn refusal() -> anyhow::Result<String> {
-    let mut demo = cargo(&["run", "--quiet", "--package", "topolet", "--", "demo"]);
-    demo.env("COLUMNS", REFUSAL_COLUMNS.to_string()).env("LC_ALL", "C.UTF-8");
+    let mut demo = Command::new(control_plane::topolet()?);
+    demo.arg("demo").env("COLUMNS", REFUSAL_COLUMNS.to_string()).env("LC_ALL", "C.UTF-8");
     let output = demo.output().context("failed to start topolet")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let refused = text.split("\n\n").find(|part| part.starts_with('✘'));

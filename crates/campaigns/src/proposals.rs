@@ -16,7 +16,7 @@ use fs_err as fs;
 use serde::Deserialize;
 use serde_json::Value;
 use workspace_tools::kubelet::go_build;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{build, root, target};
 
 use case::Case;
 
@@ -46,7 +46,7 @@ struct Checked {
 impl Proposals {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let program = go_build(&["admission"])?.join("admission");
-        run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+        build(&["topolet"])?;
         let topolet = target().join("debug/topolet");
         let described = target().join("proposals");
         fs::create_dir_all(&described)?;

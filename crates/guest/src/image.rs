@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, run, target};
+use workspace_tools::workspace::{build, run, target};
 
 use crate::archive::Archive;
 use crate::needs::folder;
@@ -23,8 +23,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     pub(crate) fn build() -> anyhow::Result<Self> {
-        let build = ["build", "--quiet", "--package", "topolet", "--package", "guest"];
-        run(cargo(&build).args(["--bin", "topolet", "--bin", "guest"]))?;
+        build(&["topolet", "guest"])?;
         Ok(Self { topolet: target().join("debug/topolet"), guest: target().join("debug/guest") })
     }
 

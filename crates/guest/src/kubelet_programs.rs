@@ -8,7 +8,7 @@ use fs_err as fs;
 use local_cluster::Program;
 use workspace_tools::debian;
 use workspace_tools::kubernetes::Release;
-use workspace_tools::workspace::{cargo, root, run, target};
+use workspace_tools::workspace::{self, root, run, target};
 
 use crate::image::Programs;
 use crate::needs::{folder, is_program};
@@ -60,7 +60,7 @@ pub(crate) fn build(releases: &[String], install: bool) -> anyhow::Result<()> {
     fs::create_dir_all(programs())?;
     containerd()?;
     releases.iter().try_for_each(|version| kubelet(version))?;
-    run(&mut cargo(&["build", "--quiet", "--package", "device-plugin", "--example", "plugin"]))
+    workspace::build(&[])
 }
 
 /// `go install` at exact versions.

@@ -2,7 +2,7 @@
 
 use std::process::{Command, ExitCode};
 
-use crate::workspace::{cargo, root, target};
+use crate::workspace::{build, target};
 
 /// A program with commands of `cargo xtask`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,20 +25,17 @@ impl Program {
         }
     }
 
-    /// `cargo run` of the program; the caller appends the program's arguments. The first build takes minutes, so cargo shows
-    /// its progress then.
-    pub fn start(self) -> Command {
-        let (package, program) = match self {
-            Self::Campaigns => ("campaigns", "campaigns"),
-            Self::Guest => ("guest", "vm"),
+    /// Builds the program, and gives the command that starts it; the caller appends the program's arguments.
+    ///
+    /// # Errors
+    /// It cannot be built.
+    pub fn start(self) -> anyhow::Result<Command> {
+        let name = match self {
+            Self::Campaigns => "campaigns",
+            Self::Guest => "vm",
         };
-        let is_built = target().join("debug").join(program).is_file();
-        let mut run = cargo(&["run", "--package", package, "--bin", program]);
-        run.args(is_built.then_some("--quiet"))
-            .arg("--manifest-path")
-            .arg(root().join("Cargo.toml"))
-            .arg("--");
-        run
+        build(&[name])?;
+        Ok(Command::new(target().join("debug").join(name)))
     }
 }
 
@@ -99,6 +96,11 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          evaluated, and every query of the dashboards has an answer, or asks for what has not \
          happened. Half an hour of a simulated node is drawn as the dashboard lays it out, in \
          target/dashboards. Needs Debian's package prometheus",
+    ),
+    (
+        "dist",
+        "Builds the Debian package and the archive for krew, with the static program, into dist of \
+         cargo's target folder",
     ),
     (
         "fleet",
@@ -173,6 +175,11 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          the nodes refuse",
     ),
     ("soak", "Runs a daemon under a steady load, and fails if its memory or its descriptors grow"),
+    (
+        "static",
+        "Builds topolet statically to `target/static/topolet`, and runs it in a root file system that \
+         has nothing else",
+    ),
     ("texts", "Reads changed manifests and configurations as kubectl and the kubelet do (needs Go)"),
 ];
 

@@ -7,7 +7,7 @@ use local_cluster::{
 };
 
 use crate::kubernetes::Release;
-use crate::workspace::{cargo, run, target};
+use crate::workspace::{self, target};
 
 /// Two NUMA nodes of 48 CPUs.
 pub const MACHINE: &str = "xeon-2s-96cpu-sriov";
@@ -20,7 +20,7 @@ pub fn build(release: &str) -> anyhow::Result<()> {
 
 /// Builds topolet.
 pub fn topolet() -> anyhow::Result<PathBuf> {
-    run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+    workspace::build(&["topolet"])?;
     Ok(target().join("debug/topolet"))
 }
 

@@ -71,6 +71,19 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Builds programs of the workspace below `debug` of [`target`], and the device plugin among the examples, which many of them
+/// start.
+///
+/// Cargo chooses the features of dependencies for what it is asked to build. Here that is the whole workspace with an example,
+/// as for tests: what either has built is not built again.
+pub fn build(programs: &[&str]) -> anyhow::Result<()> {
+    let mut build = cargo(&["build", "--workspace", "--example", "plugin"]);
+    build.args(programs.iter().flat_map(|program| ["--bin", program]));
+    // The first build takes minutes, of which cargo shows the progress.
+    let are_built = programs.iter().all(|program| target().join("debug").join(program).is_file());
+    run(build.args(are_built.then_some("--quiet")))
+}
+
 /// A command as people would type it.
 pub fn shown(command: &Command) -> String {
     let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());

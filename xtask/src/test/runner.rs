@@ -65,9 +65,14 @@ impl Tests {
         Ok(())
     }
 
-    /// Runs those of a filter of nextest's that read recorded answers, with the folder of these.
-    pub(crate) fn run_recorded(&self, filter: &str, folder: &Path) -> anyhow::Result<()> {
-        run(self.command().args(["--filterset", filter]).env("TOPOLET_RECORDED", folder))
+    /// Runs those of a filter of nextest's with a variable that names a file or a folder for them.
+    pub(crate) fn run_some(&self, filter: &str, variable: &str, path: &Path) -> anyhow::Result<()> {
+        run(self.command().args(["--filterset", filter]).env(variable, path))
+    }
+
+    /// Runs those of a profile of nextest's, of `.config/nextest.toml`.
+    pub(crate) fn run_profile(&self, profile: &str) -> anyhow::Result<()> {
+        run(self.command().args(["--profile", profile]))
     }
 
     fn command(&self) -> Command {

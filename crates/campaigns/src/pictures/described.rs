@@ -14,7 +14,7 @@ use local_cluster::{Cluster, Parts, Programs, RELEASE, WATCHER, WATCHER_RIGHTS};
 use serde_json::{Value, json};
 use workspace_tools::client::Client;
 use workspace_tools::control_plane;
-use workspace_tools::workspace::{cargo, run, target};
+use workspace_tools::workspace::{build, target};
 
 const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: worker-1}}";
 const MACHINE: &str = "xeon-2s-96cpu-sriov";
@@ -33,7 +33,7 @@ impl Drop for Daemon {
 
 /// What kubectl prints.
 pub(super) fn text(work: &Path) -> anyhow::Result<String> {
-    run(&mut cargo(&["build", "--quiet", "--package", "topolet"]))?;
+    build(&["topolet"])?;
     control_plane::build(RELEASE)?;
     let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
     cluster.apply(&format!("{WATCHER_RIGHTS}{NODE}"))?;
