@@ -44,9 +44,9 @@ mod listening;
 #[cfg(any(test, fuzzing))]
 mod small;
 #[cfg(test)]
-mod hostile;
+mod hostile_tests;
 #[cfg(test)]
-mod crowd;
+mod crowd_tests;
 #[cfg(any(test, fuzzing))]
 mod fuzzing;
 

@@ -43,6 +43,8 @@ impl fmt::Debug for PodsServer {
 struct Known {
     /// Not all pods have been read yet.
     is_starting: bool,
+    /// Questions that were refused for that.
+    refused: usize,
     pods: BTreeMap<String, KubeletPod>,
     clients: Vec<mpsc::Sender<Result<WatchPodsEvent, Status>>>,
 }
@@ -74,6 +76,11 @@ impl PodsServer {
     /// Answers from now on that it is starting, or does not.
     pub fn starting(&self, is_starting: bool) {
         self.known.lock().is_starting = is_starting;
+    }
+
+    /// How many questions it has refused because it is starting.
+    pub fn refused(&self) -> usize {
+        self.known.lock().refused
     }
 
     /// The kubelet knows this pod now, with this status.
@@ -109,8 +116,12 @@ impl Drop for PodsServer {
 }
 
 impl Known {
-    fn ready(&self) -> Result<(), Status> {
-        if self.is_starting { Err(Status::failed_precondition("Kubelet is initializing")) } else { Ok(()) }
+    fn ready(&mut self) -> Result<(), Status> {
+        if !self.is_starting {
+            return Ok(());
+        }
+        self.refused += 1;
+        Err(Status::failed_precondition("Kubelet is initializing"))
     }
 
     fn tell(&mut self, kind: EventType, pod: Vec<u8>) {
@@ -143,13 +154,13 @@ impl Pods for Served {
     }
 
     async fn list_pods(&self, _: Request<ListPodsRequest>) -> Result<Response<ListPodsResponse>, Status> {
-        let known = self.0.lock();
+        let mut known = self.0.lock();
         known.ready()?;
         Ok(Response::new(ListPodsResponse { pods: known.pods.values().map(KubeletPod::to_bytes).collect() }))
     }
 
     async fn get_pod(&self, request: Request<GetPodRequest>) -> Result<Response<GetPodResponse>, Status> {
-        let known = self.0.lock();
+        let mut known = self.0.lock();
         known.ready()?;
         let uid = request.into_inner().pod_uid;
         match known.pods.get(&uid) {

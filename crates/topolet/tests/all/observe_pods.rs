@@ -340,7 +340,7 @@ fn a_kubelet_that_restarts_is_listened_to_again() {
     let server = PodsServer::listen(&node.root.path().join(SOCKET)).unwrap();
     server.starting(true);
     server.put(told("b", "cpu: 2, memory: 1Gi", RUNNING));
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    until("two refused questions", || (server.refused() >= 2).then_some(()));
     assert!(node.watcher.pods().contains(" a "), "what is known stays");
     server.starting(false);
     until("the rest", || (!node.watcher.pods().contains(" a ")).then_some(()));
