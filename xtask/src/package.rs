@@ -25,7 +25,7 @@ use workspace_tools::workspace::{cargo, metadata, root, run, target};
 
 use self::user::User;
 
-pub(crate) use self::manifest::{is_published, own_packages};
+pub(crate) use workspace_tools::workspace::{is_published, own_packages};
 
 /// Makes the packages of all published crates, builds each from its package, and builds what their READMEs show.
 #[derive(Debug, clap::Args)]

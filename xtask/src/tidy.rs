@@ -2,7 +2,8 @@
 //!
 //! Rows: a crate uses crates of lower rows only. Map: the picture and the table of crates in `ARCHITECTURE.md` have these rows, each path
 //! that it or the head of a file names exists, and it explains every field of `Compat`. Modules open with `//!`. Crates of the pure rows are
-//! `no_std`. Size: no crate but `conformance` has more than 12 % of the workspace's lines of Rust, and no folder of `LIMITS` more than its lines. Circles: no files of a crate
+//! `no_std`. Tiers: each crate has one, what `workspace_tools::tiers` asks of it, and its line in `docs/crates.md`. Size: no crate but
+//! `conformance` has more than 12 % of the workspace's lines of Rust, and no folder of `LIMITS` more than its lines. Circles: no files of a crate
 //! use each other in a circle, but for those listed in `xtask/circles.txt`. The rows are printed, highest first, and the
 //! largest crates. Links: each link of a document leads somewhere. Paths: none leaves the repository. Words: comments have none of
 //! those that `workspace_tools::words` denies. Files below the root folder are opened in one place.
@@ -13,19 +14,25 @@ mod links;
 mod opened;
 mod outside;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use fs_err as fs;
+use workspace_tools::document::Renewal;
+use workspace_tools::tiers::{self, Promise};
 use workspace_tools::words;
 use workspace_tools::workspace::{metadata_of, root};
 
 use self::sources::files_of;
 
-/// Checks rows, map, module documentation and `no_std`.
+/// Checks rows, map, tiers, module documentation and `no_std`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Tidy {}
+pub(crate) struct Tidy {
+    /// Write docs/crates.md, the table of tiers, instead of comparing it.
+    #[arg(long)]
+    pub(crate) write: bool,
+}
 
 /// Crates that know nothing of each other.
 struct Row {
@@ -157,14 +164,11 @@ struct Crate {
 }
 
 impl Tidy {
-    #[expect(
-        clippy::unused_self,
-        clippy::print_stdout,
-        reason = "every command is run alike, and prints its result"
-    )]
+    #[expect(clippy::print_stdout, reason = "the result of the command")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let crates = workspace(&root())?;
         let mut faults = rows(&crates);
+        faults.extend(self.tiers()?);
         let map = fs::read_to_string(root().join("ARCHITECTURE.md"))?;
         faults.extend(mapped(&map));
         faults.extend(drawn(&map));
@@ -180,7 +184,7 @@ impl Tidy {
         }
         let mut sizes = Vec::new();
         for found in &crates {
-            faults.extend(purity(&found.name)?);
+            faults.extend(purity(found)?);
             sizes.push((found.name.as_str(), lines(&found.folder)?));
         }
         faults.extend(circles(&crates)?);
@@ -203,6 +207,15 @@ impl Tidy {
         }
         eprintln!("tidy: {} crates in order", crates.len());
         Ok(())
+    }
+
+    /// What is wrong with tiers, and that their table is old.
+    fn tiers(&self) -> anyhow::Result<Vec<String>> {
+        let promises = Promise::all(&metadata_of(&root(), &["--no-deps", "--offline"])?, &root());
+        let renewal = if self.write { Renewal::Write } else { Renewal::Compare };
+        let table = vec![(tiers::TABLE.into(), tiers::table(&promises).into_bytes())];
+        let old = renewal.renew(table, "cargo xtask tidy --write").err();
+        Ok(tiers::faults(&promises).into_iter().chain(old.map(|error| error.to_string())).collect())
     }
 }
 
@@ -369,20 +382,14 @@ fn modules(folder: &Path) -> anyhow::Result<Vec<String>> {
 }
 
 /// Crates of the pure rows cannot reach files, clocks or threads.
-fn purity(name: &str) -> anyhow::Result<Vec<String>> {
-    let row = ROWS.iter().find(|row| row.crates.contains(&name));
+fn purity(found: &Crate) -> anyhow::Result<Option<String>> {
+    let row = ROWS.iter().find(|row| row.crates.contains(&found.name.as_str()));
     if row.is_none_or(|row| row.reach == Outside) {
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let folders = BTreeMap::from([("topology-admission", "admission")]);
-    let folder = folders.get(name).copied().unwrap_or(name);
-    let path = root().join("crates").join(folder).join("src/lib.rs");
-    let text = fs::read_to_string(&path)?;
-    Ok(if text.lines().any(|line| line == "#![no_std]") {
-        Vec::new()
-    } else {
-        vec![format!("{name} is in a pure row and not #![no_std]")]
-    })
+    let text = fs::read_to_string(found.folder.join("src/lib.rs"))?;
+    let is_pure = text.lines().any(|line| line == "#![no_std]");
+    Ok((!is_pure).then(|| format!("{} is in a pure row and not #![no_std]", found.name)))
 }
 
 #[cfg(test)]

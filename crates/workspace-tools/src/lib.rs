@@ -7,6 +7,7 @@ pub mod debian;
 pub mod client;
 pub mod workloads;
 pub mod words;
+pub mod tiers;
 pub mod kubernetes;
 pub mod kubelet;
 pub mod control_plane;

@@ -47,6 +47,16 @@ pub fn metadata_of(folder: &Path, arguments: &[&str]) -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")
 }
 
+/// The packages of the workspace that `cargo metadata` lists.
+pub fn own_packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().into_iter().flatten().filter(|package| package["source"].is_null())
+}
+
+/// Whether a package is published: `publish = false` is an empty list of registries.
+pub fn is_published(package: &Value) -> bool {
+    package["publish"].as_array().is_none_or(|registries| !registries.is_empty())
+}
+
 /// Sets the root of the workspace as the command's folder, and removes the variables `CARGO_PKG_*` and `CARGO_MANIFEST_*` that
 /// cargo has set for this program. Build scripts depend on them (that of ring does): with them a cargo that is started here
 /// would build their packages and all dependents again, and so would the next cargo without them.

@@ -3,16 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
-
-/// The packages of the workspace.
-pub(crate) fn own_packages(metadata: &Value) -> impl Iterator<Item = &Value> {
-    metadata["packages"].as_array().into_iter().flatten().filter(|package| package["source"].is_null())
-}
-
-/// Whether a package is published: `publish = false` is an empty list of registries.
-pub(crate) fn is_published(package: &Value) -> bool {
-    package["publish"].as_array().is_none_or(|registries| !registries.is_empty())
-}
+use workspace_tools::workspace::{is_published, own_packages};
 
 /// What the manifests lack. `toolchain` is the release of Rust with which everything is built and tested, the oldest one that
 /// is known to do.
