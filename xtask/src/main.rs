@@ -1,6 +1,5 @@
 //! The commands of this workspace: those that CI runs are those that a person runs.
 
-mod api;
 mod bump;
 mod conformance;
 mod ci;
@@ -15,6 +14,7 @@ mod package;
 mod plugins;
 mod recorded;
 mod schemas;
+mod semver;
 mod test;
 mod tidy;
 mod tool;
@@ -41,7 +41,6 @@ struct Cli {
 }
 
 workspace_tools::commands! {
-    Api(api::Api),
     Bump(bump::Bump),
     Check(ci::Check),
     Ci(ci::Ci),
@@ -57,6 +56,7 @@ workspace_tools::commands! {
     Plugins(plugins::Plugins),
     Recorded(recorded::Recorded),
     Schemas(schemas::Schemas),
+    Semver(semver::Semver),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }

@@ -21,11 +21,9 @@ use std::time::Instant;
 use anyhow::{Context as _, bail, ensure};
 use fs_err as fs;
 use serde_json::Value;
-use workspace_tools::workspace::{cargo, metadata, root, run, target};
+use workspace_tools::workspace::{cargo, is_published, metadata, own_packages, root, run, target};
 
 use self::user::User;
-
-pub(crate) use workspace_tools::workspace::{is_published, own_packages};
 
 /// Makes the packages of all published crates, builds each from its package, and builds what their READMEs show.
 #[derive(Debug, clap::Args)]

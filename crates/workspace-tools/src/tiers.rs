@@ -44,7 +44,7 @@ impl Tier {
         match self {
             Self::Stable => {
                 "Before 1.0, public items are removed or changed only with a new minor number and a line in CHANGELOG.md;\n  \
-                 it depends on stable crates only."
+                 `cargo xtask semver` looks for what breaks. It depends on stable crates only."
             }
             Self::Growing => {
                 "Of use by itself, and still changing: any minor number may rename, change or remove items. CHANGELOG.md\n  \
