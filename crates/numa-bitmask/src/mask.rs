@@ -13,10 +13,10 @@ use crate::{Bits, NodeIndex};
 /// `Ord` is the kubelet's *less*: the smaller 64-bit number. [`NodeMask::cmp_narrow`] is its *narrower*.
 ///
 /// ```
-/// use numa_bitmask::{NodeIndex, NodeMask};
+/// use numa_bitmask::NodeMask;
 ///
-/// let outer: NodeMask = [0, 3].into_iter().map(|n| NodeIndex::new(n).unwrap()).collect();
-/// let inner: NodeMask = [1, 2].into_iter().map(|n| NodeIndex::new(n).unwrap()).collect();
+/// let outer = NodeMask::of([0, 3]);
+/// let inner = NodeMask::of([1, 2]);
 /// assert!(inner < outer, "6 is less than 9");
 /// assert!((outer & inner).is_empty());
 /// assert_eq!((outer | inner), NodeMask::all(4));
@@ -32,6 +32,22 @@ impl NodeMask {
     #[must_use]
     pub const fn all(nodes: usize) -> Self {
         if nodes >= NodeIndex::LIMIT { Self(u64::MAX) } else { Self((1 << nodes) - 1) }
+    }
+
+    /// The nodes at positions that are written in a program. A position that is read goes through [`NodeIndex::new`], which
+    /// refuses those from 64 on.
+    ///
+    /// # Panics
+    /// A position is 64 or more; in a constant the compiler refuses it.
+    #[must_use]
+    pub const fn of<const N: usize>(positions: [usize; N]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < N {
+            assert!(positions[at] < NodeIndex::LIMIT, "a NUMA node's position is below 64");
+            bits |= 1 << positions[at];
+            at += 1;
+        }
+        Self(bits)
     }
 
     /// One node.

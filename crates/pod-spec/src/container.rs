@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 
-use k8s_quantity::Quantity;
+use k8s_quantity::{ParseError, Quantity};
 
 use crate::{ContainerName, ResourceName};
 
@@ -17,6 +17,28 @@ pub struct Container {
     pub requests: ResourceList,
     /// What it may use; devices are asked for here.
     pub limits: ResourceList,
+}
+
+impl Container {
+    /// An app container whose requests and limits are both `amounts`, written as in a manifest. With `cpu` and `memory` among
+    /// them a pod of such containers is `Guaranteed`.
+    ///
+    /// ```
+    /// let app = pod_spec::Container::guaranteed("app", [("cpu", "4"), ("memory", "1Gi")])?;
+    /// assert_eq!(app.requests, app.limits);
+    /// # Ok::<(), k8s_quantity::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// An amount is no quantity.
+    pub fn guaranteed<'a>(
+        name: impl Into<ContainerName>,
+        amounts: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, ParseError> {
+        let parsed = amounts.into_iter().map(|(resource, amount)| Ok((resource.into(), amount.parse()?)));
+        let limits: ResourceList = parsed.collect::<Result<_, ParseError>>()?;
+        Ok(Self { name: name.into(), role: Role::App, requests: limits.clone(), limits })
+    }
 }
 
 /// When a container runs.
