@@ -20,11 +20,11 @@ fn refused(why: &Refused) -> Response {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).unwrap_or_else(|| "/tmp/clock.sock".into());
     let options = OptionNames { path: "another argument", group: "another program" };
-    let socket = UnixSocket { path: path.into(), open: Open::ToGroup(None), options };
+    let socket = UnixSocket { path: path.into(), open: Open::ToOwnGroup, options };
     let router = Router::new().route("/", get(time)).route("/healthz", get(async || "ok\n"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let listeners = Listeners::open(socket, None, |fate| eprintln!("the socket: {fate:?}"))?;
+        let listeners = Listeners::on_socket(socket, |fate| eprintln!("the socket: {fate:?}"))?;
         let service = Service { router, always: &["/healthz"], largest: |_| 0, refused };
         serve(listeners, service, 256).await;
         Ok(())

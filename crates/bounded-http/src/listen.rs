@@ -67,6 +67,17 @@ impl fmt::Debug for Listeners {
 }
 
 impl Listeners {
+    /// Listens at the socket alone, as [`open`](Self::open) does.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub fn on_socket(
+        unix: UnixSocket,
+        tell: impl FnMut(SocketChange) + Send + 'static,
+    ) -> Result<Self, ListenError> {
+        Self::open(unix, None, tell)
+    }
+
     /// Listens at the socket, and at the address if there is one. `tell` hears when another process removes or replaces
     /// the socket; it may not wait. To be called inside a tokio runtime.
     ///

@@ -42,8 +42,10 @@ pub struct OptionNames {
 /// Who may connect to the socket; what each may do then is asked of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Open {
-    /// Its owner and the members of its group (mode 0660); `None`: the group that the program runs with.
-    ToGroup(Option<SocketGroup>),
+    /// Its owner and the members of the group that the program runs with (mode 0660).
+    ToOwnGroup,
+    /// Its owner and the members of this group (mode 0660).
+    ToGroup(SocketGroup),
     /// Every user (mode 0666).
     ToAll,
 }
@@ -91,7 +93,7 @@ impl FromStr for SocketGroup {
 impl Open {
     const fn mode(self) -> u32 {
         match self {
-            Self::ToGroup(_) => 0o660,
+            Self::ToOwnGroup | Self::ToGroup(_) => 0o660,
             Self::ToAll => 0o666,
         }
     }
@@ -177,7 +179,7 @@ impl UnixSocket {
     /// Sets the group and mode of the socket.
     fn open(&self) -> Result<(), SocketError> {
         let path = self.path.display().to_string();
-        if let Open::ToGroup(Some(SocketGroup(group))) = self.open {
+        if let Open::ToGroup(SocketGroup(group)) = self.open {
             let option = self.options.group;
             chown(&self.path, None, Some(group.as_raw())).map_err(|source| SocketError::NotGiven {
                 path: path.clone(),
@@ -234,7 +236,7 @@ mod tests {
             (file, "is there already and no socket: remove it, or give another path with --socket"),
             (served.clone(), "end it, or give another path with --socket"),
         ] {
-            let socket = UnixSocket { path, open: Open::ToGroup(None), options: OPTIONS };
+            let socket = UnixSocket { path, open: Open::ToOwnGroup, options: OPTIONS };
             let error = listen(socket, |_| {}).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.ends_with(expected), "{error}");
         }
@@ -244,7 +246,7 @@ mod tests {
     #[test]
     fn the_mode_of_the_socket_says_who_connects() {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
-        for (open, mode) in [(Open::ToGroup(None), 0o660), (Open::ToAll, 0o666)] {
+        for (open, mode) in [(Open::ToOwnGroup, 0o660), (Open::ToAll, 0o666)] {
             let path = folder.path().join(format!("{mode:o}.sock"));
             let socket = UnixSocket { path: path.clone(), open, options: OPTIONS }.make();
             assert!(socket.is_ok(), "{socket:?}");

@@ -17,7 +17,7 @@ fn main() -> anyhow::Result<()> {
         socket: root.join(SOCKET),
         root,
         manifests: None,
-        open: Open::ToGroup(None),
+        open: Open::ToOwnGroup,
         explained: NonZeroUsize::MIN.saturating_add(99),
         tcp: None,
         metrics: None,

@@ -46,7 +46,7 @@ impl Served {
                 let secret = secret(&token).unwrap_or_else(|error| panic!("{error:#}"));
                 let tcp = Some((SocketAddr::from(([127, 0, 0, 1], 0)), Some(secret)));
                 let conditions = Arc::new(NodeConditions::new(Arc::new(SystemClock)));
-                let listeners = listen(&path, Open::ToGroup(None), tcp, conditions);
+                let listeners = listen(&path, Open::ToOwnGroup, tcp, conditions);
                 let listeners = listeners.unwrap_or_else(|error| panic!("{error:#}"));
                 let _ = std::fs::remove_file(&token);
                 let accepted = AtomicUsize::new(0);

@@ -46,7 +46,7 @@ impl Served {
     fn start(others: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.sock");
-        let socket = UnixSocket { path: path.clone(), open: Open::ToGroup(None), options: OPTIONS };
+        let socket = UnixSocket { path: path.clone(), open: Open::ToOwnGroup, options: OPTIONS };
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let (ready, is_ready) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -201,8 +201,7 @@ fn a_request_over_tcp_has_its_token_and_no_user() {
 #[test]
 fn addresses_that_other_hosts_reach_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let socket =
-        UnixSocket { path: folder.path().join("a.sock"), open: Open::ToGroup(None), options: OPTIONS };
+    let socket = UnixSocket { path: folder.path().join("a.sock"), open: Open::ToOwnGroup, options: OPTIONS };
     let elsewhere = SocketAddr::from(([0, 0, 0, 0], 0));
     let error = Listeners::open(socket, Some((elsewhere, None)), |_| {}).unwrap_err();
     assert!(matches!(error, ListenError::NotLoopback(address) if address == elsewhere), "{error}");

@@ -208,7 +208,8 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         socket,
         open: match (arguments.socket_for_all, arguments.socket_group) {
             (true, _) => Open::ToAll,
-            (false, group) => Open::ToGroup(group),
+            (false, None) => Open::ToOwnGroup,
+            (false, Some(group)) => Open::ToGroup(group),
         },
         explained: arguments.explain_limit,
         tcp: arguments.tcp,
