@@ -66,6 +66,9 @@ mod balance;
 mod walk;
 mod units;
 
+// What signatures name: one dependency is enough for decisions.
+pub use {cpuset, kubelet_release, numa_bitmask, pod_spec, topology_hint, topology_model};
+
 pub use allocate::Allocation;
 pub use allocate_error::{AllocateError, CacheSplit, WholeCoresError};
 pub use allocate_pod::PodAllocation;

@@ -107,7 +107,10 @@ impl Static {
         if options.alignment == Alignment::BySocket && cpus.num_sockets() > num_nodes {
             return Err(ConfigError::MoreSocketsThanNodes);
         }
-        let allocator = Allocator::new(cpus, options.order, options.whole_cores, config.busy_sibling)
+        let allocator = Allocator::new(cpus)
+            .with_order(options.order)
+            .with_whole_cores(options.whole_cores)
+            .with_busy_sibling(config.busy_sibling)
             .with_share(config.aligned_share, options.alignment);
         let reserved = match config.reserved.explicit {
             chosen if chosen.is_empty() => {

@@ -64,12 +64,36 @@ pub struct Allocator {
 }
 
 impl Allocator {
-    /// The allocator of a machine. `whole_cores` matters to [`Order::AcrossNodes`] alone, which then hands out
-    /// multiples of a core; the other orders take whole cores as far as they can anyway.
+    /// The allocator of a machine without policy options: whole nodes, sockets and cores first, and free CPUs only.
     #[must_use]
-    pub fn new(cpus: &CpuTable, order: Order, whole_cores: WholeCores, busy_sibling: BusySibling) -> Self {
-        let share = NodeShare::Even;
-        Self { units: Units::new(cpus), order, whole_cores, busy_sibling, share, fit: Fit::First }
+    pub fn new(cpus: &CpuTable) -> Self {
+        Self {
+            units: Units::new(cpus),
+            order: Order::default(),
+            whole_cores: WholeCores::default(),
+            busy_sibling: BusySibling::default(),
+            share: NodeShare::Even,
+            fit: Fit::First,
+        }
+    }
+
+    /// The same in another order.
+    #[must_use]
+    pub fn with_order(self, order: Order) -> Self {
+        Self { order, ..self }
+    }
+
+    /// The same with whole cores required. That matters to [`Order::AcrossNodes`] alone, which then hands out multiples of a
+    /// core; the other orders take whole cores as far as they can anyway.
+    #[must_use]
+    pub fn with_whole_cores(self, whole_cores: WholeCores) -> Self {
+        Self { whole_cores, ..self }
+    }
+
+    /// The same with what is done where a core's busy sibling goes unnoticed.
+    #[must_use]
+    pub fn with_busy_sibling(self, busy_sibling: BusySibling) -> Self {
+        Self { busy_sibling, ..self }
     }
 
     /// The same with a release's rule for what each node gives with [`Order::AcrossNodes`]; without it shares are even.

@@ -25,7 +25,7 @@ fn walked_by(
     count: usize,
     group: usize,
 ) -> Option<Result<CpuSet, TakeError>> {
-    let packed = Allocator::new(cpus, Order::Packed, WholeCores::NotRequired, BusySibling::HandOut);
+    let packed = Allocator::new(cpus).with_busy_sibling(BusySibling::HandOut);
     if !count.is_multiple_of(group) || count == 0 || count > free.len() {
         return Some(packed.take(free, count));
     }
@@ -316,7 +316,7 @@ proptest! {
         let whole = if whole { WholeCores::Required } else { WholeCores::NotRequired };
         let group = if whole == WholeCores::Required { cpus.cpus_per_core() } else { 1 };
         if let Some(walked) = walked(&cpus, &free, count, group) {
-            let allocator = Allocator::new(&cpus, Order::AcrossNodes, whole, BusySibling::HandOut);
+            let allocator = Allocator::new(&cpus).with_order(Order::AcrossNodes).with_whole_cores(whole).with_busy_sibling(BusySibling::HandOut);
             prop_assert_eq!(allocator.take(&free, count), walked, "{} of {}", count, free);
         }
     }
@@ -335,7 +335,7 @@ proptest! {
         let group = if whole == WholeCores::Required { cpus.cpus_per_core() } else { 1 };
         let alignment = if is_by_socket { Alignment::BySocket } else { Alignment::ByNode };
         if let Some(walked) = walked_by((AlignedShare::Lowered, alignment), &cpus, &free, count, group) {
-            let allocator = Allocator::new(&cpus, Order::AcrossNodes, whole, BusySibling::HandOut);
+            let allocator = Allocator::new(&cpus).with_order(Order::AcrossNodes).with_whole_cores(whole).with_busy_sibling(BusySibling::HandOut);
             let allocator = allocator.with_share(AlignedShare::Lowered, alignment);
             prop_assert_eq!(allocator.take(&free, count), walked, "{} of {}", count, free);
         }
@@ -349,7 +349,10 @@ fn combinations_in_one_socket_come_first() {
     let cores: Vec<_> = cores.iter().map(|(s, n, c, cpus)| (*s, *n, *c, &cpus[..])).collect();
     let cpus = irregular(&cores);
     let free = cpus.all() - &set("0,3-5,10,15,18-19");
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::Required, BusySibling::HandOut);
+    let allocator = Allocator::new(&cpus)
+        .with_order(Order::AcrossNodes)
+        .with_whole_cores(WholeCores::Required)
+        .with_busy_sibling(BusySibling::HandOut);
     let take = |rule| {
         let allocator = allocator.clone().with_share(rule, Alignment::BySocket);
         allocator.take(&free, 4).map(|cpus| cpus.to_string())
@@ -362,7 +365,8 @@ fn combinations_in_one_socket_come_first() {
 fn subset_without_whole_groups_ends() {
     // 4 nodes of 4 cores, a thread of each node reserved: enough CPUs in any two nodes, not enough whole cores.
     let cpus = machine(2, 2, 1, 4);
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::Required, BusySibling::Skip);
+    let allocator =
+        Allocator::new(&cpus).with_order(Order::AcrossNodes).with_whole_cores(WholeCores::Required);
     let free = cpus.all() - &set("0,4,8,12");
     assert_eq!(walked(&cpus, &free, 22, 2), None, "the kubelet hangs");
     assert_eq!(allocator.take(&free, 22).map(|cpus| cpus.len()), Ok(22));
@@ -371,7 +375,7 @@ fn subset_without_whole_groups_ends() {
 #[test]
 fn sharing_over_many_nodes_ends() {
     let cpus = machine(2, 16, 1, 8);
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::NotRequired, BusySibling::Skip);
+    let allocator = Allocator::new(&cpus).with_order(Order::AcrossNodes);
     let free = &(cpus.all() - &set("0"));
     assert_eq!(allocator.take(free, 301).map(|cpus| cpus.len()), Ok(301));
     let allocator = allocator.with_share(AlignedShare::Lowered, Alignment::BySocket);
@@ -386,7 +390,7 @@ fn a_cut_search_is_reported() {
         cpus.iter().skip(node * node * 7 % 13).collect()
     };
     let free: CpuSet = cpus.nodes().enumerate().flat_map(free_of).collect();
-    let allocator = Allocator::new(&cpus, Order::AcrossNodes, WholeCores::NotRequired, BusySibling::Skip);
+    let allocator = Allocator::new(&cpus).with_order(Order::AcrossNodes);
     let taken = allocator.search(&free, 1000).unwrap();
     assert!(taken.is_cut());
     let taken = taken.into_inner();

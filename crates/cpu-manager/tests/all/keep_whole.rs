@@ -2,7 +2,7 @@
 
 use crate::machines::{machine, set};
 use crate::pods::{pod, policy};
-use cpu_manager::{Allocator, BusySibling, Config, Fit, Holdings, Order, WholeCores};
+use cpu_manager::{Allocator, Config, Fit, Holdings, Order};
 use cpuset::{CpuId, CpuSet};
 use pod_spec::Role;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use topology_hint::Affinity;
 use topology_model::CpuTable;
 
 fn allocator(cpus: &CpuTable, order: Order, fit: Fit) -> Allocator {
-    Allocator::new(cpus, order, WholeCores::NotRequired, BusySibling::Skip).with_fit(fit)
+    Allocator::new(cpus).with_order(order).with_fit(fit)
 }
 
 /// One node of four caches of two two-thread cores: caches 0-1,8-9 and 2-3,10-11 and so on, of cores 0,8 and 1,9.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use topology_model::{CpuRow, CpuTable};
 
 fn take(cpus: &CpuTable, order: Order, busy: BusySibling, free: &str, count: usize) -> String {
-    let allocator = Allocator::new(cpus, order, WholeCores::NotRequired, busy);
+    let allocator = Allocator::new(cpus).with_order(order).with_busy_sibling(busy);
     match allocator.take(&set(free), count) {
         Ok(cpus) => cpus.to_string(),
         Err(error) => error.to_string(),
@@ -185,7 +185,7 @@ fn any_request() -> impl Strategy<Value = (CpuTable, CpuSet, usize)> {
 proptest! {
     #[test]
     fn packed_is_the_obvious_order((cpus, free, count) in any_request()) {
-        let allocator = Allocator::new(&cpus, Order::Packed, WholeCores::NotRequired, BusySibling::HandOut);
+        let allocator = Allocator::new(&cpus).with_busy_sibling(BusySibling::HandOut);
         let taken = allocator.take(&free, count);
         if count > free.len() {
             prop_assert_eq!(taken, Err(TakeError::NotEnough { requested: count, available: free.len() }));
@@ -198,7 +198,7 @@ proptest! {
     #[test]
     fn product_differs_only_where_the_kubelet_errs((cpus, free, count) in any_request()) {
         for order in [Order::Packed, Order::ByCache, Order::AcrossCores] {
-            let take = |busy| Allocator::new(&cpus, order, WholeCores::NotRequired, busy).take(&free, count);
+            let take = |busy| Allocator::new(&cpus).with_order(order).with_busy_sibling(busy).take(&free, count);
             let product = take(BusySibling::Skip);
             if count <= free.len() {
                 let product = product.clone().unwrap();
@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn shares_of_nodes_are_free((cpus, free, count) in any_request(), whole in any::<bool>()) {
         let whole = if whole { WholeCores::Required } else { WholeCores::NotRequired };
-        let taken = Allocator::new(&cpus, Order::AcrossNodes, whole, BusySibling::Skip).take(&free, count);
+        let taken = Allocator::new(&cpus).with_order(Order::AcrossNodes).with_whole_cores(whole).take(&free, count);
         if let Ok(taken) = taken {
             prop_assert!(taken.is_subset(&free));
             prop_assert_eq!(taken.len(), count);
