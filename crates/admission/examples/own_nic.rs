@@ -17,7 +17,7 @@ impl Provider for Nic {
 
     fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
         let free = [(NodeMask::from_bits(0b10), u64::from(held.is_empty()))];
-        answers.push_family("acme.com/nic".into()).open(NodeMask::all(2)).need(1, free).preferred_size(1);
+        answers.push_family("acme.com/nic").open(NodeMask::all(2)).need(1, free).preferred_size(1);
     }
 
     fn allocate(&self, _: &Held, _: Unit<'_>, _: Affinity) -> Result<Option<Grant>, Refusal> {

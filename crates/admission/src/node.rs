@@ -212,7 +212,7 @@ impl Node {
     ///
     ///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
     ///         if asks(unit) {
-    ///             let mut family = answers.push_family("acme.com/queue".into());
+    ///             let mut family = answers.push_family("acme.com/queue");
     ///             let free = Queue::free(held).map(|queue| (queue.place(), 1));
     ///             family.open(NodeMask::all(2)).need(1, free);
     ///             family.preferred_size(1);

@@ -9,7 +9,7 @@ use numa_bitmask::{NodeIndex, NodeMask, OutOfRange};
 use serde_json::{Value, json};
 use topology_hint::Answers;
 use topology_model::{NodeId, Nodes};
-use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, MergeError, Policy, Ties, WorkLimit};
+use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, MergeError, Ties};
 
 use crate::case::{Case, Expected, Outcome, text};
 use crate::corpus::Corpus;
@@ -82,10 +82,10 @@ fn merge(_: &Corpus, case: &Case) -> Outcome {
                     push(&mut answers, resource, list, &nodes);
                 }
             }
-            _ => answers.push_no_opinion("".into()),
+            _ => answers.push_no_opinion(""),
         }
     }
-    match policy_of(config).merge(nodes.all(), ties, &answers, WorkLimit::default()) {
+    match policy_of(config).merge_with(nodes.all(), &answers, ties.into()) {
         Ok(merged) => case.compare(json!({
             "mask": merged.hint.affinity.nodes().map(|mask| nodes.ids_of(mask).map(|id| id.0).collect::<Vec<_>>()),
             "preferred": merged.hint.is_preferred(),

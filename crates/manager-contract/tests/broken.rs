@@ -43,7 +43,7 @@ impl Manager for Seats {
 
     fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
         let free = 2_u64.saturating_sub(held.len() as u64);
-        let mut family = answers.push_family("acme.com/seat".into());
+        let mut family = answers.push_family("acme.com/seat");
         family.open(NodeMask::all(2)).need(1, [(NodeMask::all(1), free)]).preferred_size(1);
     }
 

@@ -120,33 +120,38 @@ impl Answers {
     }
 
     /// Any node will do for `resource`.
-    pub fn push_no_opinion(&mut self, resource: ResourceName) {
-        self.records.push((resource, Record::NoOpinion));
+    pub fn push_no_opinion(&mut self, resource: impl Into<ResourceName>) {
+        self.records.push((resource.into(), Record::NoOpinion));
     }
 
     /// `resource` cannot be served anywhere.
-    pub fn push_impossible(&mut self, resource: ResourceName) {
-        self.records.push((resource, Record::Impossible));
+    pub fn push_impossible(&mut self, resource: impl Into<ResourceName>) {
+        self.records.push((resource.into(), Record::Impossible));
     }
 
     /// An explicit list. An empty one is the kubelet's "cannot be served".
-    pub fn push_list(&mut self, resource: ResourceName, hints: impl IntoIterator<Item = ListedHint>) {
+    pub fn push_list(
+        &mut self,
+        resource: impl Into<ResourceName>,
+        hints: impl IntoIterator<Item: Into<ListedHint>>,
+    ) {
         let start = self.lists.len();
-        self.lists.extend(hints);
+        self.lists.extend(hints.into_iter().map(Into::into));
         let list = start..self.lists.len();
-        self.records.push((resource, if list.is_empty() { Record::Impossible } else { Record::List(list) }));
+        self.records
+            .push((resource.into(), if list.is_empty() { Record::Impossible } else { Record::List(list) }));
     }
 
     /// A family for `resource`, to be described with the builder; until then it accepts nothing.
     #[inline]
-    pub fn push_family(&mut self, resource: ResourceName) -> FamilyBuilder<'_> {
+    pub fn push_family(&mut self, resource: impl Into<ResourceName>) -> FamilyBuilder<'_> {
         let family = FamilyRecord {
             any: None,
             masks: self.masks.len()..self.masks.len(),
             open: None,
             preferred: PreferredRecord::PerMask,
         };
-        self.records.push((resource, Record::Family(family)));
+        self.records.push((resource.into(), Record::Family(family)));
         FamilyBuilder { answers: self }
     }
 }

@@ -41,6 +41,30 @@ pub struct Hint {
 }
 
 impl Hint {
+    /// `nodes` with `preference`.
+    #[must_use]
+    pub const fn on(nodes: NodeMask, preference: Preference) -> Self {
+        Self { affinity: Affinity::Nodes(nodes), preference }
+    }
+
+    /// The nodes at positions that are written in a program, preferred: `Hint::preferred([0])`.
+    ///
+    /// # Panics
+    /// A position is 64 or more, as in [`NodeMask::of`].
+    #[must_use]
+    pub const fn preferred<const N: usize>(positions: [usize; N]) -> Self {
+        Self::on(NodeMask::of(positions), Preference::Preferred)
+    }
+
+    /// The nodes at positions that are written in a program, not preferred: `Hint::acceptable([0, 1])`.
+    ///
+    /// # Panics
+    /// A position is 64 or more, as in [`NodeMask::of`].
+    #[must_use]
+    pub const fn acceptable<const N: usize>(positions: [usize; N]) -> Self {
+        Self::on(NodeMask::of(positions), Preference::Acceptable)
+    }
+
     /// "Do as you like": what a provider without an opinion stands for in a merge.
     pub const ANY: Self = Self { affinity: Affinity::Any, preference: Preference::Preferred };
 

@@ -61,7 +61,7 @@ pub struct Refusal {
 ///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
 ///         let asked = Self::asked(unit);
 ///         if asked > 0 {
-///             let mut family = answers.push_family("acme.com/queue".into());
+///             let mut family = answers.push_family("acme.com/queue");
 ///             // One card would do for four queues if it were free.
 ///             let size = asked.div_ceil(4) as u32;
 ///             family.open(NodeMask::all(2)).need(asked, Self::free(held));

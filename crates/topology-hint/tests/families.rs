@@ -18,7 +18,7 @@ fn mask(bits: u64) -> NodeMask {
 #[test]
 fn an_empty_family_accepts_nothing_until_told() {
     let mut answers = Answers::new();
-    answers.push_family("cpu".into());
+    answers.push_family("cpu");
     assert!(family(&answers).accepts_nothing());
     assert_eq!(family(&answers).narrowest(), None);
     assert_eq!(family(&answers).listed(NodeMask::all(4)).count(), 0);
@@ -27,7 +27,7 @@ fn an_empty_family_accepts_nothing_until_told() {
 #[test]
 fn the_open_part_never_takes_the_empty_set() {
     let mut answers = Answers::new();
-    answers.push_family("cpu".into()).open(NodeMask::all(2)).preferred_size(1);
+    answers.push_family("cpu").open(NodeMask::all(2)).preferred_size(1);
     assert_eq!(family(&answers).accepts(NodeMask::EMPTY), None);
     assert_eq!(family(&answers).listed(NodeMask::all(4)).count(), 3);
 }
@@ -36,7 +36,7 @@ fn the_open_part_never_takes_the_empty_set() {
 fn exact_masks_keep_their_own_preference_or_follow_the_size() {
     for (by_size, expected) in [(false, Preference::Preferred), (true, Preference::Acceptable)] {
         let mut answers = Answers::new();
-        let mut builder = answers.push_family("memory".into());
+        let mut builder = answers.push_family("memory");
         builder.mask(mask(0b11), Preference::Preferred);
         if by_size {
             builder.preferred_size(1);
@@ -49,7 +49,7 @@ fn exact_masks_keep_their_own_preference_or_follow_the_size() {
 #[test]
 fn a_set_that_meets_as_many_sockets_is_preferred_too() {
     let mut answers = Answers::new();
-    answers.push_family("cpu".into()).open(NodeMask::all(4)).preferred_size_or_sockets(
+    answers.push_family("cpu").open(NodeMask::all(4)).preferred_size_or_sockets(
         1,
         1,
         [mask(0b0011), mask(0b1100)],
@@ -71,7 +71,7 @@ proptest! {
         exact in proptest::collection::vec(1..16_u64, 0..3),
     ) {
         let mut answers = Answers::new();
-        let mut builder = answers.push_family("r".into());
+        let mut builder = answers.push_family("r");
         for bits in &exact {
             builder.mask(mask(*bits), Preference::Acceptable);
         }

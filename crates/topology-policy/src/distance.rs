@@ -9,9 +9,10 @@ use thiserror::Error;
 use crate::scores::NodeScores;
 
 /// What decides between node sets of equal size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub enum Ties<'a> {
     /// The lower number.
+    #[default]
     LowestNumber,
     /// The smaller average distance (`prefer-closest-numa-nodes`), then the lower number.
     Closest(&'a Distances),

@@ -26,6 +26,7 @@ extern crate alloc;
 
 mod outcome;
 mod policy;
+mod options;
 mod merge;
 mod part;
 mod single;
@@ -48,8 +49,9 @@ mod work;
 pub use {numa_bitmask, pod_spec, topology_hint};
 
 pub use distance::{DistanceIndex, Distances, MissingDistance, Ties};
+pub use options::MergeOptions;
 pub use outcome::{Admit, MergeError, Merged};
-pub use policy::{KubeletPolicy, Policy};
+pub use policy::KubeletPolicy;
 pub use scores::NodeScores;
 pub use trace::{AnswerSummary, Candidate, MergeReason, MergeTrace, ServableSets, Suitability};
 pub use work::WorkLimit;

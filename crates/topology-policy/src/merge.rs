@@ -1,7 +1,7 @@
 //! The merge that `best-effort` and `restricted` share.
 
 use numa_bitmask::NodeMask;
-use topology_hint::{Affinity, Answers, Hint, Preference};
+use topology_hint::{Answers, Hint, Preference};
 
 use crate::dense::DenseOutcome;
 use crate::distance::{MissingDistance, Tie, Ties};
@@ -36,10 +36,9 @@ pub(crate) fn merge(
     limit: WorkLimit,
     extent: Extent,
 ) -> Result<Option<Hint>, Cut> {
-    let hint = |mask, preference| Hint { affinity: Affinity::Nodes(mask), preference };
     let cut = |stop, tie: &Tie<'_>, preference| match stop {
         Stop::MissingDistance(missing) => Cut::MissingDistance(missing),
-        Stop::OutOfSteps => Cut::Unfinished(tie.best().map(|mask| hint(mask, preference))),
+        Stop::OutOfSteps => Cut::Unfinished(tie.best().map(|mask| Hint::on(mask, preference))),
     };
     let mut tie = Tie::new(ties);
     let found =
@@ -70,5 +69,5 @@ pub(crate) fn merge(
     if preference == Preference::Acceptable && extent == Extent::Preferred {
         return Ok(None);
     }
-    Ok(Some(hint(tie.best().unwrap_or(nodes), preference)))
+    Ok(Some(Hint::on(tie.best().unwrap_or(nodes), preference)))
 }

@@ -3,80 +3,44 @@
 use numa_bitmask::NodeMask;
 use topology_hint::{Answers, Hint};
 
-use crate::distance::Ties;
 use crate::merge::{Cut, Extent, merge};
+use crate::options::MergeOptions;
 use crate::outcome::{Admit, MergeError, Merged};
 use crate::single;
-use crate::work::WorkLimit;
 
-/// Turns all answers for one unit into one hint. The four Kubernetes policies implement it; so can you.
+/// The policies of the Kubernetes Topology Manager.
+///
+/// A policy of your own is a function that looks at the answers, merges by one of these, or both:
 ///
 /// ```
 /// use numa_bitmask::NodeMask;
-/// use topology_hint::{Affinity, Answer, Answers, Hint, Preference};
-/// use topology_policy::{KubeletPolicy, MergeError, Merged, Policy, Ties, WorkLimit};
+/// use topology_hint::{Affinity, Answer, Answers, Hint};
+/// use topology_policy::{KubeletPolicy, MergeError, Merged};
 ///
 /// /// Keeps whatever fits on node 0 there, even where another node is preferred; else as best-effort does.
-/// struct NodeZeroFirst;
-///
-/// impl Policy for NodeZeroFirst {
-///     fn merge(
-///         &self,
-///         nodes: NodeMask,
-///         ties: Ties<'_>,
-///         answers: &Answers,
-///         limit: WorkLimit,
-///     ) -> Result<Merged, MergeError> {
-///         let zero = NodeMask::all(1);
-///         let fits = answers.iter().all(|(_, answer)| match answer {
-///             Answer::NoOpinion => true,
-///             Answer::Impossible => false,
-///             Answer::Family(family) => family.any().is_some() || family.accepts(zero).is_some(),
-///             Answer::List(list) => {
-///                 list.iter().any(|listed| listed.hint.affinity.nodes().is_none_or(|at| at == zero))
-///             }
-///         });
-///         let mut merged = KubeletPolicy::BestEffort.merge(nodes, ties, answers, limit)?;
-///         if fits {
-///             merged.hint.affinity = Affinity::Nodes(zero);
+/// fn node_zero_first(nodes: NodeMask, answers: &Answers) -> Result<Merged, MergeError> {
+///     let zero = NodeMask::of([0]);
+///     let fits = answers.iter().all(|(_, answer)| match answer {
+///         Answer::NoOpinion => true,
+///         Answer::Impossible => false,
+///         Answer::Family(family) => family.any().is_some() || family.accepts(zero).is_some(),
+///         Answer::List(list) => {
+///             list.iter().any(|listed| listed.hint.affinity.nodes().is_none_or(|at| at == zero))
 ///         }
-///         Ok(merged)
+///     });
+///     let mut merged = KubeletPolicy::BestEffort.merge(nodes, answers)?;
+///     if fits {
+///         merged.hint.affinity = Affinity::Nodes(zero);
 ///     }
+///     Ok(merged)
 /// }
 ///
-/// let machine = NodeMask::all(2);
 /// let mut answers = Answers::new();
-/// let hint = |bits, preference| Hint { affinity: Affinity::Nodes(NodeMask::from_bits(bits)), preference };
-/// let hints = [hint(0b01, Preference::Acceptable), hint(0b10, Preference::Preferred)];
-/// answers.push_list("licence".into(), hints.map(Into::into));
-/// let merged = NodeZeroFirst.merge(machine, Ties::LowestNumber, &answers, WorkLimit::default())?;
-/// assert_eq!(merged.hint.affinity, Affinity::Nodes(NodeMask::all(1)));
+/// answers.push_list("licence", [Hint::acceptable([0]), Hint::preferred([1])]);
+/// let merged = node_zero_first(NodeMask::all(2), &answers)?;
+/// assert_eq!(merged.hint.affinity, Affinity::Nodes(NodeMask::of([0])));
 /// # Ok::<(), MergeError>(())
 /// ```
-pub trait Policy {
-    /// Merges `answers` over the machine's `nodes`; `ties` decides between node sets of equal size.
-    fn merge(
-        &self,
-        nodes: NodeMask,
-        ties: Ties<'_>,
-        answers: &Answers,
-        limit: WorkLimit,
-    ) -> Result<Merged, MergeError>;
-
-    /// Where the unit goes if it may run, `None` if it may not: [`Policy::merge`] for those who do not need to know
-    /// what the hint of a refused unit would have been, which can be the dearer part of the work.
-    fn admit(
-        &self,
-        nodes: NodeMask,
-        ties: Ties<'_>,
-        answers: &Answers,
-        limit: WorkLimit,
-    ) -> Result<Option<Hint>, MergeError> {
-        self.merge(nodes, ties, answers, limit).map(Merged::admitted)
-    }
-}
-
-/// The policies of the Kubernetes Topology Manager.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum KubeletPolicy {
     /// No alignment: answers are not looked at.
@@ -103,54 +67,57 @@ impl KubeletPolicy {
             Self::SingleNumaNode => "single-numa-node",
         }
     }
-}
 
-impl Policy for KubeletPolicy {
-    fn merge(
-        &self,
+    /// Merges `answers` over the machine's `nodes`. Of node sets of equal size the lowest number wins.
+    pub fn merge(self, nodes: NodeMask, answers: &Answers) -> Result<Merged, MergeError> {
+        self.merge_with(nodes, answers, MergeOptions::default())
+    }
+
+    /// The same with other ties, or with another limit to the search.
+    pub fn merge_with(
+        self,
         nodes: NodeMask,
-        ties: Ties<'_>,
         answers: &Answers,
-        limit: WorkLimit,
+        options: MergeOptions<'_>,
     ) -> Result<Merged, MergeError> {
-        match self {
-            Self::None => Ok(Merged { hint: Hint::NONE, admit: Admit::Yes }),
-            Self::SingleNumaNode => Ok(single::merge(nodes, ties, answers)),
-            Self::BestEffort => {
-                let hint = self.merge_to(nodes, ties, answers, limit, Extent::Full)?;
-                Ok(Merged { hint: hint.unwrap_or(Hint::NONE), admit: Admit::Yes })
+        let hint = match self {
+            Self::None => return Ok(Merged { hint: Hint::NONE, admit: Admit::Yes }),
+            Self::SingleNumaNode => return Ok(single::merge(nodes, options.ties, answers)),
+            Self::BestEffort | Self::Restricted => {
+                self.merge_to(nodes, answers, options, Extent::Full)?.unwrap_or(Hint::NONE)
             }
-            Self::Restricted => {
-                let hint = self.merge_to(nodes, ties, answers, limit, Extent::Full)?.unwrap_or(Hint::NONE);
-                let admit = if hint.is_preferred() { Admit::Yes } else { Admit::No };
-                Ok(Merged { hint, admit })
-            }
-        }
+        };
+        let admit = if self == Self::BestEffort || hint.is_preferred() { Admit::Yes } else { Admit::No };
+        Ok(Merged { hint, admit })
     }
 
-    fn admit(
-        &self,
+    /// Where the unit goes if it may run, `None` if it may not: [`merge`](Self::merge) for callers that do not need
+    /// the hint of a refused unit, which can be the dearer part of the work.
+    pub fn admit(self, nodes: NodeMask, answers: &Answers) -> Result<Option<Hint>, MergeError> {
+        self.admit_with(nodes, answers, MergeOptions::default())
+    }
+
+    /// The same with other ties, or with another limit to the search.
+    pub fn admit_with(
+        self,
         nodes: NodeMask,
-        ties: Ties<'_>,
         answers: &Answers,
-        limit: WorkLimit,
+        options: MergeOptions<'_>,
     ) -> Result<Option<Hint>, MergeError> {
-        if *self == Self::Restricted {
-            return self.merge_to(nodes, ties, answers, limit, Extent::Preferred);
+        if self == Self::Restricted {
+            return self.merge_to(nodes, answers, options, Extent::Preferred);
         }
-        self.merge(nodes, ties, answers, limit).map(Merged::admitted)
+        self.merge_with(nodes, answers, options).map(Merged::admitted)
     }
-}
 
-impl KubeletPolicy {
     fn merge_to(
         self,
         nodes: NodeMask,
-        ties: Ties<'_>,
         answers: &Answers,
-        limit: WorkLimit,
+        options: MergeOptions<'_>,
         extent: Extent,
     ) -> Result<Option<Hint>, MergeError> {
+        let MergeOptions { ties, limit } = options;
         merge(nodes, ties, answers, limit, extent).map_err(|cut| match cut {
             Cut::MissingDistance(missing) => missing.into(),
             Cut::Unfinished(best) => {

@@ -5,7 +5,7 @@
 //! at least one names, or of these the one with the lowest score; without any, the unit is admitted anywhere if every answer leaves it open.
 
 use numa_bitmask::NodeMask;
-use topology_hint::{Affinity, Answer, Answers, Family, Hint, Preference};
+use topology_hint::{Answer, Answers, Family, Hint, Preference};
 
 use crate::distance::Ties;
 use crate::outcome::{Admit, Merged};
@@ -35,10 +35,7 @@ pub(crate) fn merge(nodes: NodeMask, ties: Ties<'_>, answers: &Answers) -> Merge
     match best {
         // All nodes merged into one: the kubelet stores "any".
         Some(node) if nodes == NodeMask::single(node) => anywhere,
-        Some(node) => Merged {
-            hint: Hint { affinity: Affinity::Nodes(node.into()), preference: Preference::Preferred },
-            admit: Admit::Yes,
-        },
+        Some(node) => Merged { hint: Hint::on(node.into(), Preference::Preferred), admit: Admit::Yes },
         None if all_open => anywhere,
         None => refused,
     }

@@ -1,6 +1,6 @@
 //! A merge with its reasons: what each answer says, which node sets were in question, and why the winner won.
 //!
-//! Made only when asked for: [`Policy::merge`] keeps nothing of it.
+//! Made only when asked for: [`KubeletPolicy::merge`] keeps nothing of it.
 
 mod text;
 
@@ -13,10 +13,10 @@ use pod_spec::ResourceName;
 use topology_hint::{Affinity, Answer, Answers};
 
 use crate::distance::{Tie, Ties};
+use crate::options::MergeOptions;
 use crate::outcome::{MergeError, Merged};
 use crate::part::{Part, Parts, parts};
-use crate::policy::{KubeletPolicy, Policy as _};
-use crate::work::WorkLimit;
+use crate::policy::KubeletPolicy;
 use crate::{preferred, rooms};
 
 /// How many candidates a trace has at most.
@@ -122,10 +122,17 @@ pub enum MergeReason {
 }
 
 impl KubeletPolicy {
-    /// The same decision as [`Policy::merge`](crate::Policy::merge), with its reasons.
+    /// The same decision as [`merge`](Self::merge), with its reasons.
     #[must_use]
-    pub fn trace(self, nodes: NodeMask, ties: Ties<'_>, answers: &Answers, limit: WorkLimit) -> MergeTrace {
-        let merged = self.merge(nodes, ties, answers, limit);
+    pub fn trace(self, nodes: NodeMask, answers: &Answers) -> MergeTrace {
+        self.trace_with(nodes, answers, MergeOptions::default())
+    }
+
+    /// The same with other ties, or with another limit to the search.
+    #[must_use]
+    pub fn trace_with(self, nodes: NodeMask, answers: &Answers, options: MergeOptions<'_>) -> MergeTrace {
+        let MergeOptions { ties, limit } = options;
+        let merged = self.merge_with(nodes, answers, options);
         let parts = parts(nodes, answers);
         let mut steps = limit.start();
         let said = answers.iter().zip(&parts).map(|((resource, answer), part)| AnswerSummary {

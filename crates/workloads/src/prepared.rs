@@ -15,7 +15,7 @@ use topology_discovery::{SysfsTree, read};
 use topology_hint::{Affinity, Answers, Hint, ListedHint, Preference};
 use topology_manifest::{Source, read_kubelet_config, read_pods};
 use topology_model::KubeletView;
-use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Policy as _, Ties, WorkLimit};
+use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Ties};
 
 pub use self::claims::allocator_steps;
 use crate::work::{Merge, NodeWork, Task, Work};
@@ -74,11 +74,11 @@ fn prepare_merge(merge: &Merge) -> anyhow::Result<Box<dyn Fn()>> {
             let affinity = Affinity::Nodes(nodes.fold(NodeMask::EMPTY, |all, node| all | node));
             ListedHint::from(Hint { affinity, preference })
         });
-        answers.push_list("example.com/r".into(), hints);
+        answers.push_list("example.com/r", hints);
     }
     Ok(Box::new(move || {
         let ties = distances.as_ref().map_or(Ties::LowestNumber, Ties::Closest);
-        let merged = policy.merge(nodes, ties, black_box(&answers), WorkLimit::default());
+        let merged = policy.merge_with(nodes, black_box(&answers), ties.into());
         assert!(black_box(merged).is_ok(), "the merge did not end within its bound");
     }))
 }

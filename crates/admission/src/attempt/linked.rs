@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use device_manager::{Choice, Choices, Linked, Links};
 use node_config::{Fit, LinkRule};
 use numa_bitmask::NodeMask;
-use pod_spec::{ContainerName, ResourceName, Unit};
-use topology_hint::{Affinity, Hint, ListedHint};
+use pod_spec::{ContainerName, Unit};
+use topology_hint::{Affinity, Hint};
 use topology_policy::NodeScores;
 
 use crate::attempt::not_linked::NotLinked;
@@ -189,8 +189,7 @@ impl Steps<'_> {
             return (!hints.is_empty()).then(|| hints.swap_remove(0));
         }
         self.answers.clear();
-        let listed = hints.iter().copied().map(ListedHint::from);
-        self.answers.push_list(ResourceName::new("devices.links"), listed);
+        self.answers.push_list("devices.links", hints.iter().copied());
         let best = self.node.admit(self.rules.policy, self.node.ties(scores), &self.answers);
         best.ok().flatten()
     }

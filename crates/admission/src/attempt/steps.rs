@@ -10,9 +10,7 @@ use memory_manager::Moved;
 use node_config::{Regroup, Scope, Strategy};
 use pod_spec::{Container, ContainerName, Pod, PodLevel, Unit};
 use topology_hint::{Answers, Hint};
-use topology_policy::{
-    Admit, KubeletPolicy, MergeError, MergeTrace, Merged, NodeScores, Policy, Ties, WorkLimit,
-};
+use topology_policy::{Admit, KubeletPolicy, MergeError, MergeTrace, Merged, NodeScores, Ties};
 
 use crate::attempt::counted::Counted;
 use crate::attempt::refusal::{AlignedAs, Cause, Refused};
@@ -405,7 +403,7 @@ impl Stop {
 
 impl Node {
     fn merge(&self, policy: KubeletPolicy, ties: Ties<'_>, answers: &Answers) -> Result<Merged, MergeError> {
-        policy.merge(self.nodes.all(), ties, answers, WorkLimit::default())
+        policy.merge_with(self.nodes.all(), answers, ties.into())
     }
 
     pub(crate) fn admit(
@@ -414,10 +412,10 @@ impl Node {
         ties: Ties<'_>,
         answers: &Answers,
     ) -> Result<Option<Hint>, MergeError> {
-        policy.admit(self.nodes.all(), ties, answers, WorkLimit::default())
+        policy.admit_with(self.nodes.all(), answers, ties.into())
     }
 
     fn merge_trace(&self, policy: KubeletPolicy, ties: Ties<'_>, answers: &Answers) -> MergeTrace {
-        policy.trace(self.nodes.all(), ties, answers, WorkLimit::default())
+        policy.trace_with(self.nodes.all(), answers, ties.into())
     }
 }

@@ -179,7 +179,7 @@ impl Provider for Dongle {
     fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
         let last = NodeMask::single(NodeIndex::new(3).unwrap());
         let hint = Hint { affinity: Affinity::Nodes(last), preference: Preference::Preferred };
-        answers.push_list("acme/dongle".into(), held.is_empty().then_some(hint.into()));
+        answers.push_list("acme/dongle", held.is_empty().then_some(hint));
     }
 
     fn allocate(&self, _: &Held, _: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal> {

@@ -10,7 +10,7 @@ use node_config::{
 use serde_json::{Map, Value, json};
 use topology_hint::Answers;
 use topology_model::{CpuRow, CpuTable, CpuTableError, MachineInfo, MachineNode, NodeId, Nodes};
-use topology_policy::{Admit, KubeletPolicy, Policy, Ties, WorkLimit};
+use topology_policy::{Admit, KubeletPolicy};
 
 use super::cadvisor;
 use super::machine::described_machine;
@@ -42,12 +42,7 @@ pub(crate) fn discover(corpus: &Corpus, case: &Case) -> Outcome {
         Err(error) => return Outcome::unanswered(error),
     };
     let ids = |mask| nodes.ids_of(mask).map(|id| id.0).collect::<Vec<_>>();
-    let merged = KubeletPolicy::BestEffort.merge(
-        nodes.all(),
-        Ties::LowestNumber,
-        &Answers::new(),
-        WorkLimit::default(),
-    );
+    let merged = KubeletPolicy::BestEffort.merge(nodes.all(), &Answers::new());
     let merged = match merged {
         Ok(merged) => json!({
             "admit": merged.admit == Admit::Yes,

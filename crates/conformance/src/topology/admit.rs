@@ -131,7 +131,7 @@ impl Provider for Scripted {
                     push(answers, resource, list, &self.script.nodes);
                 }
             }
-            _ => answers.push_no_opinion("".into()),
+            _ => answers.push_no_opinion(""),
         }
     }
 

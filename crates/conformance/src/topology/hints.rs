@@ -9,8 +9,8 @@ use crate::case::numbers;
 
 pub(super) fn push(answers: &mut Answers, resource: &str, list: &Value, nodes: &Nodes) {
     match list.as_array() {
-        None => answers.push_no_opinion(resource.into()),
-        Some(hints) => answers.push_list(resource.into(), hints.iter().map(|hint| listed(hint, nodes))),
+        None => answers.push_no_opinion(resource),
+        Some(hints) => answers.push_list(resource, hints.iter().map(|hint| listed(hint, nodes))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use topology_hint::{Affinity, Answers, Hint, ListedHint, Preference};
-use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Policy as _, Ties, WorkLimit};
+use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Ties};
 
 /// One merge.
 pub(crate) struct Case {
@@ -18,14 +18,14 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn run(&self) -> Option<NodeMask> {
         let ties = self.distances.as_ref().map_or(Ties::LowestNumber, Ties::Closest);
-        let merged = self.policy.merge(self.nodes, ties, &self.answers, WorkLimit::default());
+        let merged = self.policy.merge_with(self.nodes, &self.answers, ties.into());
         merged.ok().and_then(|merged| merged.hint.affinity.nodes())
     }
 
     /// Whether the merge ends within the default bound.
     pub(crate) fn is_finished(&self) -> bool {
         let ties = self.distances.as_ref().map_or(Ties::LowestNumber, Ties::Closest);
-        self.policy.merge(self.nodes, ties, &self.answers, WorkLimit::default()).is_ok()
+        self.policy.merge_with(self.nodes, &self.answers, ties.into()).is_ok()
     }
 }
 
@@ -113,7 +113,7 @@ fn lists(nodes: usize, providers: usize, preferred: u32) -> Answers {
             let preference = if is_preferred { Preference::Preferred } else { Preference::Acceptable };
             ListedHint::from(Hint { affinity: Affinity::Nodes(mask), preference })
         };
-        answers.push_list("r".into(), NodeMask::all(nodes).subsets().map(hint));
+        answers.push_list("r", NodeMask::all(nodes).subsets().map(hint));
     }
     answers
 }
@@ -127,7 +127,7 @@ fn push_each(
     size: u32,
 ) {
     let supply = nodes.iter().map(|node| (NodeMask::single(node), free(node.get()) as u64));
-    answers.push_family(name.into()).open(nodes).need(need, supply).preferred_size(size);
+    answers.push_family(name).open(nodes).need(need, supply).preferred_size(size);
 }
 
 /// CPUs, memory, huge pages and virtual functions; 30 CPUs are installed on a node.
@@ -167,7 +167,7 @@ fn gb200(gpus: Gpus, cpus: u64) -> Answers {
         Gpus::OnCpuNodes => (vec![(node(0), 2), (node(1), 2)], cpu_nodes),
         Gpus::OnMemoryNodes => (gpu_nodes.map(|node| (node, 1)).to_vec(), memory_nodes - cpu_nodes),
     };
-    answers.push_family("nvidia.com/gpu".into()).open(within).need(2, gpus_of).preferred_size(1);
+    answers.push_family("nvidia.com/gpu").open(within).need(2, gpus_of).preferred_size(1);
     push_each(&mut answers, "cpu", cpus, |node| [70, 64][node], cpu_nodes, 1);
     push_each(&mut answers, "memory", 200, |node| if node < 2 { 480 } else { 186 }, memory_nodes, 1);
     answers
@@ -201,7 +201,7 @@ fn single_use() -> Answers {
     let mut answers = Answers::new();
     push_each(&mut answers, "cpu", 60, |node| 5 + node % 4, all, 8);
     for name in ["memory", "hugepages-1Gi"] {
-        let mut family = answers.push_family(name.into());
+        let mut family = answers.push_family(name);
         family.preferred_size(1);
         for node in all {
             family.mask(node.into(), Preference::Preferred);

@@ -7,9 +7,7 @@ use std::collections::BTreeSet;
 use numa_bitmask::NodeMask;
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, Hint, Preference};
-use topology_policy::{
-    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, NodeScores, Policy, Ties, WorkLimit,
-};
+use topology_policy::{Admit, DistanceIndex, Distances, KubeletPolicy, Merged, NodeScores, Ties};
 
 fn distances(rows: Vec<Vec<u64>>) -> Distances {
     let rows = (0..).zip(rows).map(|(id, row)| (id, Some(row)));
@@ -58,9 +56,9 @@ fn check_slowly(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resu
     for ties in all_ties(&distances, &scores) {
         let expected = best.merged(|set| costs(ties, set));
         let all = NodeMask::all(nodes);
-        let merged = KubeletPolicy::BestEffort.merge(all, ties, &answers, WorkLimit::default()).unwrap();
+        let merged = KubeletPolicy::BestEffort.merge_with(all, &answers, ties.into()).unwrap();
         prop_assert_eq!(merged.hint, expected, "{:?}", ties);
-        let admitted = KubeletPolicy::Restricted.admit(all, ties, &answers, WorkLimit::default()).unwrap();
+        let admitted = KubeletPolicy::Restricted.admit_with(all, &answers, ties.into()).unwrap();
         prop_assert_eq!(admitted, expected.is_preferred().then_some(expected));
     }
     Ok(())
@@ -106,9 +104,9 @@ fn check_lists(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resul
     ];
     for policy in [KubeletPolicy::BestEffort, KubeletPolicy::Restricted, KubeletPolicy::SingleNumaNode] {
         for ties in all_ties(&distances, &scores) {
-            let merged = policy.merge(all, ties, &answers, WorkLimit::default()).unwrap();
+            let merged = policy.merge_with(all, &answers, ties.into()).unwrap();
             for lists in &written {
-                prop_assert_eq!(merged, policy.merge(all, ties, lists, WorkLimit::default()).unwrap());
+                prop_assert_eq!(merged, policy.merge_with(all, lists, ties.into()).unwrap());
             }
         }
     }
@@ -130,7 +128,7 @@ fn check_small(nodes: usize, own: &[plain::Plain], rows: Vec<Vec<u64>>) -> Resul
     for ties in all_ties(&distances, &scores) {
         let key = |set: &&u64| (set.count_ones(), costs(ties, **set), **set);
         let Some(best) = agreed.iter().min_by_key(key) else { continue };
-        let merged = KubeletPolicy::Restricted.merge(all, ties, &answers, WorkLimit::default()).unwrap();
+        let merged = KubeletPolicy::Restricted.merge_with(all, &answers, ties.into()).unwrap();
         let expected =
             Hint { affinity: Affinity::Nodes(NodeMask::from_bits(*best)), preference: Preference::Preferred };
         prop_assert_eq!(merged, Merged { hint: expected, admit: Admit::Yes });
@@ -174,9 +172,9 @@ proptest! {
 fn a_refused_unit_is_not_searched_further() {
     let all = NodeMask::all(3);
     let mut answers = Answers::new();
-    answers.push_impossible("r".into());
+    answers.push_impossible("r");
     let policy = KubeletPolicy::Restricted;
-    assert_eq!(policy.admit(all, Ties::LowestNumber, &answers, WorkLimit::default()).unwrap(), None);
-    let merged = policy.merge(all, Ties::LowestNumber, &answers, WorkLimit::default()).unwrap();
+    assert_eq!(policy.admit(all, &answers).unwrap(), None);
+    let merged = policy.merge(all, &answers).unwrap();
     assert_eq!((merged.admit, merged.hint.affinity.nodes()), (Admit::No, Some(all)));
 }

@@ -4,8 +4,7 @@ use numa_bitmask::{NodeIndex, NodeMask};
 use proptest::prelude::*;
 use topology_hint::{Affinity, Answer, Answers, ForeignNodes, Hint, ListedHint, Preference};
 use topology_policy::{
-    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, MissingDistance, NodeScores, Policy, Ties,
-    WorkLimit,
+    Admit, DistanceIndex, Distances, KubeletPolicy, Merged, MissingDistance, NodeScores, Ties,
 };
 
 /// The lists that the kubelet would see.
@@ -119,7 +118,7 @@ const POLICIES: [KubeletPolicy; 4] = [
 
 fn compare(nodes: NodeMask, ties: Ties<'_>, answers: &Answers) -> Result<(), TestCaseError> {
     for policy in POLICIES {
-        let merged = policy.merge(nodes, ties, answers, WorkLimit::default()).unwrap();
+        let merged = policy.merge_with(nodes, answers, ties.into()).unwrap();
         prop_assert_eq!(merged, product(policy, nodes, ties, answers), "{}", policy.name());
     }
     Ok(())
@@ -163,7 +162,7 @@ fn push_family(answers: &mut Answers, parts: &Parts) {
         .filter(|(_, amount)| **amount != 5)
         .map(|(node, _)| node)
         .collect();
-    let mut family = answers.push_family("r".into());
+    let mut family = answers.push_family("r");
     for mask in exact {
         if *mask != 0 {
             family.mask(NodeMask::from_bits(*mask), Preference::Preferred);
@@ -208,7 +207,7 @@ proptest! {
     ) {
         let mut answers = Answers::new();
         for list in lists {
-            answers.push_list("r".into(), list);
+            answers.push_list("r", list);
         }
         let rows = rows.into_iter().enumerate().map(|(id, row)| (i64::try_from(id).unwrap(), Some(row)));
         let distances = Distances::new(rows, DistanceIndex::ByPosition);
@@ -234,8 +233,8 @@ proptest! {
             push_family(&mut answers, family);
         }
         match opinion {
-            0 => answers.push_no_opinion("x".into()),
-            1 => answers.push_impossible("x".into()),
+            0 => answers.push_no_opinion("x"),
+            1 => answers.push_impossible("x"),
             _ => {}
         }
         let rows = rows.into_iter().enumerate().map(|(id, row)| (i64::try_from(id).unwrap(), Some(row)));
@@ -250,29 +249,19 @@ proptest! {
 
 #[test]
 fn the_limit_widens_the_result() {
-    let mask = |bits| Hint {
-        affinity: Affinity::Nodes(NodeMask::from_bits(bits)),
-        preference: Preference::Acceptable,
-    };
     let mut answers = Answers::new();
-    answers.push_list("a".into(), [mask(0b1), mask(0b11), mask(0b111)].map(ListedHint::from));
-    answers.push_list("b".into(), [mask(0b11), mask(0b1111)].map(ListedHint::from));
-    let merged = KubeletPolicy::BestEffort
-        .merge(NodeMask::all(4), Ties::LowestNumber, &answers, WorkLimit::default())
-        .unwrap();
-    assert_eq!(merged.hint, mask(0b11));
+    answers.push_list("a", [Hint::acceptable([0]), Hint::acceptable([0, 1]), Hint::acceptable([0, 1, 2])]);
+    answers.push_list("b", [Hint::acceptable([0, 1]), Hint::acceptable([0, 1, 2, 3])]);
+    let merged = KubeletPolicy::BestEffort.merge(NodeMask::all(4), &answers).unwrap();
+    assert_eq!(merged.hint, Hint::acceptable([0, 1]));
 }
 
 #[test]
 fn without_providers_all_nodes_are_preferred() {
     let all = NodeMask::all(3);
-    let merged = KubeletPolicy::Restricted
-        .merge(all, Ties::LowestNumber, &Answers::new(), WorkLimit::default())
-        .unwrap();
-    assert_eq!(merged.hint, Hint { affinity: Affinity::Nodes(all), preference: Preference::Preferred });
-    let none = KubeletPolicy::Restricted
-        .merge(NodeMask::EMPTY, Ties::LowestNumber, &Answers::new(), WorkLimit::default())
-        .unwrap();
+    let merged = KubeletPolicy::Restricted.merge(all, &Answers::new()).unwrap();
+    assert_eq!(merged.hint, Hint::on(all, Preference::Preferred));
+    let none = KubeletPolicy::Restricted.merge(NodeMask::EMPTY, &Answers::new()).unwrap();
     assert_eq!(none.admit, Admit::No, "a machine without nodes refuses everything");
 }
 
@@ -281,12 +270,7 @@ fn thirty_four_nodes_are_searched_by_size() {
     let all = NodeMask::all(34);
     let mut answers = Answers::new();
     // Node 2 holds little; two nodes are needed and the best pair by number is {0, 1}.
-    answers
-        .push_family("cpu".into())
-        .open(all)
-        .need(10, all.iter().map(|node| (node.into(), 6)))
-        .preferred_size(1);
-    let merged =
-        KubeletPolicy::BestEffort.merge(all, Ties::LowestNumber, &answers, WorkLimit::default()).unwrap();
+    answers.push_family("cpu").open(all).need(10, all.iter().map(|node| (node.into(), 6))).preferred_size(1);
+    let merged = KubeletPolicy::BestEffort.merge(all, &answers).unwrap();
     assert_eq!(merged.hint.affinity, Affinity::Nodes(NodeMask::all(2)));
 }

@@ -4,9 +4,7 @@ use crate::plain;
 use numa_bitmask::NodeMask;
 use proptest::prelude::*;
 use topology_hint::Answers;
-use topology_policy::{
-    DistanceIndex, Distances, KubeletPolicy, MergeTrace, Merged, NodeScores, Policy, Ties, WorkLimit,
-};
+use topology_policy::{DistanceIndex, Distances, KubeletPolicy, MergeTrace, Merged, NodeScores, Ties};
 
 fn names(mask: NodeMask) -> String {
     let ids: Vec<_> = mask.iter().map(|node| node.get().to_string()).collect();
@@ -22,18 +20,16 @@ fn server(cpus: u64) -> Answers {
     let machine = NodeMask::all(2);
     let each = |amounts: [u64; 2]| machine.iter().map(NodeMask::single).zip(amounts).collect::<Vec<_>>();
     let mut answers = Answers::new();
-    answers.push_family("intel.com/vf".into()).open(machine).need(2, each([0, 3])).preferred_size(1);
-    answers.push_family("cpu".into()).open(machine).need(cpus, each([4, 38])).preferred_size(1);
-    answers.push_no_opinion("memory".into());
+    answers.push_family("intel.com/vf").open(machine).need(2, each([0, 3])).preferred_size(1);
+    answers.push_family("cpu").open(machine).need(cpus, each([4, 38])).preferred_size(1);
+    answers.push_no_opinion("memory");
     answers
 }
 
 #[test]
 fn a_trace_says_who_prefers_what_and_why_the_winner_won() {
     let all = NodeMask::all(2);
-    let traced = |policy: KubeletPolicy, cpus| {
-        lines(&policy.trace(all, Ties::LowestNumber, &server(cpus), WorkLimit::default()))
-    };
+    let traced = |policy: KubeletPolicy, cpus| lines(&policy.trace(all, &server(cpus)));
     assert_eq!(
         traced(KubeletPolicy::BestEffort, 4),
         "intel.com/vf: needs 1 node or more, prefers 1 node, fits alone on 1
@@ -68,8 +64,8 @@ fn runners_up_follow_in_order() {
     let all = NodeMask::all(6);
     let mut answers = Answers::new();
     let free = all.iter().map(|node| (NodeMask::single(node), [3, 1, 3, 2, 3, 3][node.get()]));
-    answers.push_family("cpu".into()).open(all).need(6, free).preferred_size(2);
-    let trace = KubeletPolicy::BestEffort.trace(all, Ties::LowestNumber, &answers, WorkLimit::default());
+    answers.push_family("cpu").open(all).need(6, free).preferred_size(2);
+    let trace = KubeletPolicy::BestEffort.trace(all, &answers);
     let candidates: Vec<_> =
         trace.candidates.iter().take(6).map(|candidate| names(candidate.nodes)).collect();
     assert_eq!(candidates, ["0,2", "0,4", "2,4", "0,5", "2,5", "4,5"]);
@@ -92,8 +88,8 @@ proptest! {
         let scored = |distances| Ties::Scored { distances, scores: &scores };
         for ties in [Ties::LowestNumber, Ties::Closest(&distances), scored(None), scored(Some(&distances))] {
             for policy in [KubeletPolicy::BestEffort, KubeletPolicy::Restricted, KubeletPolicy::SingleNumaNode] {
-                let merged = policy.merge(all, ties, &answers, WorkLimit::default());
-                let trace = policy.trace(all, ties, &answers, WorkLimit::default());
+                let merged = policy.merge_with(all, &answers, ties.into());
+                let trace = policy.trace_with(all, &answers, ties.into());
                 prop_assert_eq!(trace.merged, merged);
                 prop_assert_eq!(trace.answers.len(), answers.len());
                 let winner = merged.ok().and_then(Merged::admitted).and_then(|hint| hint.affinity.nodes());

@@ -7,7 +7,7 @@ use pod_spec::{Container, Pod, Unit};
 use serde_json::{Map, Value, json};
 use topology_hint::{Affinity, Answers, Hint, Preference};
 use topology_model::{NodeId, Nodes};
-use topology_policy::{Admit, KubeletPolicy, Policy, Ties, WorkLimit};
+use topology_policy::{Admit, KubeletPolicy};
 
 use super::super::answers::answer;
 use super::super::leeway::any_of;
@@ -66,7 +66,7 @@ impl Kubelet<'_> {
         calls: &mut Vec<Value>,
     ) -> Result<Hint, Refusal> {
         let answers = self.hints(unit, calls);
-        match policy.merge(self.nodes().all(), Ties::LowestNumber, &answers, WorkLimit::default()) {
+        match policy.merge(self.nodes().all(), &answers) {
             Ok(merged) if merged.admit == Admit::Yes => Ok(merged.hint),
             _ => Err(Refusal::not_aligned(unit, self.books_whole(unit.pod()))),
         }

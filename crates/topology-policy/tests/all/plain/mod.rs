@@ -33,7 +33,7 @@ pub(crate) enum Shape {
 impl Plain {
     pub(crate) fn push(&self, answers: &mut Answers) {
         let preference = |preferred| if preferred { Preference::Preferred } else { Preference::Acceptable };
-        let mut family = answers.push_family("r".into());
+        let mut family = answers.push_family("r");
         if let Some(preferred) = self.any {
             family.any(preference(preferred));
         }
