@@ -5,7 +5,7 @@ use std::error::Error;
 use admission_report::device_manager::Replies;
 use admission_report::node_config::KubeletConfiguration;
 use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use admission_report::topology_admission::{Compat, Detail, Node};
+use admission_report::topology_admission::{Detail, Node};
 use admission_report::topology_model::{KubeletView, MachineInfo};
 use admission_report::{Facts, Report};
 
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         topology_manager_policy: Some("single-numa-node".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let node = Node::start(&KubeletView::new(&info)?, &config, None, Compat::default())?;
+    let node = Node::start(&KubeletView::new(&info)?, &config)?;
     let mut ledger = node.empty_ledger();
     for pod in [pod("web", "6")?, pod("database", "6")?, pod("batch", "3")?] {
         let (attempt, trace) = node.admission(&ledger, &pod).trace(Detail::Short);

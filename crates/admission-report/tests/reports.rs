@@ -5,7 +5,7 @@ use admission_report::cpuset::CpuSet;
 use admission_report::device_manager::{Device, Endpoint, Inventory, Life, Moment, PluginOptions, Replies};
 use admission_report::node_config::{KubeletConfiguration, ReservedMemory};
 use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use admission_report::topology_admission::{Compat, Detail, Ledger, Node, OnEmptyNode, Verdict};
+use admission_report::topology_admission::{Detail, Ledger, Node, OnEmptyNode, Verdict};
 use admission_report::topology_model::{KubeletView, MachineInfo, NodeIds};
 use admission_report::{
     Conclusion, ContainerReport, Facts, Note, Obstacle, Report, Resource, Severity, UserAdvice,
@@ -34,7 +34,7 @@ fn node(machine: &str, policy: &str, options: &[&str]) -> Node {
         config.cpu_manager_policy_options.insert("full-pcpus-only".to_owned(), "true".to_owned());
         config.reserved_system_cpus = text("0-1");
     }
-    Node::start(&KubeletView::new(&info).unwrap(), &config, None, Compat::default()).unwrap()
+    Node::start(&KubeletView::new(&info).unwrap(), &config).unwrap()
 }
 
 /// `NAME cpu=4 memory=1Gi`: a pod of one container with these limits.

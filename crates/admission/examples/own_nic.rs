@@ -1,43 +1,36 @@
 //! A pod admitted with a provider of NICs: `cargo run -p topology-admission --example own_nic`.
 
 use topology_admission::node_config::{CpuPolicyName, KubeletConfiguration, TopologyPolicyName};
-use topology_admission::numa_bitmask::NodeMask;
-use topology_admission::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role, Unit};
+use topology_admission::pod_spec::{Container, Pod, Unit};
 use topology_admission::topology_hint::{Affinity, Answers, Grant, Held, Provider, Refusal};
-use topology_admission::topology_model::{KubeletView, MachineInfo};
-use topology_admission::{Compat, Node, Verdict};
+use topology_admission::topology_model::{KubeletView, MachineInfo, NodeId, Nodes};
+use topology_admission::{Node, Verdict};
 
-/// One NIC on NUMA node 1, for every pod.
-struct Nic;
-
+/// A NIC on this NUMA node of whatever machine, for one container at a time.
+struct Nic(NodeId);
 impl Provider for Nic {
     fn name(&self) -> &'static str {
         "nic"
     }
-
-    fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
-        let free = [(NodeMask::from_bits(0b10), u64::from(held.is_empty()))];
-        answers.push_family("acme.com/nic").open(NodeMask::all(2)).need(1, free).preferred_size(1);
+    fn hints(&self, nodes: &Nodes, held: &Held, _: Unit<'_>, answers: &mut Answers) {
+        let free = [(nodes.mask_of([self.0]), u64::from(held.is_empty()))];
+        answers.push_family("acme.com/nic").open(nodes.all()).need(1, free).preferred_size(1);
     }
-
-    fn allocate(&self, _: &Held, _: Unit<'_>, _: Affinity) -> Result<Option<Grant>, Refusal> {
+    fn allocate(&self, _: &Nodes, _: &Held, _: Unit<'_>, _: Affinity) -> Result<Option<Grant>, Refusal> {
         Ok(Some(Grant::default()))
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let machine: MachineInfo = "pack:2 [numa] core:4 pu:2".parse()?;
-    let config = KubeletConfiguration::default()
-        .with_cpu_policy(CpuPolicyName::Static)
-        .with_topology_policy(TopologyPolicyName::SingleNumaNode)
-        .with_reserved_cpus("0");
-    let node = Node::start(&KubeletView::new(&machine)?, &config, None, Compat::default())?;
-    let node = node.with_provider(Box::new(Nic));
-    let limits: ResourceList = [("cpu".into(), "4".parse()?), ("memory".into(), "1Gi".parse()?)].into();
-    let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
-    let pod = Pod::new("default", "router", vec![app]).with_defaults(PodLevelResources::Count);
-    let verdict = node.admission(&node.empty_ledger(), &pod).attempt().verdict;
-    let Verdict::Admitted(placement) = verdict else { return Err("refused".into()) };
-    println!("{:?}", placement.containers[0].cpus);
+    let config = KubeletConfiguration::default().with_cpu_policy(CpuPolicyName::Static);
+    let config = config.with_topology_policy(TopologyPolicyName::SingleNumaNode).with_reserved_cpus("0");
+    let node = Node::start(&KubeletView::new(&machine)?, &config)?.with_provider(Nic(NodeId(1)));
+    let app = Container::guaranteed("app", [("cpu", "4"), ("memory", "1Gi")])?;
+    match node.admission(&node.empty_ledger(), &Pod::new("default", "router", vec![app])).attempt().verdict {
+        Verdict::Admitted(placement) => println!("{:?}", placement.containers[0].cpus),
+        Verdict::Refused(refused) => println!("refused: {}", refused.message),
+        Verdict::NeedsPlugin(question) => println!("ask the plugin of {}", question.resource()),
+    }
     Ok(())
 }

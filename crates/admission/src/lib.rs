@@ -75,7 +75,7 @@ pub use node::fit::Shortage;
 pub use node::identity::{Identity, Mismatch};
 pub use node::pod_policy::{Chosen, KubeletAgain};
 pub use node::room::{Cell, Room};
-pub use node::start::{StartError, StartFault, pod_rules};
+pub use node::start::{RootFileSystem, StartError, StartFault, StartOptions, pod_rules};
 pub use node::{Node, NodeSetup, Origin, PodAllocations};
 pub use pod_spec::PodLevel;
 pub use repack::apply::{Applied, ApplyError, Differs};

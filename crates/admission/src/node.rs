@@ -9,7 +9,6 @@ pub(crate) mod pod_policy;
 pub(crate) mod choice_error;
 pub(crate) mod room;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
@@ -159,17 +158,17 @@ impl Node {
     /// The node with a provider of the caller, which is asked after the kubelet's three. Its grants are kept as
     /// bytes that only it reads, and take part in attempts, commits, releases and explanations.
     ///
-    /// A network card with two queues on each of two nodes:
+    /// A network card with two queues on each NUMA node, of whatever machine:
     ///
     /// ```
     /// use node_config::KubeletConfiguration;
-    /// use numa_bitmask::{NodeIndex, NodeMask};
-    /// use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role, Unit};
-    /// use topology_admission::{Change, Compat, Detail, Node, Tries, Verdict};
+    /// use numa_bitmask::NodeMask;
+    /// use pod_spec::{Container, Pod, Unit};
+    /// use topology_admission::{Change, Detail, Node, Tries, Verdict};
     /// use topology_hint::{Affinity, Answers, Grant, Held, Provider, Refusal};
-    /// use topology_model::{KubeletView, MachineInfo};
+    /// use topology_model::{KubeletView, MachineInfo, Nodes};
     ///
-    /// /// A queue that a container has.
+    /// /// A queue that a container has: its NUMA node by position, and its number there.
     /// #[derive(Clone, Copy, PartialEq)]
     /// struct Queue {
     ///     node: u8,
@@ -177,10 +176,6 @@ impl Node {
     /// }
     ///
     /// impl Queue {
-    ///     fn all() -> [Self; 4] {
-    ///         [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(node, number)| Self { node, number })
-    ///     }
-    ///
     ///     fn of(grant: &Grant) -> Self {
     ///         Self { node: grant.0[0], number: grant.0[1] }
     ///     }
@@ -189,8 +184,10 @@ impl Node {
     ///         Grant([self.node, self.number].into())
     ///     }
     ///
-    ///     fn free(held: &Held) -> impl Iterator<Item = Self> {
-    ///         Self::all().into_iter().filter(|queue| !held.values().any(|grant| Self::of(grant) == *queue))
+    ///     fn free(nodes: &Nodes, held: &Held) -> impl Iterator<Item = Self> {
+    ///         let node = nodes.all().iter().map(|node| node.get() as u8);
+    ///         let all = node.flat_map(|node| [0, 1].map(|number| Self { node, number }));
+    ///         all.filter(|queue| !held.values().any(|grant| Self::of(grant) == *queue))
     ///     }
     ///
     ///     fn place(self) -> NodeMask {
@@ -210,21 +207,25 @@ impl Node {
     ///         "nic"
     ///     }
     ///
-    ///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
+    ///     fn hints(&self, nodes: &Nodes, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
     ///         if asks(unit) {
-    ///             let mut family = answers.push_family("acme.com/queue");
-    ///             let free = Queue::free(held).map(|queue| (queue.place(), 1));
-    ///             family.open(NodeMask::all(2)).need(1, free);
-    ///             family.preferred_size(1);
+    ///             let free = Queue::free(nodes, held).map(|queue| (queue.place(), 1));
+    ///             answers.push_family("acme.com/queue").open(nodes.all()).need(1, free).preferred_size(1);
     ///         }
     ///     }
     ///
-    ///     fn allocate(&self, held: &Held, unit: Unit<'_>, near: Affinity) -> Result<Option<Grant>, Refusal> {
+    ///     fn allocate(
+    ///         &self,
+    ///         nodes: &Nodes,
+    ///         held: &Held,
+    ///         unit: Unit<'_>,
+    ///         near: Affinity,
+    ///     ) -> Result<Option<Grant>, Refusal> {
     ///         if !asks(unit) {
     ///             return Ok(None);
     ///         }
-    ///         let near = near.nodes().unwrap_or(NodeMask::all(2));
-    ///         let mut free: Vec<Queue> = Queue::free(held).collect();
+    ///         let near = near.nodes().unwrap_or(nodes.all());
+    ///         let mut free: Vec<Queue> = Queue::free(nodes, held).collect();
     ///         free.sort_by_key(|queue| !queue.place().meets(near));
     ///         let Some(queue) = free.first() else {
     ///             return Err(Refusal { reason: None, message: "no queue is free".into() });
@@ -241,22 +242,24 @@ impl Node {
     ///     topology_manager_policy: text("single-numa-node"),
     ///     ..KubeletConfiguration::default()
     /// };
-    /// let node = Node::start(&KubeletView::new(&info)?, &config, None, Compat::default())?.with_provider(Box::new(Nic));
-    /// let pod = |name| {
-    ///     let limits = [("cpu", "1"), ("memory", "1Gi"), ("acme.com/queue", "1")];
-    ///     let limits: ResourceList = limits.map(|(name, amount)| (name.into(), amount.parse().unwrap())).into();
-    ///     let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
-    ///     Pod::new("default", name, vec![app]).with_defaults(PodLevelResources::Count)
-    /// };
+    /// let node = Node::start(&KubeletView::new(&info)?, &config)?.with_provider(Nic);
+    /// let limits = [("cpu", "1"), ("memory", "1Gi"), ("acme.com/queue", "1")];
+    /// let app = Container::guaranteed("app", limits)?;
+    /// let pod = |name| Pod::new("default", name, vec![app.clone()]);
     ///
     /// // The first two have the queues of node 0, the CPUs follow the card to node 1 then.
     /// let mut ledger = node.empty_ledger();
     /// let mut cpus = Vec::new();
     /// for name in ["a", "b", "c", "d"] {
     ///     let attempt = node.admission(&ledger, &pod(name)).attempt();
-    ///     let Verdict::Admitted(placement) = &attempt.verdict else { panic!("there is a queue for {name}") };
-    ///     let granted = placement.containers[0].cpus.as_ref().and_then(|granted| granted.exclusive());
-    ///     cpus.extend(granted.map(ToString::to_string));
+    ///     match &attempt.verdict {
+    ///         Verdict::Admitted(placement) => {
+    ///             let granted = placement.containers[0].cpus.as_ref().and_then(|granted| granted.exclusive());
+    ///             cpus.extend(granted.map(ToString::to_string));
+    ///         }
+    ///         Verdict::Refused(refused) => panic!("{name}: {}", refused.message),
+    ///         Verdict::NeedsPlugin(question) => panic!("{name}: the plugin of {} is asked", question.resource()),
+    ///     }
     ///     ledger = ledger.commit(attempt)?;
     /// }
     /// assert_eq!(cpus, ["1", "2", "4", "5"]);
@@ -265,17 +268,23 @@ impl Node {
     /// assert_eq!(held.collect::<Vec<_>>(), expected);
     ///
     /// // A fifth has to wait for any of them.
-    /// let (attempt, trace) = node.admission(&ledger, &pod("e")).trace(Detail::Short);
-    /// let Verdict::Refused(refused) = &attempt.verdict else { panic!("no queue is left") };
-    /// let told = node.admission(&ledger, &pod("e")).explain(refused, &trace, Tries::default());
-    /// assert_eq!(told.would_fit[0].change, Change::Wait(vec!["default_a".into()]));
+    /// let fifth = pod("e");
+    /// let admission = node.admission(&ledger, &fifth);
+    /// let (attempt, trace) = admission.trace(Detail::Short);
+    /// match &attempt.verdict {
+    ///     Verdict::Refused(refused) => {
+    ///         let explained = admission.explain(refused, &trace, Tries::default());
+    ///         assert_eq!(explained.would_fit[0].change, Change::Wait(vec!["default_a".into()]));
+    ///     }
+    ///     Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => panic!("no queue is left"),
+    /// }
     /// let ledger = ledger.release(&"default_a".into());
-    /// assert!(matches!(node.admission(&ledger, &pod("e")).attempt().verdict, Verdict::Admitted(_)));
+    /// assert!(matches!(node.admission(&ledger, &fifth).attempt().verdict, Verdict::Admitted(_)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_provider(mut self, provider: Box<dyn Provider + Send + Sync>) -> Self {
-        self.others.push(provider.into());
+    pub fn with_provider(mut self, provider: impl Provider + Send + Sync + 'static) -> Self {
+        self.others.push(Arc::new(provider));
         self
     }
 

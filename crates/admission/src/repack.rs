@@ -56,8 +56,11 @@ impl<'a> Admission<'a> {
     /// fn moves(node: &Node, ledger: &Ledger, pod: &Pod) -> Option<Repack> {
     ///     let admission = node.admission(ledger, pod);
     ///     let (attempt, trace) = admission.trace(Detail::Short);
-    ///     let Verdict::Refused(refused) = &attempt.verdict else { return None };
-    ///     Some(admission.repack(refused, &trace, Limits::default(), 2))
+    ///     match &attempt.verdict {
+    ///         Verdict::Refused(refused) => Some(admission.repack(refused, &trace, Limits::default(), 2)),
+    ///         // The pod runs, or a device plugin has to be asked first.
+    ///         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => None,
+    ///     }
     /// }
     /// ```
     #[must_use]

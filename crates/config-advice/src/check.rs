@@ -129,7 +129,7 @@ fn start_faults(config: &KubeletConfiguration, view: &KubeletView) -> Vec<Cause>
     if !invalid.is_empty() {
         return invalid;
     }
-    match Node::start(view, config, None, Compat::KUBELET) {
+    match Node::start_as(view, config, Compat::KUBELET) {
         Ok(_) => Vec::new(),
         Err(error) => error.faults().iter().cloned().map(Cause::Start).collect(),
     }

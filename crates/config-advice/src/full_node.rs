@@ -53,7 +53,7 @@ pub(crate) enum NotAgain {
 
 /// What the next start on a full node comes to; `None`: every pod keeps what it has, or the configuration does not start.
 pub(crate) fn not_again(config: &KubeletConfiguration, view: &KubeletView) -> Option<NotAgain> {
-    let node = Node::start(view, config, None, Compat::KUBELET).ok()?;
+    let node = Node::start_as(view, config, Compat::KUBELET).ok()?;
     let policy = node.cpus()?;
     if !policy.reserved().is_subset(policy.initial().shared()) {
         return Some(NotAgain::NoStart(StateError::EmptySharedPool.into()));

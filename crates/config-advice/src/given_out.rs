@@ -60,7 +60,7 @@ pub(crate) fn reserved_by(config: &KubeletConfiguration, view: &KubeletView) -> 
         topology_manager_scope: None,
         ..config.clone()
     };
-    let node = Node::start(view, &alone, None, Compat::KUBELET).ok()?;
+    let node = Node::start_as(view, &alone, Compat::KUBELET).ok()?;
     node.cpus().map(|cpus| cpus.reserved().clone())
 }
 

@@ -236,7 +236,7 @@ fn why_not(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy)
     if let Some(fault) = config.validate().first() {
         return Some(format!("the kubelet does not start: {fault}"));
     }
-    if let Err(error) = Node::start(view, config, None, Compat::KUBELET) {
+    if let Err(error) = Node::start_as(view, config, Compat::KUBELET) {
         return Some(format!("the kubelet does not start: {error}"));
     }
     let hazard = untried_hazards(config, view, target).into_iter().next();

@@ -6,5 +6,5 @@ use topology_model::KubeletView;
 
 /// Whether a kubelet starts with it.
 pub(crate) fn starts(config: &KubeletConfiguration, view: &KubeletView) -> bool {
-    config.validate().is_empty() && Node::start(view, config, None, Compat::KUBELET).is_ok()
+    config.validate().is_empty() && Node::start_as(view, config, Compat::KUBELET).is_ok()
 }

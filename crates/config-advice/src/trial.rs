@@ -70,7 +70,7 @@ impl Nodes {
             topology_manager_policy_options: BTreeMap::new(),
             ..config.clone()
         };
-        let start = |config| Node::start(view, config, None, Compat::KUBELET).ok();
+        let start = |config| Node::start_as(view, config, Compat::KUBELET).ok();
         Some(Self { pinning: start(config)?, unpinned: start(&unpinned)?, memory: memory_of_pod(view) })
     }
 
@@ -129,7 +129,7 @@ pub(crate) fn admits_nothing(config: &KubeletConfiguration, view: &KubeletView) 
 /// What the user of a proposal has to know: that a kubelet does not start with it, or which ordinary pods never run.
 pub fn notes(config: &KubeletConfiguration, view: &KubeletView, target: DecidedBy) -> Vec<Note> {
     let fault = config.validate().first().map(ToString::to_string).or_else(|| {
-        let started = Node::start(view, config, None, Compat::KUBELET);
+        let started = Node::start_as(view, config, Compat::KUBELET);
         started.err().map(|error| error.to_string())
     });
     if let Some(fault) = fault {

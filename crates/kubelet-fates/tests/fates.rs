@@ -55,7 +55,7 @@ fn known(ids: &[i64], fields: serde_json::Value, limits: &[(&str, i64)]) -> Fate
     }
     let text = text.to_string();
     let config = read_kubelet_config(&Source { name: "config", text: &text }).unwrap().config;
-    let node = Node::start(&view, &config, None, Compat::KUBELET).unwrap();
+    let node = Node::start_as(&view, &config, Compat::KUBELET).unwrap();
     let limits: ResourceList = limits
         .iter()
         .map(|(name, amount)| ((*name).into(), Quantity::from_units(*amount, Format::BinarySi)))
@@ -112,7 +112,7 @@ fn a_restart_comes_to_the_same_pod_again() {
     })
     .to_string();
     let config = read_kubelet_config(&Source { name: "config", text: &text }).unwrap().config;
-    let node = Node::start(&view, &config, None, Compat::KUBELET).unwrap();
+    let node = Node::start_as(&view, &config, Compat::KUBELET).unwrap();
     let pods: Vec<Pod> = [("small", 0), ("hangs", 22), ("later", 2)]
         .map(|(name, cpus)| {
             let limits: ResourceList = [("cpu", cpus), ("memory", 1 << 30)]
@@ -159,7 +159,7 @@ fn spreading_many_cpus_takes_as_long_as_it_took_a_kubelet() {
     })
     .to_string();
     let config = read_kubelet_config(&Source { name: "config", text: &text }).unwrap().config;
-    let node = Node::start(&view, &config, None, Compat::KUBELET).unwrap();
+    let node = Node::start_as(&view, &config, Compat::KUBELET).unwrap();
     let limits: ResourceList = [("cpu", 512), ("memory", 1 << 30)]
         .map(|(name, amount)| (name.into(), Quantity::from_units(amount, Format::BinarySi)))
         .into();

@@ -21,6 +21,6 @@ pub(crate) struct NextStart {
 /// The kubelet's error.
 pub(crate) fn started(machine: &MachineInfo, config: &KubeletConfiguration) -> Result<Arc<Node>, String> {
     let view = KubeletView::new(machine).map_err(|error| error.to_string())?;
-    let node = Node::start(&view, config, None, Compat::KUBELET).map_err(|error| error.to_string())?;
+    let node = Node::start_as(&view, config, Compat::KUBELET).map_err(|error| error.to_string())?;
     Ok(Arc::new(node))
 }

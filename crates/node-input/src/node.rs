@@ -15,7 +15,7 @@ use node_config::{
     Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, capacity,
 };
 use node_output::{NodeLine, manifest_style};
-use topology_admission::{Compat, Ledger, Node};
+use topology_admission::{Compat, Ledger, Node, StartOptions};
 use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView, Machine};
 
@@ -309,12 +309,12 @@ impl LoadedNode {
             DecidedBy::Kubelet => OwnOptions::default(),
             DecidedBy::Topolet => options_of(machine, rules)?,
         };
-        let mut node = Node::start_with(&view, &config, None, compat, options.clone()).map_err(|error| {
-            match may_reserve_more.filter(|_| is_of_reservation(&error)) {
-                Some(way_out) => start_not_known(&error, &name, &machine.name, way_out),
-                None => start_failed(&error, &name, &machine.name, &view, &config),
-            }
-        })?;
+        let mut node =
+            Node::start_with(&view, &config, StartOptions::decided_as(compat).with_own(options.clone()))
+                .map_err(|error| match may_reserve_more.filter(|_| is_of_reservation(&error)) {
+                    Some(way_out) => start_not_known(&error, &name, &machine.name, way_out),
+                    None => start_failed(&error, &name, &machine.name, &view, &config),
+                })?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
@@ -327,7 +327,7 @@ impl LoadedNode {
         let line = NodeLine::new(&machine.name, &name, decided_by, &node).imagined(machine.more_in_words());
         // Where this goes on and a kubelet would not.
         let kubelet_stops =
-            Node::start(&view, &config, None, Compat::KUBELET).err().map(|error| error.to_string());
+            Node::start_as(&view, &config, Compat::KUBELET).err().map(|error| error.to_string());
         if let Some(error) = &kubelet_stops {
             let machine = &machine.name;
             let text = format!("a kubelet would not start on {machine} with configuration {name}: {error}");

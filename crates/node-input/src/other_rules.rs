@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, ensure};
 use node_config::{OwnOptions, Strategy};
 use node_output::NodeLine;
-use topology_admission::{Compat, Ledger, Node, RunningPods};
+use topology_admission::{Compat, Ledger, Node, RunningPods, StartOptions};
 
 use crate::node::{DecidesBy, Keeping, LoadedNode, hazards};
 use crate::start_failure::{refuse_invalid, start_failed};
@@ -114,8 +114,12 @@ impl LoadedNode {
         let name = format!("{} with {}", self.line.configuration, other.words());
         refuse_invalid(&config, &name)?;
         let machine = &self.line.machine;
-        let mut node = Node::start_with(&view, &config, None, Compat::from(decided_by), options.clone())
-            .map_err(|error| start_failed(&error, &name, machine, &view, &config))?;
+        let mut node = Node::start_with(
+            &view,
+            &config,
+            StartOptions::decided_as(Compat::from(decided_by)).with_own(options.clone()),
+        )
+        .map_err(|error| start_failed(&error, &name, machine, &view, &config))?;
         if let Some(identity) = self.node.identity() {
             node = node.with_identity(identity.clone());
         }

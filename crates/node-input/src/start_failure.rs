@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use node_config::KubeletConfiguration;
-use topology_admission::{Compat, Node, StartError, StartFault};
+use topology_admission::{Node, StartError, StartFault};
 use topology_model::KubeletView;
 
 /// A kubelet does not start on a machine with a configuration.
@@ -67,7 +67,7 @@ pub(crate) fn start_failed(
     view: &KubeletView,
     of_config: &KubeletConfiguration,
 ) -> anyhow::Error {
-    let starts = Node::start(view, of_config, None, Compat::default()).is_ok();
+    let starts = Node::start(view, of_config).is_ok();
     let way_out = if starts { "; topolet itself would start: --for topolet decides as it does" } else { "" };
     let (config, machine) = (config.to_owned(), machine.to_owned());
     StartFailed { config, machine, error: error.to_string(), way_out }.into()

@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         topology_manager_policy: Some("single-numa-node".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let node = Node::start(&KubeletView::new(&info)?, &config, None, DecidedBy::Kubelet.into())?;
+    let node = Node::start_as(&KubeletView::new(&info)?, &config, DecidedBy::Kubelet.into())?;
     let limits: ResourceList = [("cpu".into(), "10".parse()?), ("memory".into(), "1Gi".parse()?)].into();
     let app = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
     let pod = Pod::new("default", "wide", vec![app]).with_defaults(PodLevelResources::Count);
@@ -29,6 +29,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let page = Page { glyphs: Glyphs::Unicode, width: Some(100) };
     let line = NodeLine::new("two sockets", "an example's", DecidedBy::Kubelet, &node).line(page);
     let pods = PodGroup::from(report);
-    println!("{}\n{}", decision(&pods, Some(&line), page), explanation(&pods, None, page));
+    println!("{}\n{}", decision(&pods, Some(&line), page), explanation(&pods, Some(&line), page));
     Ok(())
 }

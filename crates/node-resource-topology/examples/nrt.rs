@@ -3,7 +3,7 @@
 use node_config::KubeletConfiguration;
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineInfo};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         topology_manager_policy: Some("restricted".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let node = Node::start(&view, &config, None, Compat::default())?;
+    let node = Node::start(&view, &config)?;
 
     let limits: ResourceList = [("cpu".into(), "4".parse()?), ("memory".into(), "1Gi".parse()?)].into();
     let app = Container { name: "app".into(), role: Role::App, requests: limits.clone(), limits };

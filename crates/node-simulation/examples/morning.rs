@@ -10,7 +10,7 @@ use node_simulation::{
     run,
 };
 use pod_spec::{Container, ContainerName, Pod, ResourceList, Role};
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineInfo};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine)?;
-    let node = Node::start(&view, &config, None, Compat::default())?;
+    let node = Node::start(&view, &config)?;
     let host = Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
     let fleet = Fleet { hosts: vec![(host, 2)], scheduler: Scheduler::Spread, retry: Retry::Never };
 

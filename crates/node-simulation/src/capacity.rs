@@ -57,7 +57,7 @@ impl fmt::Display for Limit {
 /// use node_config::KubeletConfiguration;
 /// use node_simulation::{Limit, capacity};
 /// use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-/// use topology_admission::{Compat, Node, Reason};
+/// use topology_admission::{Node, Reason};
 /// use topology_model::{KubeletView, MachineInfo};
 ///
 /// let machine: MachineInfo = "pack:2 [numa(memory=4GiB)] core:4 pu:1".parse()?;
@@ -67,7 +67,7 @@ impl fmt::Display for Limit {
 ///     topology_manager_policy: Some("single-numa-node".into()),
 ///     ..KubeletConfiguration::default()
 /// };
-/// let node = Node::start(&KubeletView::new(&machine)?, &config, None, Compat::default())?;
+/// let node = Node::start(&KubeletView::new(&machine)?, &config)?;
 /// let limits: ResourceList = [("cpu".into(), "2".parse()?), ("memory".into(), "1Gi".parse()?)].into();
 /// let app = Container { name: "app".into(), role: Role::App, requests: limits.clone(), limits };
 /// let pod = Pod::new("default", "web", vec![app]).with_defaults(PodLevelResources::Count);

@@ -4,7 +4,7 @@
 
 use node_config::KubeletConfiguration;
 use node_state::{PodList, StateFolder};
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineInfo};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         reserved_system_cpus: Some("0".to_owned()),
         ..KubeletConfiguration::default()
     };
-    let node = Node::start(&KubeletView::new(&machine)?, &config, None, Compat::default())?;
+    let node = Node::start(&KubeletView::new(&machine)?, &config)?;
     let cpu = match std::env::args_os().nth(1) {
         Some(file) => std::fs::read(file)?,
         None => br#"{"policyName":"static","defaultCpuSet":"0,4-7",

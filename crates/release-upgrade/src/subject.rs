@@ -12,7 +12,7 @@ use node_config::{KubeletConfiguration, NodeCountCheck, OwnOptions};
 use node_state::{Start, StateFolder, files};
 use pod_spec::{Pod, PodRules, Role};
 use serde::Serialize;
-use topology_admission::{Compat, Identity, Ledger, Node, RunningPods, SourcesReady, Verdict};
+use topology_admission::{Compat, Identity, Ledger, Node, RunningPods, SourcesReady, StartOptions, Verdict};
 use topology_model::KubeletView;
 
 use crate::pod::{Outcome, PodHoldings, PodVerdict};
@@ -79,7 +79,11 @@ impl Subject<'_> {
         // As the kubelet, but for its limit on nodes, which no release has otherwise.
         let compat = Compat { node_limit: NodeCountCheck::default(), ..Compat::KUBELET };
         let config = KubeletConfiguration { rules, ..(self.config)(rules) };
-        let node = Node::start_with(self.view, &config, None, compat, self.options.clone())?;
+        let node = Node::start_with(
+            self.view,
+            &config,
+            StartOptions::decided_as(compat).with_own(self.options.clone()),
+        )?;
         Ok(match self.identity {
             Some(identity) => node.with_identity(identity.clone()),
             None => node,

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use scheduler_extender::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use scheduler_extender::topology_admission::node_config::{KubeletConfiguration, ReservedMemory};
 use scheduler_extender::topology_admission::topology_model::{KubeletView, MachineInfo};
-use scheduler_extender::topology_admission::{Compat, Ledger, Node, Verdict};
+use scheduler_extender::topology_admission::{Ledger, Node, Verdict};
 use scheduler_extender::{NodeFacts, NodeState, OneThread, ScopedThreads, StateVersion, Threads, View};
 
 const PODS: usize = 60;
@@ -72,7 +72,7 @@ fn node() -> Result<Node, Box<dyn Error>> {
         ..KubeletConfiguration::default()
     };
     config.system_reserved.insert("memory".to_owned(), "924Mi".to_owned());
-    Ok(Node::start(&KubeletView::new(&machine)?, &config, None, Compat::default())?)
+    Ok(Node::start(&KubeletView::new(&machine)?, &config)?)
 }
 
 struct Fleet {
@@ -126,7 +126,7 @@ impl Fleet {
         let attempt = self.node.admission(ledger, &pod(name, &cpus, memory)?).attempt();
         Ok(match attempt.verdict {
             Verdict::Admitted(_) => ledger.commit(attempt)?,
-            _ => ledger.clone(),
+            Verdict::Refused(_) | Verdict::NeedsPlugin(_) => ledger.clone(),
         })
     }
 

@@ -4,7 +4,8 @@
 //! instead, a [`Family`]: some node sets accepted exactly, and one part that is closed upwards (what a set can
 //! serve, a larger set can). Lists exist too, for interchange and for comparison.
 //!
-//! This crate does not know policies, managers or machines: node sets are sets of positions.
+//! This crate does not know policies, managers or machines: node sets are sets of positions. A provider gets the NUMA nodes of
+//! the machine, and nothing else of it.
 #![no_std]
 
 extern crate alloc;
@@ -14,6 +15,9 @@ mod family;
 mod answer;
 mod hint;
 mod provider;
+
+// What signatures name: one dependency is enough for hints and for a provider.
+pub use {numa_bitmask, pod_spec, topology_model};
 
 pub use answer::Answer;
 pub use answers::{Answers, FamilyBuilder};

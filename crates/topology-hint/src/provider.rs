@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use pod_spec::{Holder, Unit};
+use topology_model::Nodes;
 
 use crate::{Affinity, Answers};
 
@@ -24,26 +25,27 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// A provider of resources with NUMA affinity. Pure: what it has granted is handed in, what it grants is handed
-/// out, and the caller keeps the books.
+/// A provider of resources with NUMA affinity. Pure: the machine's NUMA nodes and what it has granted are handed in, what it
+/// grants is handed out, and the caller keeps the books. So one provider serves every machine.
 ///
-/// Two cards with four queues each, one card on each of two nodes:
+/// A card with four queues on each NUMA node, of whatever machine:
 ///
 /// ```
-/// use numa_bitmask::{NodeIndex, NodeMask};
-/// use pod_spec::{Container, Pod, ResourceList, Role, Unit};
+/// use topology_hint::numa_bitmask::{NodeIndex, NodeMask};
+/// use topology_hint::pod_spec::{Container, Pod, Unit};
+/// use topology_hint::topology_model::{NodeId, Nodes};
 /// use topology_hint::{Affinity, Answer, Answers, Grant, Held, Provider, Refusal};
 ///
 /// struct Cards;
 ///
 /// impl Cards {
 ///     /// Free queues on each node. A grant is the list of nodes whose queues it has.
-///     fn free(held: &Held) -> impl Iterator<Item = (NodeMask, u64)> {
+///     fn free(nodes: &Nodes, held: &Held) -> impl Iterator<Item = (NodeMask, u64)> {
 ///         let taken = |node: NodeIndex| {
 ///             let queues = held.values().flat_map(|grant| grant.0.iter());
 ///             queues.filter(move |at| usize::from(**at) == node.get()).count() as u64
 ///         };
-///         NodeMask::all(2).iter().map(move |node| (NodeMask::single(node), 4 - taken(node)))
+///         nodes.all().iter().map(move |node| (NodeMask::single(node), 4 - taken(node)))
 ///     }
 ///
 ///     fn asked(unit: Unit<'_>) -> u64 {
@@ -58,25 +60,31 @@ pub struct Refusal {
 ///         "cards"
 ///     }
 ///
-///     fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
+///     fn hints(&self, nodes: &Nodes, held: &Held, unit: Unit<'_>, answers: &mut Answers) {
 ///         let asked = Self::asked(unit);
 ///         if asked > 0 {
 ///             let mut family = answers.push_family("acme.com/queue");
 ///             // One card would do for four queues if it were free.
 ///             let size = asked.div_ceil(4) as u32;
-///             family.open(NodeMask::all(2)).need(asked, Self::free(held));
+///             family.open(nodes.all()).need(asked, Self::free(nodes, held));
 ///             family.preferred_size(size);
 ///         }
 ///     }
 ///
-///     fn allocate(&self, held: &Held, unit: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal> {
+///     fn allocate(
+///         &self,
+///         nodes: &Nodes,
+///         held: &Held,
+///         unit: Unit<'_>,
+///         affinity: Affinity,
+///     ) -> Result<Option<Grant>, Refusal> {
 ///         let asked = Self::asked(unit) as usize;
 ///         if asked == 0 {
 ///             return Ok(None);
 ///         }
-///         let near = affinity.nodes().unwrap_or(NodeMask::all(2));
+///         let near = affinity.nodes().unwrap_or(nodes.all());
 ///         // The near queues first.
-///         let mut free: Vec<_> = Self::free(held).collect();
+///         let mut free: Vec<_> = Self::free(nodes, held).collect();
 ///         free.sort_by_key(|(node, _)| !node.meets(near));
 ///         let queues = free.into_iter().flat_map(|(node, count)| (0..count).filter_map(move |_| node.first()));
 ///         let taken: Box<[u8]> = queues.take(asked).map(|node| node.get() as u8).collect();
@@ -88,9 +96,8 @@ pub struct Refusal {
 ///     }
 /// }
 ///
-/// let limits: ResourceList = [("acme.com/queue".into(), "3".parse()?)].into();
-/// let app = Container { name: "app".into(), role: Role::App, requests: limits.clone(), limits };
-/// let pod = Pod::new("default", "router", vec![app]);
+/// let nodes = Nodes::new([0, 1].map(NodeId))?;
+/// let pod = Pod::new("default", "router", vec![Container::guaranteed("app", [("acme.com/queue", "3")])?]);
 /// let unit = Unit::Container(&pod, &pod.containers[0]);
 ///
 /// // Another pod has two queues of node 0, so three are left on node 1 only, and both nodes would do together.
@@ -98,12 +105,11 @@ pub struct Refusal {
 /// let holder = Unit::Container(&other, &other.containers[0]).holder();
 /// let held = Held::from([(holder, Grant([0, 0].into()))]);
 /// let mut answers = Answers::new();
-/// Cards.hints(&held, unit, &mut answers);
+/// Cards.hints(&nodes, &held, unit, &mut answers);
 /// let Some((_, Answer::Family(queues))) = answers.get(0) else { panic!("one family is pushed") };
-/// let node_1 = NodeMask::single(NodeIndex::new(1)?);
-/// assert_eq!(queues.accepts(NodeMask::all(1)), None);
-/// assert!(queues.accepts(node_1).is_some());
-/// let granted = Cards.allocate(&held, unit, Affinity::Nodes(node_1));
+/// assert_eq!(queues.accepts(NodeMask::of([0])), None);
+/// assert!(queues.accepts(NodeMask::of([1])).is_some());
+/// let granted = Cards.allocate(&nodes, &held, unit, Affinity::Nodes(NodeMask::of([1])));
 /// assert_eq!(granted, Ok(Some(Grant([1, 1, 1].into()))));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -111,10 +117,17 @@ pub trait Provider {
     /// The name under which it appears in traces.
     fn name(&self) -> &str;
 
-    /// Pushes one answer for each of its resources that `unit` asks for; none if it has no opinion.
-    fn hints(&self, held: &Held, unit: Unit<'_>, answers: &mut Answers);
+    /// Pushes one answer for each of its resources that `unit` asks for; none if it has no opinion. `nodes` are the
+    /// machine's NUMA nodes, by which ids become positions.
+    fn hints(&self, nodes: &Nodes, held: &Held, unit: Unit<'_>, answers: &mut Answers);
 
     /// What `unit` is given near `affinity`. `None`: it asks for nothing of this provider. The unit is a pod only
     /// where pods with resources at pod level are served as a whole; under scope `pod` too it is a container otherwise.
-    fn allocate(&self, held: &Held, unit: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal>;
+    fn allocate(
+        &self,
+        nodes: &Nodes,
+        held: &Held,
+        unit: Unit<'_>,
+        affinity: Affinity,
+    ) -> Result<Option<Grant>, Refusal>;
 }

@@ -10,7 +10,7 @@ use device_manager::{Device, Devices, Inventory};
 use node_config::{OwnOptions, Placement, Scope};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Pod, Unit};
-use topology_admission::{Compat, Ledger, Node, Rules, Verdict};
+use topology_admission::{Ledger, Node, Rules, StartOptions, Verdict};
 use topology_discovery::{SysfsTree, read};
 use topology_hint::{Affinity, Answers, Hint, ListedHint, Preference};
 use topology_manifest::{Source, read_kubelet_config, read_pods};
@@ -177,7 +177,7 @@ impl SetUp {
         let config = read_kubelet_config(&Source { name: "config", text: &config.to_string() })?.config;
         let placement = Placement { strategy: work.strategy, ..Placement::default() };
         let options = OwnOptions { placement, ..OwnOptions::default() };
-        let node = Node::start_with(&view, &config, None, Compat::default(), options)?;
+        let node = Node::start_with(&view, &config, StartOptions::default().with_own(options))?;
         let mut inventory = Inventory::new(view.nodes().clone());
         for list in &work.devices {
             let devices = list.devices.iter().map(|device| Device::new(&device.id, &device.numa));

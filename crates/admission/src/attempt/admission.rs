@@ -26,8 +26,11 @@ pub(crate) static NO_REPLIES: Replies = Replies::new();
 /// fn explained(node: &Node, ledger: &Ledger, pod: &Pod) -> Option<Explanation> {
 ///     let admission = node.admission(ledger, pod);
 ///     let (attempt, trace) = admission.trace(Detail::Short);
-///     let Verdict::Refused(refused) = &attempt.verdict else { return None };
-///     Some(admission.explain(refused, &trace, Tries(100)))
+///     match &attempt.verdict {
+///         Verdict::Refused(refused) => Some(admission.explain(refused, &trace, Tries(100))),
+///         // The pod runs, or a device plugin has to be asked first.
+///         Verdict::Admitted(_) | Verdict::NeedsPlugin(_) => None,
+///     }
 /// }
 /// ```
 #[derive(Clone, Copy)]

@@ -169,7 +169,8 @@ impl<'a> Steps<'a> {
         };
         for provider in &self.node.others {
             let held = self.after.held_of(provider.name());
-            let grant = provider.allocate(held, unit, near.affinity).map_err(|refusal| {
+            let nodes = &self.node.nodes;
+            let grant = provider.allocate(nodes, held, unit, near.affinity).map_err(|refusal| {
                 Stop::refused(name, Cause::Provider { name: provider.name().into(), refusal })
             })?;
             if let Some(grant) = grant {

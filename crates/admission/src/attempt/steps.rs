@@ -325,7 +325,7 @@ impl<'a> Steps<'a> {
         }
         after.collect_at(Point::Others);
         for provider in &node.others {
-            provider.hints(after.held_of(provider.name()), unit, answers);
+            provider.hints(&node.nodes, after.held_of(provider.name()), unit, answers);
         }
     }
 

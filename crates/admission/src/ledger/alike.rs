@@ -31,10 +31,10 @@ impl Ledger {
     /// ```
     /// # use node_config::KubeletConfiguration;
     /// # use pod_spec::Pod;
-    /// # use topology_admission::{Compat, Node};
+    /// # use topology_admission::Node;
     /// # use topology_model::{KubeletView, MachineInfo};
     /// # let machine: MachineInfo = "pack:2 [numa(memory=4GiB)] core:4 pu:1".parse()?;
-    /// # let node = Node::start(&KubeletView::new(&machine)?, &KubeletConfiguration::default(), None, Compat::default())?;
+    /// # let node = Node::start(&KubeletView::new(&machine)?, &KubeletConfiguration::default())?;
     /// let empty = node.empty_ledger();
     /// let beside = |name| {
     ///     let attempt = node.admission(&empty, &Pod::new("default", name, vec![])).attempt();

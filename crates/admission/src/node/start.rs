@@ -91,33 +91,77 @@ impl<F: Into<StartFault>> From<F> for StartError {
     }
 }
 
+/// How a node starts, besides its machine and its configuration. The default is the product on a file system of unknown size.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// Where this is not the kubelet.
+    pub compat: Compat,
+    /// Options of this project's own.
+    pub own: OwnOptions,
+    /// The size of the root file system.
+    pub root_file_system: RootFileSystem,
+}
+
+impl StartOptions {
+    /// As the kubelet, or as the product, with default options.
+    #[must_use]
+    pub fn decided_as(compat: Compat) -> Self {
+        Self { compat, ..Self::default() }
+    }
+
+    /// The same with these options of this project's own.
+    #[must_use]
+    pub fn with_own(self, own: OwnOptions) -> Self {
+        Self { own, ..self }
+    }
+}
+
+/// The size of the file system of which pods get their ephemeral storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RootFileSystem {
+    /// Storage is not checked.
+    #[default]
+    Unknown,
+    /// As many bytes.
+    Bytes(u64),
+}
+
 impl Node {
-    /// The node that a kubelet with this configuration, which has passed
-    /// [`KubeletConfiguration::validate`], would make of the machine. `root_file_system` is its size in bytes; where
-    /// it is not known storage is not checked.
+    /// The node that topolet would make of a machine and a configuration that has passed
+    /// [`KubeletConfiguration::validate`]; it decides as a kubelet does but for the faults that [`Compat`] lists.
     ///
     /// # Errors
     /// What would keep the kubelet from starting.
-    pub fn start(
-        view: &KubeletView,
-        config: &KubeletConfiguration,
-        root_file_system: Option<u64>,
-        compat: Compat,
-    ) -> Result<Self, StartError> {
-        Self::start_with(view, config, root_file_system, compat, OwnOptions::default())
+    pub fn start(view: &KubeletView, config: &KubeletConfiguration) -> Result<Self, StartError> {
+        Self::start_with(view, config, StartOptions::default())
     }
 
-    /// The same with options of this project's own.
+    /// The same with a kubelet's faults ([`Compat::KUBELET`]), or some of them.
+    ///
+    /// # Errors
+    /// What would keep it from starting.
+    pub fn start_as(
+        view: &KubeletView,
+        config: &KubeletConfiguration,
+        compat: Compat,
+    ) -> Result<Self, StartError> {
+        Self::start_with(view, config, StartOptions::decided_as(compat))
+    }
+
+    /// The same with everything that can be chosen.
     ///
     /// # Errors
     /// What would keep it from starting.
     pub fn start_with(
         view: &KubeletView,
         config: &KubeletConfiguration,
-        root_file_system: Option<u64>,
-        compat: Compat,
-        options: OwnOptions,
+        with: StartOptions,
     ) -> Result<Self, StartError> {
+        let StartOptions { compat, own: options, root_file_system } = with;
+        let root_file_system = match root_file_system {
+            RootFileSystem::Unknown => None,
+            RootFileSystem::Bytes(bytes) => Some(bytes),
+        };
         let gates = config.gates().map_err(StartError::all)?;
         let reservation = Reservation::check(config, view.cpus().all()).map_err(StartError::all)?;
         let facts = |root_file_system| CapacityFacts {

@@ -5,7 +5,7 @@ use crate::fixture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fixture::Asked;
-use node_config::{KubeletConfiguration, OwnOptions};
+use node_config::KubeletConfiguration;
 use pod_spec::Pod;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -75,7 +75,7 @@ fn asking(name: &str, asked: &[[u64; 4]], info: &MachineInfo) -> Pod {
 /// Every answer, and what is held after it.
 fn play(info: &MachineInfo, config: &KubeletConfiguration, compat: Compat, steps: &[Step]) -> Vec<String> {
     let view = KubeletView::new(info).unwrap();
-    let node = match Node::start_with(&view, config, None, compat, OwnOptions::default()) {
+    let node = match Node::start_as(&view, config, compat) {
         Ok(node) => node,
         Err(error) => return vec![error.to_string()],
     };

@@ -6,7 +6,8 @@ use node_config::{KubeletConfiguration, OwnOptions, PodPolicy, Scope};
 use pod_spec::{Pod, PodUid, Wishes};
 use proptest::prelude::*;
 use topology_admission::{
-    ChoiceError, Compat, Detail, KubeletAgain, Ledger, Node, Reason, RunningPods, Tries, Verdict,
+    ChoiceError, Compat, Detail, KubeletAgain, Ledger, Node, Reason, RunningPods, StartOptions, Tries,
+    Verdict,
 };
 use topology_model::{KubeletView, MachineInfo};
 use topology_policy::KubeletPolicy;
@@ -128,7 +129,11 @@ fn no_cpu_manager_gives_no_exclusive_cpus() {
     let info: MachineInfo = MACHINE.parse().unwrap();
     let options = allow(&["cpu"]);
     let config = KubeletConfiguration::default();
-    let node = Node::start_with(&KubeletView::new(&info).unwrap(), &config, None, Compat::default(), options);
+    let node = Node::start_with(
+        &KubeletView::new(&info).unwrap(),
+        &config,
+        StartOptions::default().with_own(options),
+    );
     let pod = wishing(burstable("b", "2"), &[("topolet.dev/cpu", "exclusive")]);
     let error = node.unwrap().chosen(&pod).unwrap_err();
     assert_eq!(error, ChoiceError::NoCpuManager { value: "exclusive".into() });
@@ -188,7 +193,7 @@ fn options_that_exclude_each_other_keep_the_node_from_starting() {
     let info = fixture::machine(MACHINE, 0);
     let start = |config: &KubeletConfiguration, words: &[&str]| {
         let view = KubeletView::new(&info).unwrap();
-        let started = Node::start_with(&view, config, None, Compat::default(), allow(words));
+        let started = Node::start_with(&view, config, StartOptions::default().with_own(allow(words)));
         started.map(|node| node.scope()).map_err(|error| error.to_string())
     };
     let mut config = fixture::config(&info, "best-effort", "container", 2);

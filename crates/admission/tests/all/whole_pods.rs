@@ -10,10 +10,10 @@ use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerKey, Pod, PodLevelResources, PodRules, PodUid, ResourceList, Role, Unit};
 use topology_admission::{
     Answered, Asks, Change, Compat, ContainerId, Detail, Ledger, Node, NodeSetup, OnEmptyNode, PodLevel,
-    Reason, Refused, RefusedPod, Stale, Tries, Verdict,
+    Reason, Refused, RefusedPod, Stale, StartOptions, Tries, Verdict,
 };
 use topology_hint::{Affinity, Answers, Grant, Held, Hint, Preference, Provider, Refusal};
-use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
+use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode, Nodes};
 use topology_policy::KubeletPolicy;
 
 fn node(policy: TopologyPolicyName, scope: Scope, compat: Compat) -> Node {
@@ -176,13 +176,18 @@ impl Provider for Dongle {
         "dongle"
     }
 
-    fn hints(&self, held: &Held, _: Unit<'_>, answers: &mut Answers) {
-        let last = NodeMask::single(NodeIndex::new(3).unwrap());
-        let hint = Hint { affinity: Affinity::Nodes(last), preference: Preference::Preferred };
-        answers.push_list("acme/dongle", held.is_empty().then_some(hint));
+    fn hints(&self, nodes: &Nodes, held: &Held, _: Unit<'_>, answers: &mut Answers) {
+        let last = nodes.all().last().map(|last| Hint::on(last.into(), Preference::Preferred));
+        answers.push_list("acme/dongle", last.filter(|_| held.is_empty()));
     }
 
-    fn allocate(&self, _: &Held, _: Unit<'_>, affinity: Affinity) -> Result<Option<Grant>, Refusal> {
+    fn allocate(
+        &self,
+        _: &Nodes,
+        _: &Held,
+        _: Unit<'_>,
+        affinity: Affinity,
+    ) -> Result<Option<Grant>, Refusal> {
         match affinity {
             Affinity::Nodes(_) => Ok(Some(Grant::default())),
             Affinity::Any => Err(Refusal { reason: Some("DongleError".into()), message: "where?".into() }),
@@ -192,7 +197,7 @@ impl Provider for Dongle {
 
 #[test]
 fn a_provider_of_your_own_takes_part() {
-    let node = node(SINGLE, Scope::Container, Compat::default()).with_provider(Box::new(Dongle));
+    let node = node(SINGLE, Scope::Container, Compat::default()).with_provider(Dongle);
     let (cpus, ledger) = admitted(&node, &node.empty_ledger(), &pod("a", &["2"]));
     assert_eq!(cpus, ["12-13"], "the CPUs follow the dongle");
     let (refusal, ledger) = refused(&node, &ledger, &pod("b", &["2"]));
@@ -288,7 +293,8 @@ fn two_nodes(options: OwnOptions) -> Node {
         ..KubeletConfiguration::default()
     };
     config.system_reserved.insert("memory".to_owned(), "924Mi".to_owned());
-    Node::start_with(&KubeletView::new(&info).unwrap(), &config, None, Compat::default(), options).unwrap()
+    Node::start_with(&KubeletView::new(&info).unwrap(), &config, StartOptions::default().with_own(options))
+        .unwrap()
 }
 
 fn with_memory(name: &str, memory: &str) -> Pod {

@@ -159,7 +159,7 @@ fn good(config: &KubeletConfiguration, view: &KubeletView, sizes: &[usize]) -> R
     if !config.validate().is_empty() {
         return Err(format!("{:?}", config.validate()));
     }
-    let node = Node::start(view, config, None, Compat::KUBELET).map_err(|error| error.to_string())?;
+    let node = Node::start_as(view, config, Compat::KUBELET).map_err(|error| error.to_string())?;
     fill_and_start_again(&node, sizes)
 }
 
@@ -174,7 +174,7 @@ fn promised(config: &KubeletConfiguration, view: &KubeletView) -> Result<(), Str
     });
     let Some(cpus) = halves.min() else { return Ok(()) };
     let cpus = cpus / table.cpus_per_core().max(1) * table.cpus_per_core().max(1);
-    let node = Node::start(view, config, None, Compat::KUBELET).map_err(|error| error.to_string())?;
+    let node = Node::start_as(view, config, Compat::KUBELET).map_err(|error| error.to_string())?;
     let memory = (view.memory_capacity() / 8).min(1 << 30);
     match node.admission(&node.empty_ledger(), &pod("promised", cpus, memory)).attempt().verdict {
         Verdict::Refused(refused) => Err(format!("a pod of {cpus} CPUs is refused: {}", refused.message)),

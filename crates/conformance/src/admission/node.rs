@@ -6,7 +6,7 @@ use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::{Amounts, FeatureGates, KubeletConfiguration, Reservation, Rules, TopologyPolicyName};
 use serde_json::{Value, json};
-use topology_admission::{Compat, Node};
+use topology_admission::{Compat, Node, RootFileSystem, StartOptions};
 use topology_manifest::{Source, read_kubelet_config_of};
 use topology_model::{HugePages, KubeletView, MachineInfo, ViewError};
 
@@ -67,7 +67,9 @@ impl Machine {
 
     /// The node with all its managers; else the kubelet's errors, of which it reports any.
     pub(super) fn start(&self, case: &Case, config: &KubeletConfiguration) -> Result<Node, Vec<String>> {
-        let started = Node::start(&self.view, config, Some(root_file_system(case)), Compat::KUBELET);
+        let root_file_system = RootFileSystem::Bytes(root_file_system(case));
+        let options = StartOptions { root_file_system, ..StartOptions::decided_as(Compat::KUBELET) };
+        let started = Node::start_with(&self.view, config, options);
         started.map_err(|error| error.faults().iter().map(ToString::to_string).collect())
     }
 

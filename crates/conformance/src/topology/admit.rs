@@ -45,10 +45,10 @@ pub(super) fn admit(_: &Corpus, case: &Case) -> Outcome {
         compat: Compat::KUBELET,
         options: OwnOptions::default(),
     };
-    let script = Arc::new(Script { nodes: nodes.clone(), of_pod: Mutex::default(), calls: Mutex::default() });
+    let script = Arc::new(Script { of_pod: Mutex::default(), calls: Mutex::default() });
     let count = case.input["provider_count"].as_u64().unwrap_or(0);
     let node = (0..count).fold(Node::new(setup()), |node, at| {
-        node.with_provider(Box::new(Scripted { at, name: format!("provider-{at}"), script: script.clone() }))
+        node.with_provider(Scripted { at, name: format!("provider-{at}"), script: script.clone() })
     });
     let mut manager = Manager { ledger: node.empty_ledger(), node, script, seen: BTreeMap::new() };
     let steps = case.input["steps"].as_array().into_iter().flatten().map(|step| manager.step(step));
@@ -76,7 +76,6 @@ fn pod_level(gates: &Value) -> PodLevel {
 
 /// What providers are to answer, and what they were asked.
 struct Script {
-    nodes: Nodes,
     /// Of the pod under admission: one entry for each provider.
     of_pod: Mutex<Value>,
     calls: Mutex<Vec<Call>>,
@@ -113,7 +112,7 @@ impl Provider for Scripted {
         &self.name
     }
 
-    fn hints(&self, _: &Held, unit: Unit<'_>, answers: &mut Answers) {
+    fn hints(&self, nodes: &Nodes, _: &Held, unit: Unit<'_>, answers: &mut Answers) {
         let script = self.script.answer(self.at);
         let hints = match unit {
             Unit::Container(_, container) => {
@@ -128,14 +127,14 @@ impl Provider for Scripted {
         match hints.as_object() {
             Some(resources) if !resources.is_empty() => {
                 for (resource, list) in resources {
-                    push(answers, resource, list, &self.script.nodes);
+                    push(answers, resource, list, nodes);
                 }
             }
             _ => answers.push_no_opinion(""),
         }
     }
 
-    fn allocate(&self, _: &Held, unit: Unit<'_>, _: Affinity) -> Result<Option<Grant>, Refusal> {
+    fn allocate(&self, _: &Nodes, _: &Held, unit: Unit<'_>, _: Affinity) -> Result<Option<Grant>, Refusal> {
         let script = self.script.answer(self.at);
         let error = match unit {
             Unit::Container(_, container) => {

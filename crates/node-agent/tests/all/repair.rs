@@ -18,7 +18,7 @@ use node_config::KubeletConfiguration;
 use node_state::{FaultKind, OldContents, PODS, PodList, RepairPlan};
 use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid, ResourceName, Role};
 use proptest::prelude::*;
-use topology_admission::{Compat, Ledger, Node};
+use topology_admission::{Ledger, Node};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 use crate::starting::{Disk, drive, found};
@@ -78,7 +78,7 @@ fn node(shape: &Shape) -> Arc<Node> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
-    Arc::new(Node::start(&view, &config, None, Compat::default()).unwrap())
+    Arc::new(Node::start(&view, &config).unwrap())
 }
 
 fn pod(name: &str, cpus: u32, gib: u32, devices: u32) -> Arc<Pod> {

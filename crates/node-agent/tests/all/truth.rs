@@ -16,7 +16,7 @@ use node_agent::{Effect, Event, Owner, PluginEvent, Request, Ticket};
 use node_config::KubeletConfiguration;
 use node_state::{Grants, PODS, PodList, RunningPod, Standing};
 use pod_spec::{Container, ContainerName, Pod, PodUid, QosClass, ResourceName, Role};
-use topology_admission::{Compat, Ledger, Node};
+use topology_admission::{Ledger, Node};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 const VF: &str = "example.com/vf";
@@ -75,7 +75,7 @@ fn node(nodes: i64, cores: i64, gib: u64, reserved: &str) -> Arc<Node> {
         ..KubeletConfiguration::default()
     };
     let view = KubeletView::new(&machine).unwrap();
-    Arc::new(Node::start(&view, &config, None, Compat::default()).unwrap())
+    Arc::new(Node::start(&view, &config).unwrap())
 }
 
 fn pod(name: &str, containers: &[(u32, u32, u32)]) -> Arc<Pod> {

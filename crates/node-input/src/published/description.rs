@@ -7,7 +7,7 @@ use cpuset::CpuId;
 use node_config::{DecidedBy, KubeletConfiguration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use topology_admission::{Compat, Node};
+use topology_admission::{Compat, Node, StartOptions};
 use topology_model::{
     CacheId, CoreId, CpuCounts, CpuRow, CpuTable, HugePages, KubeletView, NodeId, NodeMemory, SocketId,
 };
@@ -131,8 +131,9 @@ impl NodeDescription {
         let links = self.links.as_ref().map(|links| links.read(&options.device_links, &view));
         let links = links.transpose().context("node.links")?;
         let compat = Compat::from(self.decided_by()?.unwrap_or(DecidedBy::Topolet));
-        let mut node = Node::start_with(&view, &read.config, None, compat, options)
-            .map_err(|error| anyhow!("the kubelet would not start so: {error}"))?;
+        let mut node =
+            Node::start_with(&view, &read.config, StartOptions::decided_as(compat).with_own(options))
+                .map_err(|error| anyhow!("the kubelet would not start so: {error}"))?;
         if let Some(links) = links {
             node = node.with_links(links);
         }

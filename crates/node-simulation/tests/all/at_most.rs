@@ -10,7 +10,7 @@ use node_simulation::{
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
 use proptest::prelude::*;
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineInfo};
 
 /// [`KINDS`], and the one with an init container.
@@ -38,7 +38,7 @@ fn node(view: &KubeletView, policy: &str, scope: &str) -> Node {
         topology_manager_scope: text(scope),
         ..KubeletConfiguration::default()
     };
-    Node::start(view, &config, None, Compat::default()).unwrap()
+    Node::start(view, &config).unwrap()
 }
 
 /// Of each kind, and one kind more.

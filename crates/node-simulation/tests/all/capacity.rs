@@ -5,7 +5,7 @@ use node_config::KubeletConfiguration;
 use node_simulation::capacity;
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use proptest::prelude::*;
-use topology_admission::{Compat, Ledger, Node, Verdict};
+use topology_admission::{Ledger, Node, Verdict};
 use topology_model::{KubeletView, MachineInfo};
 
 /// CPUs of a NUMA node; on the first one is reserved.
@@ -30,7 +30,7 @@ fn node(nodes: usize) -> Node {
         topology_manager_policy: text("restricted"),
         ..KubeletConfiguration::default()
     };
-    Node::start(&KubeletView::new(&info).unwrap(), &config, None, Compat::default()).unwrap()
+    Node::start(&KubeletView::new(&info).unwrap(), &config).unwrap()
 }
 
 fn pod(name: &str, cpus: u64) -> Pod {

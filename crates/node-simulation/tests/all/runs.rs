@@ -11,7 +11,7 @@ use node_simulation::{
     Weight, arrivals, fits_empty, lacking, run,
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 fn view() -> KubeletView {
@@ -39,7 +39,7 @@ fn node(view: &KubeletView, policy: &str) -> Node {
         topology_manager_policy: text(policy),
         ..KubeletConfiguration::default()
     };
-    Node::start(view, &config, None, Compat::default()).unwrap()
+    Node::start(view, &config).unwrap()
 }
 
 fn host<'a>(node: &'a Node, view: &KubeletView) -> Host<'a> {
@@ -290,7 +290,7 @@ fn whole_cores_are_no_published_amount() {
         ..KubeletConfiguration::default()
     };
     config.cpu_manager_policy_options.insert("full-pcpus-only".to_owned(), "true".to_owned());
-    let node = Node::start(&view, &config, None, Compat::default()).unwrap();
+    let node = Node::start(&view, &config).unwrap();
     let kinds = [template("four", "4", Lifetime::Forever), template("two", "2", Lifetime::Forever)];
     let pods: Vec<Arrival> = [0, 0, 0, 1]
         .into_iter()

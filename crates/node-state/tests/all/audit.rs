@@ -20,7 +20,7 @@ fn node() -> Node {
         ..KubeletConfiguration::default()
     };
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    Node::start(&KubeletView::new(&machine).unwrap(), &config, None, compat).unwrap()
+    Node::start_as(&KubeletView::new(&machine).unwrap(), &config, compat).unwrap()
 }
 
 /// A whole file in which pods hold CPUs.
@@ -108,7 +108,7 @@ fn hybrid(reserved: &str) -> Node {
         reserved_system_cpus: Some(reserved.to_owned()),
         ..KubeletConfiguration::default()
     };
-    Node::start(&KubeletView::new(&machine).unwrap(), &config, None, Compat::KUBELET).unwrap()
+    Node::start_as(&KubeletView::new(&machine).unwrap(), &config, Compat::KUBELET).unwrap()
 }
 
 /// On a machine whose cores differ the kubelet gives out reserved CPUs itself: nothing was changed, so that nothing can be
@@ -147,7 +147,7 @@ fn a_changed_option_is_told_from_a_changed_reservation() {
         if strict {
             config.cpu_manager_policy_options.insert("strict-cpu-reservation".to_owned(), "true".to_owned());
         }
-        let node = Node::start(&KubeletView::new(&machine).unwrap(), &config, None, Compat::KUBELET).unwrap();
+        let node = Node::start_as(&KubeletView::new(&machine).unwrap(), &config, Compat::KUBELET).unwrap();
         let lines = folder.check(&node, &PodNames::default(), &Quarantine::default());
         assert!(lines[0].kubelet.starts_with("does not start"), "{lines:?}");
         lines[0].help.clone()

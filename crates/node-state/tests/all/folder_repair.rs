@@ -7,7 +7,7 @@ use kubelet_checkpoint::cpu::{CpuFormat, CpuState};
 use node_config::KubeletConfiguration;
 use node_state::{Basis, FolderRepair, Left, Losses, PodNames, Quarantine, Quarantined, StateFolder};
 use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role};
-use topology_admission::{Compat, Node};
+use topology_admission::Node;
 use topology_model::{KubeletView, MachineInfo};
 
 fn node() -> Node {
@@ -17,7 +17,7 @@ fn node() -> Node {
         reserved_system_cpus: Some("0".to_owned()),
         ..KubeletConfiguration::default()
     };
-    Node::start(&KubeletView::new(&machine).unwrap(), &config, None, Compat::default()).unwrap()
+    Node::start(&KubeletView::new(&machine).unwrap(), &config).unwrap()
 }
 
 /// A whole file in which pods hold CPUs.

@@ -26,7 +26,7 @@ fn node() -> Node {
         ..KubeletConfiguration::default()
     };
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    Node::start(&KubeletView::new(&machine).unwrap(), &config, None, compat).unwrap()
+    Node::start_as(&KubeletView::new(&machine).unwrap(), &config, compat).unwrap()
 }
 
 fn uids(pods: usize) -> impl Iterator<Item = PodUid> {

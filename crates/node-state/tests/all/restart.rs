@@ -21,7 +21,7 @@ fn node(release: Release, change: impl FnOnce(&mut KubeletConfiguration)) -> Nod
     };
     change(&mut config);
     let compat = Compat { node_limit: Compat::default().node_limit, ..Compat::KUBELET };
-    Node::start(&KubeletView::new(&machine).unwrap(), &config, None, compat).unwrap()
+    Node::start_as(&KubeletView::new(&machine).unwrap(), &config, compat).unwrap()
 }
 
 /// A Guaranteed pod, created in that second of a day.

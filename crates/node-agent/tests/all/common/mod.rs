@@ -15,7 +15,7 @@ use node_agent::{Effect, Event, FileName, ListedPod, Listing, Owner, WriteOutcom
 use node_config::{KubeletConfiguration, OwnOptions, Resize};
 use node_state::{ManifestFile, PODS, StateFolder};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceList, Role};
-use topology_admission::{Compat, Node, Size, Sizes};
+use topology_admission::{Node, Size, Sizes, StartOptions};
 use topology_model::{KubeletView, MachineCore, MachineInfo, MachineNode};
 
 /// Two NUMA nodes with four CPUs and 16Gi each; CPU 0 and 1Gi are reserved.
@@ -83,7 +83,7 @@ fn node_of(policy: &str, defer: Duration, cpu_resize: Resize, max_pods: Option<i
     let view = KubeletView::new(&machine).unwrap();
     let memory_resize = Resize::Allow;
     let options = OwnOptions { defer, cpu_resize, memory_resize, ..OwnOptions::default() };
-    Arc::new(Node::start_with(&view, &config, None, Compat::default(), options).unwrap())
+    Arc::new(Node::start_with(&view, &config, StartOptions::default().with_own(options)).unwrap())
 }
 
 pub fn uid(name: &str) -> PodUid {
