@@ -39,10 +39,9 @@ struct Served {
 impl Served {
     fn start() -> anyhow::Result<Self> {
         let machine = LoadedMachine::load(&MachineSource::named("xeon-cxl-4node"))?;
-        let node = LoadedNode::on(
+        let node = LoadedNode::without_devices(
             &machine,
             &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
-            None,
         )?;
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };

@@ -18,10 +18,9 @@ pub(super) const EXPLAINED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
 pub(super) fn view() -> NodeView {
     let parts = || -> anyhow::Result<_> {
         let machine = LoadedMachine::load(&MachineSource::named("xeon-cxl-4node"))?;
-        let node = LoadedNode::on(
+        let node = LoadedNode::without_devices(
             &machine,
             &RulesSource { config: Some(PINNED.to_owned()), ..RulesSource::default() },
-            None,
         )?;
         let ledger = node.empty_ledger();
         let snapshot = Owner::new(node.node.clone(), &ledger, []).snapshot();

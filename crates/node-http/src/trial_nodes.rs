@@ -214,7 +214,7 @@ fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<TrialNode> {
         &residents,
         machine.packed.as_deref(),
     )?;
-    let node = LoadedNode::on(&machine, &rules, None)?;
+    let node = LoadedNode::without_devices(&machine, &rules)?;
     let residents = node.residents(&residents)?;
     let notes = residents.not_looked_at().into_iter().chain(residents.line.clone()).collect();
     let requests = match residents.known {

@@ -225,7 +225,12 @@ impl LoadedNode {
         Self::on(&loaded, rules, devices)
     }
 
-    /// The node on a machine that has been read, with these devices.
+    /// The node on a machine that has been read, of which no devices are known.
+    pub fn without_devices(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<Self> {
+        Self::on(machine, rules, None)
+    }
+
+    /// The node on a machine that has been read, with these devices; `None`: none are known.
     pub fn on(
         machine: &LoadedMachine,
         rules: &RulesSource,

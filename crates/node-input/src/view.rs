@@ -55,7 +55,7 @@ impl LoadedMachine {
         if rules.config.is_none() && !own {
             return Ok(None);
         }
-        Ok(Some(LoadedNode::on(self, rules, None)?.reserved()))
+        Ok(Some(LoadedNode::without_devices(self, rules)?.reserved()))
     }
 }
 

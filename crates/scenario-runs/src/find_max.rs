@@ -405,7 +405,7 @@ spec: {containers: [{name: a, resources: {limits: {cpu: 9, memory: 9Gi}}}, {name
     /// What a person would do: one `admit` after the other, of pods that are written down.
     fn one_by_one(machine: &LoadedMachine, policy: &str, scope: &str, pod: &Pod) -> usize {
         let rules = RulesSource { policy: Some(policy.to_owned()), scope: Some(scope.to_owned()), ..rules() };
-        let node = LoadedNode::on(machine, &rules, None).unwrap();
+        let node = LoadedNode::without_devices(machine, &rules).unwrap();
         let mut ledger = node.empty_ledger();
         for number in 0.. {
             let mut own = Pod::new("default", &format!("own-{number}"), pod.containers.to_vec());

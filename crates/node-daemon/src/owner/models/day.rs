@@ -38,7 +38,7 @@ fn node(topolet_config: Option<PathBuf>) -> Arc<ServedNode> {
     let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/machines/2n-8cpu.json");
     let machine = LoadedMachine::load(&MachineSource::named(machine));
     let node = machine.and_then(|machine| {
-        let node = LoadedNode::on(
+        let node = LoadedNode::without_devices(
             &machine,
             &RulesSource {
                 config: Some(PINNED.to_owned()),
@@ -46,7 +46,6 @@ fn node(topolet_config: Option<PathBuf>) -> Arc<ServedNode> {
                 topolet_config,
                 ..RulesSource::default()
             },
-            None,
         )?;
         ServedNode::new(node, &machine, Mode::Serve, Vec::new())
     });
