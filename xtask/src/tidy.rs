@@ -114,7 +114,7 @@ const ROWS: &[Row] = &[
     row("upgrade of a node", Outside, &["release-upgrade"]),
     row("owner of a node", Outside, &["node-agent"]),
     row("output", Outside, &["node-output"]),
-    row("input", Outside, &["node-input"]),
+    row("input", Outside, &["node-input", "kubelet-topology"]),
     row("view of a node", Outside, &["node-view"]),
     row("parts of a daemon", Outside, &["node-enforce", "node-http", "node-publish"]),
     row("parts beside a kubelet", Outside, &["node-observe"]),
