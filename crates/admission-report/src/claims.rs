@@ -16,8 +16,18 @@ use crate::words::{and_more, joined};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UndecidedClaims {
     names: Vec<String>,
-    /// Why not; empty: claims are not decided here at all.
-    why: String,
+    why: WhyUndecided,
+}
+
+/// Why claims were not decided on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum WhyUndecided {
+    /// They are not decided here at all.
+    NotHere,
+    /// Nothing was given to decide by, and how to give it: the end of a sentence.
+    NothingGiven(String),
+    /// What was given does not decide them.
+    Because(String),
 }
 
 impl UndecidedClaims {
@@ -26,13 +36,19 @@ impl UndecidedClaims {
     pub fn of(pod: &Pod) -> Option<Self> {
         let claims = &pod.constraints.claims;
         let names = claims.iter().map(|claim| claim.name.clone()).collect();
-        (!claims.is_empty()).then(|| Self { names, why: String::new() })
+        (!claims.is_empty()).then_some(Self { names, why: WhyUndecided::NotHere })
     }
 
     /// The same, which are not decided for this reason.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
-        Self { why: why.into(), ..self }
+        Self { why: WhyUndecided::Because(why.into()), ..self }
+    }
+
+    /// The same, for which nothing was given to decide by: `since` says what, and how to give it.
+    #[must_use]
+    pub fn without(self, since: impl Into<String>) -> Self {
+        Self { why: WhyUndecided::NothingGiven(since.into()), ..self }
     }
 
     /// Their names in the pod.
@@ -45,10 +61,17 @@ impl UndecidedClaims {
 impl fmt::Display for UndecidedClaims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = joined(&self.names, ", ");
-        if self.why.is_empty() {
-            return write!(f, "admitted without its claims, which are not decided here: {names}");
+        match &self.why {
+            WhyUndecided::NotHere => {
+                write!(f, "admitted without its claims, which are not decided here: {names}")
+            }
+            WhyUndecided::NothingGiven(since) => {
+                write!(f, "admitted without its claims, which are not decided here: {names}, since {since}")
+            }
+            WhyUndecided::Because(why) => {
+                write!(f, "admitted without its claims, which are not decided: {names}: {why}")
+            }
         }
-        write!(f, "admitted without its claims, which are not decided: {names}: {}", self.why)
     }
 }
 

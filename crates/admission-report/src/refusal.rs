@@ -53,6 +53,9 @@ pub struct Refusal {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "bool"))]
     pub search: Search,
+    /// How many changes were tried.
+    #[serde(skip)]
+    pub tried: usize,
 }
 
 impl Refusal {
@@ -79,6 +82,8 @@ impl Refusal {
             },
             alternatives: Alternative::all(facts, explanation),
             search: explanation.search,
+            // The empty node is an attempt too, and no change.
+            tried: explanation.tries - usize::from(explanation.on_empty_node != OnEmptyNode::Unknown),
         }
     }
 
@@ -100,6 +105,15 @@ impl Refusal {
     #[must_use]
     pub fn why(&self) -> Option<String> {
         (!self.obstacles.is_empty()).then(|| crate::words::joined(&self.obstacles, "; "))
+    }
+
+    /// That none of the changes that were tried would fit, as `nothing that was tried (5 changes)`; `None`: one would, not all
+    /// were tried, or there are none to try.
+    #[must_use]
+    pub fn nothing_fits(&self) -> Option<String> {
+        let is_nothing = self.alternatives.is_empty() && self.search == Search::Complete && self.tried > 0;
+        let changes = if self.tried == 1 { "change" } else { "changes" };
+        is_nothing.then(|| format!("nothing that was tried ({} {changes})", self.tried))
     }
 
     /// Why, and the first change that would fit, in one line; empty where the kubelet's message says all that is known.

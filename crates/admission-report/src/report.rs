@@ -254,14 +254,24 @@ impl Report {
 
     /// The same pod, whose claims are not decided for this reason.
     #[must_use]
-    pub fn with_claims_undecided(mut self, why: &str) -> Self {
+    pub fn with_claims_undecided(self, why: &str) -> Self {
+        self.with_undecided(|claims| claims.because(why))
+    }
+
+    /// The same pod, for whose claims nothing was given to decide by: see [`UndecidedClaims::without`].
+    #[must_use]
+    pub fn with_claims_without(self, since: &str) -> Self {
+        self.with_undecided(|claims| claims.without(since))
+    }
+
+    fn with_undecided(mut self, change: impl Fn(UndecidedClaims) -> UndecidedClaims) -> Self {
         for note in &mut self.notes {
             if let Remark::ClaimsUndecided(claims) = &mut note.remark {
-                *claims = claims.clone().because(why);
+                *claims = change(claims.clone());
             }
         }
         if let Conclusion::WithoutClaims(containers, claims) = self.conclusion {
-            self.conclusion = Conclusion::WithoutClaims(containers, claims.because(why));
+            self.conclusion = Conclusion::WithoutClaims(containers, change(claims));
         }
         self
     }
@@ -359,6 +369,7 @@ impl fmt::Display for Report {
                 refusal.obstacles.iter().try_for_each(|obstacle| write!(f, "\n  why: {obstacle}"))?;
                 refusal.outlook().map_or(Ok(()), |outlook| write!(f, "\n  outlook: {outlook}"))?;
                 refusal.alternatives.iter().try_for_each(|fits| write!(f, "\n  would fit: {fits}"))?;
+                refusal.nothing_fits().map_or(Ok(()), |nothing| write!(f, "\n  would fit: {nothing}"))?;
             }
             Conclusion::Deferred(deferred) => write!(f, "deferred: {deferred}")?,
             Conclusion::Undecided(why) => {

@@ -193,22 +193,22 @@ impl Hazard {
         match self {
             Self::SlowMemoryHints { nodes, seconds } => write!(
                 f,
-                "the kubelet's memory manager walks all 2^{nodes} sets of the {nodes} NUMA nodes for each Guaranteed container: the first one {}",
+                "the kubelet's memory manager walks all 2^{nodes} sets of the {nodes} NUMA nodes for each Guaranteed container: for the first one that walk {}",
                 in_words(*seconds)
             ),
             Self::SlowCpuHints { nodes, seconds } => write!(
                 f,
-                "with any policy but none the kubelet's CPU manager walks all 2^{nodes} sets of the {nodes} NUMA nodes with CPUs for each Guaranteed container: the first one {}",
+                "with any policy but none the kubelet's CPU manager walks all 2^{nodes} sets of the {nodes} NUMA nodes with CPUs for each Guaranteed container: for the first one that walk {}",
                 in_words(*seconds)
             ),
             Self::SlowMerge { policy, with_cpus, nodes, seconds } => write!(
                 f,
-                "the kubelet's policy {policy} tries every pair of the hints for CPUs ({with_cpus} NUMA nodes) and for memory ({nodes}): the first Guaranteed container {}",
+                "the kubelet's policy {policy} tries every pair of the hints for CPUs ({with_cpus} NUMA nodes) and for memory ({nodes}): for the first Guaranteed container that merge {}",
                 in_words(*seconds)
             ),
             Self::SlowMergeOfHugePages { policy, nodes, seconds } => write!(
                 f,
-                "the kubelet's policy {policy} tries every combination of the hints for CPUs, memory and huge pages on {nodes} NUMA nodes: a Guaranteed container with huge pages {}",
+                "the kubelet's policy {policy} tries every combination of the hints for CPUs, memory and huge pages on {nodes} NUMA nodes: for a Guaranteed container with huge pages that merge {}",
                 in_words(*seconds)
             ),
             Self::NodeIdOutOfRange { id, user } => {

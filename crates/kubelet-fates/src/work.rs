@@ -1,5 +1,6 @@
 //! What a kubelet walks through before it answers, counted; and how long that takes, to an order of magnitude.
 
+use alloc::string::ToString as _;
 use core::fmt;
 
 /// What the kubelet walks through before it answers.
@@ -83,7 +84,7 @@ impl fmt::Display for About {
     }
 }
 
-/// The largest part of it, and how long it takes in all.
+/// How long it takes in all, and its largest part, with the time for that where it is not all.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: it ", About(self.seconds()))?;
@@ -99,7 +100,9 @@ impl fmt::Display for Work {
             write!(f, "looks at {} devices in sets of NUMA nodes", Rounded(self.devices))
         } else {
             write!(f, "tries {} ways to spread CPUs over NUMA nodes", self.shares)
-        }
+        }?;
+        let (all, alone) = (About(self.seconds()).to_string(), About(most / 1e9).to_string());
+        if alone == all { Ok(()) } else { write!(f, ", which alone takes {alone}") }
     }
 }
 
@@ -116,5 +119,23 @@ impl fmt::Display for Rounded {
             None if self.0 < 1e3 => write!(f, "{:.0}", self.0),
             None => write!(f, "{:.0e}", self.0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_part_has_its_time_where_it_is_not_all() {
+        let sets = 34.0 * 1e9;
+        let alone = Work { memory: 17e9, memory_nodes: 17.0 * sets, ..Work::default() };
+        let text = "about 17 hours: it sums up the memory of 17 thousand million sets of NUMA nodes";
+        assert_eq!(alone.to_string(), text);
+        let with_others = Work { combinations: 51e9, ..alone };
+        assert_eq!(
+            with_others.to_string(),
+            "about 20 hours: it sums up the memory of 17 thousand million sets of NUMA nodes, which alone takes about 17 hours"
+        );
     }
 }

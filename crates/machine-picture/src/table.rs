@@ -52,10 +52,9 @@ impl MachineSummary {
     pub fn table(&self, page: Page) -> String {
         let mut text = nodes(self, page) + &distances(&self.nodes, page);
         if !self.devices_without_node.is_empty() {
-            text.push_str(&format!(
-                "\nPCI devices of no known node: {}\n",
-                devices(&self.devices_without_node, page.glyphs)
-            ));
+            let devices = devices(&self.devices_without_node, page.glyphs);
+            text.push('\n');
+            text.push_str(&page.wrapped(&format!("PCI devices of no known node: {devices}"), 2));
         }
         text
     }

@@ -109,6 +109,13 @@ impl ManifestError {
         self.0.title()
     }
 
+    /// Place, what is wrong, and what to give, in one line.
+    pub(crate) fn in_one_line(&self) -> String {
+        let Fault { file, position: Position { line, column }, problem, .. } = &*self.0;
+        let advice = problem.advice().map_or_else(String::new, |advice| format!(": {advice}"));
+        format!("{file}:{line}:{column}: {}{advice}", self.title())
+    }
+
     /// An API server's words for an object that it cannot decode, given the text that has it.
     #[must_use]
     pub fn decoder_text(&self, source: &Source<'_>) -> String {

@@ -41,6 +41,12 @@ impl Warning {
         &self.0
     }
 
+    /// The warning in one line, as logs have it: place, what is wrong, and what to give.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        self.0.in_one_line()
+    }
+
     /// The warning with the lines it is about, without a newline at the end.
     #[must_use]
     pub fn render(&self, style: Style) -> String {
@@ -67,4 +73,20 @@ pub(crate) fn unknown_fields(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Source, read_kubelet_config};
+
+    #[test]
+    fn a_warning_is_one_line_in_a_log() {
+        let text = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolcy: static\n";
+        let read = read_kubelet_config(&Source { name: "c.yaml", text }).unwrap();
+        let lines: Vec<_> = read.warnings.iter().map(super::Warning::in_one_line).collect();
+        assert_eq!(
+            lines,
+            ["c.yaml:3:1: there is no field \"cpuManagerPolcy\": did you mean cpuManagerPolicy?"]
+        );
+    }
 }

@@ -86,7 +86,7 @@ impl Setup<'_> {
         let sources = self.sources(mode);
         let loaded = sources.load()?;
         for warning in &loaded.0.warnings {
-            tracing::warn!("{warning}");
+            tracing::warn!("{}", warning.in_one_line());
         }
         for note in sources.doubts(&loaded.1) {
             tracing::info!("{note}");

@@ -14,6 +14,7 @@ use node_state::{PodNames, StateFolder, files, manifest};
 use pod_spec::{Pod, PodUid};
 use schemars::JsonSchema;
 use serde::Serialize;
+use terminal_text::Page;
 use topology_admission::Deferral;
 
 use super::decide::{outcome_of, with_outcome};
@@ -114,8 +115,8 @@ pub(super) async fn machine(
     let shape = Shape::alone(query.as_deref(), &headers)?;
     let make = move |node: &Node| {
         let machine = Noted { content: &node.view.served.machine, notes: node.view.notes() };
-        shape.document("Topology", machine, |machine, _| {
-            format!("{}{}", noted(&machine.notes), node.view.served.drawing)
+        shape.document("Topology", machine, |machine, page| {
+            noted(&machine.notes, page) + &node_output::topology(&node.view.served.view, "", page)
         })
     };
     node.look(who, make).await
@@ -132,8 +133,8 @@ pub(super) struct Noted<'a> {
 }
 
 /// A line for each note.
-fn noted(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("! {note}\n")).collect()
+fn noted(notes: &[String], page: Page) -> String {
+    notes.iter().map(|note| page.wrapped(&format!("! {note}"), 2)).collect()
 }
 
 pub(super) async fn held(
@@ -254,7 +255,7 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
     let last = LastDecisions { node: node.line(), notes, decisions: node.view.decisions.last(count) };
     shape.document("Decisions", last, |last, page| {
         if last.decisions.is_empty() {
-            return format!("{}no decisions since the daemon started\n", noted(&last.notes));
+            return format!("{}no decisions since the daemon started\n", noted(&last.notes, page));
         }
         let line = last.node.line(page);
         let each = last.decisions.iter().map(|logged| {
@@ -265,7 +266,7 @@ fn last(node: &Node, count: usize, shape: Shape) -> Answered {
                 node_output::decision(&PodGroup::from(Report::clone(&logged.report)), Some(&line), page)
             )
         });
-        format!("{}{}", noted(&last.notes), each.collect::<Vec<_>>().join("\n"))
+        format!("{}{}", noted(&last.notes, page), each.collect::<Vec<_>>().join("\n"))
     })
 }
 
@@ -285,7 +286,7 @@ fn on_one(node: &Node, uid: &PodUid, shape: Shape) -> Answered {
             let drawn = node_output::explanation(&report, Some(&line), page);
             format!("{} {}\n{drawn}", logged.time, origin(logged))
         });
-        format!("{}{}", noted(&last.notes), each.collect::<String>())
+        format!("{}{}", noted(&last.notes, page), each.collect::<String>())
     });
     Ok(with_outcome(outcome, document?))
 }

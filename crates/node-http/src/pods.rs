@@ -318,7 +318,7 @@ pub(super) fn table(pods: &Pods<'_>, columns: Columns, page: Page) -> String {
         row
     });
     let head = head.into_iter().map(str::to_owned).collect();
-    page.columns(std::iter::once(head).chain(rows), "")
+    page.table(std::iter::once(head).chain(rows), 2, "")
 }
 
 /// Everything about one pod.

@@ -10,7 +10,7 @@ use claim_explanation::DevicePlaces;
 use dra_model::{Feature, Features, Node, ResourceSlice};
 use kubelet_release::Release;
 use pod_claims::{
-    ClaimChange, ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Outcome, without_resources,
+    ClaimChange, ClaimLedger, ClaimsDecision, ClusterObjects, DecidedAs, Missing, Outcome, without_resources,
 };
 use pod_spec::{ClaimObject, Pod, PodUid};
 use thiserror::Error;
@@ -80,8 +80,10 @@ pub struct NodeClaims {
 
 /// What became of a pod's claims.
 pub(crate) enum PodClaims {
-    /// It has none, or nothing is known that decides on them.
+    /// It has none.
     None,
+    /// Nothing is known that decides on them.
+    Unknown(Missing),
     /// They have devices.
     Decided(ClaimsDecision, DecidedClaims),
     /// They are not decided, for this reason.
@@ -214,7 +216,7 @@ impl NodeClaims {
         };
         let Some(decision) = ledger.decide(pod) else { return PodClaims::None };
         match &decision.outcome {
-            Outcome::Unknown(_) => return PodClaims::None,
+            Outcome::Unknown(missing) => return PodClaims::Unknown(*missing),
             Outcome::Cut => {
                 let why = "the search for devices took more than a million steps".to_owned();
                 return PodClaims::Undecided(why);
@@ -240,7 +242,7 @@ impl NodeClaims {
         for fit in 0..most {
             let copy = copy(pod, fit);
             match self.decide(&copy) {
-                PodClaims::None => return ClaimCount::None,
+                PodClaims::None | PodClaims::Unknown(_) => return ClaimCount::None,
                 PodClaims::Undecided(why) => return ClaimCount::Undecided(why),
                 PodClaims::Unschedulable(_, why) => {
                     let rest = rest.unwrap_or_else(|| Box::new(pod.clone()));
@@ -310,9 +312,19 @@ impl PodClaims {
         match self {
             Self::Decided(_, decided) => report.with_claims(decided.clone()),
             Self::Undecided(why) => report.with_claims_undecided(why),
+            Self::Unknown(missing) => report.with_claims_without(&not_given(*missing)),
             Self::None | Self::Unschedulable(..) => report,
         }
     }
+}
+
+/// What is missing, and the options that give it, as the end of a sentence.
+fn not_given(missing: Missing) -> String {
+    let what = match missing {
+        Missing::Slices => "slices",
+        Missing::Classes => "device classes",
+    };
+    format!("no {what} are given: add them with -f FILE or --kubeconfig FILE")
 }
 
 /// What device plugins offer of each resource.

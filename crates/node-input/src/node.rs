@@ -110,6 +110,17 @@ impl fmt::Display for InputWarning {
     }
 }
 
+impl InputWarning {
+    /// In one line without colours, as logs have it.
+    #[must_use]
+    pub fn in_one_line(&self) -> String {
+        match self {
+            Self::Notice(notice) => notice.to_string(),
+            Self::Configuration(warning) => warning.in_one_line(),
+        }
+    }
+}
+
 /// How running containers are kept on their CPUs.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {

@@ -148,6 +148,7 @@ pub(crate) fn reasons(refusal: &Refusal, page: Page) -> String {
         vec![change, detail, format!("{} {}", page.arrow(), fit.result())]
     });
     text.push_str(&listed(page, "would fit", fits));
+    text.extend(refusal.nothing_fits().map(|nothing| line(page, "would fit", &nothing)));
     if refusal.search == Search::Cut {
         let head = if refusal.alternatives.is_empty() { "would fit" } else { "" };
         text.push_str(&line(page, head, "more was not tried; topolet explain --tries NUMBER tries more"));

@@ -109,6 +109,7 @@ fn lists(report: &Report) -> Vec<(String, Vec<String>)> {
         if refusal.search == Search::Cut {
             fits.push("more was not tried; topolet explain --tries NUMBER tries more".to_owned());
         }
+        fits.extend(refusal.nothing_fits());
         lists.push(("would fit", fits));
     }
     if let Some(fated) = report.fated() {

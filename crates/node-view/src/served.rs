@@ -3,7 +3,8 @@
 use anyhow::Context as _;
 use machine_picture::Reserved;
 use node_input::{LoadedMachine, LoadedNode};
-use terminal_text::{Glyphs, Page};
+use node_output::MachineView;
+use terminal_text::Glyphs;
 use topology_model::Machine;
 
 /// Who owns the node.
@@ -23,8 +24,8 @@ pub struct ServedNode {
     pub mode: Mode,
     /// The machine as `topolet topology -o json` has it.
     pub machine: serde_json::Value,
-    /// The machine as text, as `topolet topology` prints it.
-    pub drawing: String,
+    /// What `topolet topology` draws of the machine.
+    pub view: MachineView,
     /// The machine for pictures of the node; `None` where only cAdvisor's view of it is known.
     pub hardware: Option<Hardware>,
     /// What is assumed about the node for as long as it is served, each as a sentence.
@@ -62,7 +63,7 @@ impl ServedNode {
             node,
             mode,
             machine: serde_json::to_value(&view).context("failed to write the machine down")?,
-            drawing: node_output::topology(&view, "", Page::endless(Glyphs::Unicode)),
+            view,
             hardware,
             assumed,
         })

@@ -146,6 +146,14 @@ impl Capacity {
         }
     }
 
+    /// What the next one gets; `None`: a kubelet would not start.
+    pub(crate) fn next(&self) -> Option<&str> {
+        match self {
+            Self::Fit { next, .. } => Some(next),
+            Self::NoStart { .. } => None,
+        }
+    }
+
     pub(crate) const fn fit(&self) -> Option<usize> {
         match self {
             Self::Fit { fit, .. } => Some(*fit),

@@ -29,7 +29,7 @@ mod charts;
 pub use charts::charts;
 pub use files::BUILT_IN;
 pub use find_max::{FoundMax, Question, find_max};
-pub use max_tables::{found_max, found_max_csv};
+pub use max_tables::{found_max, found_max_csv, found_max_legend};
 pub use prepare::Prepared;
 pub use report::Report;
 pub use runs::{Done, RunWatcher, run};

@@ -66,13 +66,40 @@ pub fn found_max(found: &FoundMax, page: Page) -> String {
     }
     text.push_str(&page.columns(rows, ""));
     for (option, others) in same.iter().filter(|(_, others)| !others.is_empty()) {
-        let like = option.map_or_else(String::new, |option| format!(" as with {option}"));
-        text.push_str(&page.wrapped(&format!("the same{like}: {}", others.join(", ")), 2));
+        let like = option.map_or_else(|| "configured with".to_owned(), |option| format!("with {option}"));
+        text.push_str(&page.wrapped(&format!("as many as {like}: {}", others.join(", ")), 2));
     }
-    text.push_str(&one_more(found, page));
+    text.push_str(&next_pod(found, page));
     text.extend(notes.iter().map(|(note, number)| page.wrapped(&format!("({number}) {note}"), 4)));
     text.push_str(&reservations(found, page));
     text
+}
+
+/// What the columns and lines of --find-max mean.
+#[must_use]
+pub fn found_max_legend(page: Page) -> String {
+    let rows = [
+        ("POLICY, SCOPE", "topologyManagerPolicy and topologyManagerScope under which the pods are counted"),
+        ("as configured", "with the options of the configuration; the other rows have one option more"),
+        (
+            "a number",
+            "so many copies are admitted, one after the other; of two numbers the first is that of the real machine",
+        ),
+        ("- (1)", "the kubelet does not start so, for the reason of that number below"),
+        ("LIMITED BY", "resources of which the node has too little for the next copy, each by itself"),
+        (
+            "the next pod",
+            "the kubelet's reason for refusing the next copy, or what it does in place of an answer",
+        ),
+        (
+            "RESERVED FOR THE SYSTEM",
+            "other places for the same reservation, under the configuration's own policy, scope and options",
+        ),
+        ("CPUS, MEMORY", "reservedSystemCPUs and reservedMemory of that place"),
+        ("FIT", "so many copies are admitted with it"),
+    ];
+    let rows = rows.map(|(column, means)| vec![column.to_owned(), means.to_owned()]);
+    format!("\nlegend\n{}", page.columns(rows, "  "))
 }
 
 /// The line with what the machine has more than the real one, and how many more of the pod fit therefore as the node is
@@ -109,33 +136,63 @@ fn claims_line(claims: &ClaimMax) -> String {
     format!("claims {more}{count}{pods}, decided as {decided_as}{next}")
 }
 
-/// Lines that say why one more pod is refused with the configured options, with the policies and scopes for which that holds.
-fn one_more(found: &FoundMax, page: Page) -> String {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    let mut configured = found.variants.iter().filter(|variant| variant.option.is_none()).peekable();
-    while let Some(variant) = configured.next() {
-        let Capacity::Fit { next, .. } = &variant.capacity else { continue };
+/// Lines that say what the next pod gets with the configured options, with the policies and scopes for which that holds; and
+/// with each other option where it gets something else.
+fn next_pod(found: &FoundMax, page: Page) -> String {
+    let options = by_option(&found.variants);
+    let configured: Vec<&Variant> =
+        found.variants.iter().filter(|variant| variant.option.is_none()).collect();
+    let is_as_configured = |variant: &Variant| {
+        let same = |other: &&&Variant| (other.policy, other.scope) == (variant.policy, variant.scope);
+        let other = configured.iter().find(same);
+        other.is_some_and(|other| other.capacity.next() == variant.capacity.next())
+    };
+    // What several options change alike is one line: the options, the policies and scopes, and what the next pod gets.
+    let mut lines: Vec<(Vec<&str>, String, &str)> = Vec::new();
+    for (option, variants) in options {
+        let differ = |variant: &&Variant| option.is_none() || !is_as_configured(variant);
+        let differing: Vec<&Variant> = variants.into_iter().filter(differ).collect();
+        for (next, names) in outcomes(&differing) {
+            let names = names.join(", ");
+            let is_alike = |(options, under, gets): &&mut (Vec<&str>, String, &str)| {
+                !options.is_empty() && *under == names && *gets == next
+            };
+            match lines.iter_mut().find(is_alike) {
+                Some((options, ..)) => options.extend(option),
+                None => lines.push((option.into_iter().collect(), names, next)),
+            }
+        }
+    }
+    let line = |(options, under, next): &(Vec<&str>, String, &str)| {
+        let with = if options.is_empty() { String::new() } else { format!(" with {}", options.join(", ")) };
+        page.wrapped(&format!("the next pod{with} under {under}: {next}"), 2)
+    };
+    lines.iter().map(line).collect()
+}
+
+/// What the next pod gets, with the policies and scopes for which that holds.
+fn outcomes<'a>(variants: &[&'a Variant]) -> Vec<(&'a str, Vec<String>)> {
+    let mut outcomes: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut left = variants.iter().peekable();
+    while let Some(variant) = left.next() {
+        let Some(next) = variant.capacity.next() else { continue };
         // Where both scopes say the same, the policy is enough.
-        let other = configured.peek().filter(|other| other.policy == variant.policy);
-        let same = other
-            .is_some_and(|other| matches!(&other.capacity, Capacity::Fit { next: also, .. } if also == next));
+        let other = left.peek().filter(|other| other.policy == variant.policy);
+        let same = other.is_some_and(|other| other.capacity.next() == Some(next));
         let name = if same || variant.policy == "none" {
             variant.policy.to_owned()
         } else {
             format!("{}/{}", variant.policy, variant.scope)
         };
         if same {
-            configured.next();
+            left.next();
         }
-        match reasons.iter_mut().find(|(reason, _)| reason == next) {
+        match outcomes.iter_mut().find(|(known, _)| *known == next) {
             Some((_, names)) => names.push(name),
-            None => reasons.push((next, vec![name])),
+            None => outcomes.push((next, vec![name])),
         }
     }
-    let line = |(reason, names): &(&str, Vec<String>)| {
-        page.wrapped(&format!("one more: {reason} under {}", names.join(", ")), 2)
-    };
-    reasons.iter().map(line).collect()
+    outcomes
 }
 
 /// The table of places for the system's reservation, and the fields of the best one.

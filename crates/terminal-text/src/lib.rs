@@ -6,6 +6,7 @@ extern crate alloc;
 mod breaks;
 mod columns;
 mod glyphs;
+mod quotation;
 mod page;
 mod nearest;
 

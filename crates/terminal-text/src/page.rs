@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::breaks::parts;
 use crate::columns::fitted;
 use crate::glyphs::Glyphs;
+use crate::quotation;
 
 /// A terminal, a file or a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +67,13 @@ impl Page {
     pub fn filled(self, text: &str) -> String {
         let indent = |line: &str| line.width() - line.trim_start().width() + 2;
         text.lines().map(|line| self.wrapped(line, indent(line))).collect()
+    }
+
+    /// A text that quotes lines of a file, with marks and labels below them: the sentences and labels fit the page, what is quoted
+    /// stays as it is. Each line ends in a newline.
+    #[must_use]
+    pub fn quoted(self, text: &str) -> String {
+        quotation::fitted(text, self.width.unwrap_or(usize::MAX))
     }
 
     /// A line in parts that fit the page beside so much else; at least one.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use node_output::Format;
 use node_output::http::{FATE, NOT_DECIDED, OUTCOME, PARTIAL, SOME_REFUSED, SOMETHING_WRONG};
-use terminal_text::Glyphs;
+use terminal_text::{Glyphs, Page};
 
 use crate::arguments::OutputArguments;
 use crate::client::{self, Reply, Sent};
@@ -13,21 +13,21 @@ use crate::screen::Screen;
 
 /// How the answer is to be written, as the query of a request.
 pub(crate) fn shape(output: &OutputArguments, screen: Screen) -> String {
-    shape_of(output.output, screen)
+    shape_of(output.output, screen.page)
 }
 
 /// The same of a format that is not of an `--output` that several commands have.
-pub(crate) fn shape_of(format: Format, screen: Screen) -> String {
+pub(crate) fn shape_of(format: Format, page: Page) -> String {
     let format = match format {
         Format::Table => "table",
         Format::Json => "json",
         Format::Yaml => "yaml",
     };
-    let glyphs = match screen.page.glyphs {
+    let glyphs = match page.glyphs {
         Glyphs::Unicode => "unicode",
         Glyphs::Ascii => "ascii",
     };
-    let width = screen.page.width.map_or_else(String::new, |width| format!("&width={}", width.max(40)));
+    let width = page.width.map_or_else(String::new, |width| format!("&width={}", width.max(40)));
     format!("output={format}&glyphs={glyphs}{width}")
 }
 

@@ -15,12 +15,14 @@ use node_output::Format;
 use topology_manifest::UnknownFields;
 
 use crate::client::SOCKET;
+use crate::help_forms;
 
 /// Which pods are asked about, on which node.
 #[derive(Args, Debug)]
 pub(crate) struct PodsArguments {
     /// A file with pods, lists of them, or workloads that make them (Deployment, Job and so on), as YAML or JSON; or a folder
-    /// with such files; `-` reads standard input. Can be given more than once.
+    /// with such files; `-` reads standard input. Slices, device classes and claims among them decide on claims. Can be given
+    /// more than once.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
@@ -56,8 +58,7 @@ pub(crate) struct IdentityArguments {
     /// at.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) node: Option<PathBuf>,
-    /// The node's name, of a node without taints whose labels are those of --node-labels, `kubernetes.io/hostname` and
-    /// `kubernetes.io/os`.
+    /// Name of the node. It has no taints, and as labels --node-labels, `kubernetes.io/hostname` and `kubernetes.io/os`.
     #[arg(long, value_name = "NAME", conflicts_with = "node")]
     pub(crate) node_name: Option<String>,
     /// The node's labels: KEY=VALUE,KEY=VALUE.
@@ -81,12 +82,12 @@ pub(crate) fn host_name() -> Option<String> {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ResidentsArguments {
     /// A kubelet's root folder or a copy of it, whose state files say what pods hold. Without it the node file's state,
-    /// or of `live` that in /var/lib/kubelet, else nothing runs.
+    /// or for `live` that in /var/lib/kubelet, else nothing runs.
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Which pods run: manifests with UIDs, such as `kubectl get pods -o yaml` prints, with which requests, host ports
     /// and the number of pods count too; or a folder like /var/log/pods, which has names only. What other pods hold is
-    /// free. Of `live` /var/log/pods is read.
+    /// free. For `live`, /var/log/pods is read.
     #[arg(long, value_name = "PATH")]
     pub(crate) pods: Option<PathBuf>,
     /// Nothing runs on the node, whatever its state files say.
@@ -137,15 +138,15 @@ impl ReadingArguments {
 /// Which machine.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct MachineArguments {
-    /// `live` for this machine, the name of a built-in one (`topolet topology --list`), a folder with `sys` and
-    /// `proc` in it (the root of a machine, whose kubelet's files below it hold as those of `live`), such a folder or a
-    /// node file (`topolet capture --node`) packed as tar by zstd, gzip, xz or bzip2, or as zip, where `sys` and `proc` may lie
-    /// up to three folders below, as in what sosreport and hwloc-gather-topology pack, cAdvisor's MachineInfo as .json, or
-    /// text: the outputs of `lscpu -e`, `lscpu`, `numactl -H`, `lstopo` or `virsh capabilities`, one after the other in a
-    /// file, or in files with commas between them, and hwloc's .xml. A word with `/` or `.` is a path. A node file has state,
-    /// pods, configuration and devices too,
-    /// which hold unless others are given.
-    #[arg(short, long, value_name = "MACHINE", default_value = "live", value_hint = ValueHint::AnyPath)]
+    /// The machine.
+    #[arg(
+        short,
+        long,
+        value_name = "MACHINE",
+        default_value = "live",
+        value_hint = ValueHint::AnyPath,
+        long_help = help_forms::MACHINE
+    )]
     pub(crate) machine: String,
     /// Huge pages to decide with instead of those that the machine has: NODE:SIZE=PAGES, as in `0:1Gi=16,1:1Gi=16`.
     #[arg(long, value_name = "PAGES")]
@@ -170,7 +171,7 @@ impl MachineArguments {
 /// What the machine is imagined to have more.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ImaginedArguments {
-    /// Decides on an imagined machine that has so much more on a NUMA node, as RESOURCE@NODE=AMOUNT: cpu@0=16 in whole cores, memory@1=64Gi,
+    /// Decides on an imagined machine that has this much more on a NUMA node, as RESOURCE@NODE=AMOUNT: cpu@0=16 in whole cores, memory@1=64Gi,
     /// hugepages-1Gi@0=16Gi out of the node's memory, or intel.com/vf@1=8 of any device plugin's resource. What pods hold stays
     /// held, what is added is free, and the configuration is that of the real machine. Can be given more than once.
     #[arg(long, value_name = "MORE")]
@@ -194,22 +195,17 @@ impl BackupArguments {
 /// By which rules it decides.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RulesArguments {
-    /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
-    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, `#cloud-config`, an object
-    /// of a cluster such as Rancher's, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's
-    /// --config-dir, or config.yaml.d of k3s);
-    /// `pinned` for the built-in one that pins as much as possible, `kubelet-defaults` for the kubelet's own, which pin
-    /// nothing. Without it that of a node file, or of `live` that of its kubelet, else `pinned`, but for
-    /// `state` and `status`, which guess none.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    /// The kubelet's configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::CONFIG)]
     pub(crate) config: Option<String>,
     /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
     /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
     /// Without --config and a configuration of the machine they are all that is known.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) kubelet_flags: Vec<String>,
-    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
-    /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
+    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `eks:TYPE` with an instance type
+    /// such as `eks:m5.large`, `bottlerocket`, `talos`, `talos-controlplane`, `k3s`, `rke2`. Without it what the form of
+    /// the file tells.
     #[arg(long, value_name = "NAME")]
     pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of
@@ -300,10 +296,13 @@ pub(crate) struct FolderArguments {
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
     /// Which pods there are, so that they have names and pods that are gone are found: a folder like /var/log/pods,
-    /// or manifests with UIDs. Of this machine's own state /var/log/pods is read.
+    /// or manifests with UIDs. For this machine's own state, /var/log/pods is read.
     #[arg(long, value_name = "PATH")]
     pub(crate) pods: Option<PathBuf>,
 }
+
+/// The variable that names a daemon's socket.
+pub(crate) const SOCKET_VARIABLE: &str = "TOPOLET_SOCKET";
 
 /// Which daemon.
 #[derive(Args, Debug)]
@@ -312,7 +311,7 @@ pub(crate) struct SocketArguments {
     #[arg(
         long,
         value_name = "PATH",
-        env = "TOPOLET_SOCKET",
+        env = SOCKET_VARIABLE,
         default_value = SOCKET,
         value_hint = ValueHint::FilePath
     )]

@@ -29,8 +29,8 @@ pub(crate) struct ClaimArguments {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ClaimsBesideArguments {
     /// Slices and device classes, as `kubectl get resourceslices,deviceclasses -o yaml` prints them, beside those of a node file:
-    /// a CPU driver beside a static CPU manager is found, and a class beside a device plugin of its resource. Can be given more
-    /// than once.
+    /// reports a CPU driver beside a static CPU manager, and a device class for a resource that a device plugin has too. Can
+    /// be given more than once.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) claims: Vec<PathBuf>,
     /// What slices call the node; without it the one node that they name.

@@ -9,7 +9,7 @@ pub(crate) struct LogArguments {
     /// How the log on standard error is written.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     logging_format: LogFormat,
-    /// The least that a line of the log must matter.
+    /// The least severe lines that are logged.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: Level,
 }
@@ -39,14 +39,14 @@ impl From<LogFormat> for LoggingFormat {
     }
 }
 
-/// The least that a line of the log must matter.
+/// The least severe lines that are logged.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
 enum Level {
-    /// Only what keeps the node from being served as it should be.
+    /// Only what keeps the program from its work.
     Error,
     /// What an operator should look at, too.
     Warn,
-    /// Decisions and what plugins do, too.
+    /// The normal course of its work, too: what starts, changes and ends, and what is decided.
     Info,
     /// What libraries say, too.
     Debug,

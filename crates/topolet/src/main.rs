@@ -17,6 +17,7 @@
 
 mod outcome;
 mod arguments;
+mod help_forms;
 mod claim_arguments;
 #[cfg(feature = "serve")]
 mod log_arguments;

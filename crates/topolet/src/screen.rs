@@ -63,12 +63,9 @@ impl Screen {
         }
     }
 
-    /// The sentence on the page. Quoted lines stay as they are: marks in them point at columns.
+    /// The sentences on the page. Quoted lines stay as they are: marks in them point at columns.
     fn told(self, text: &str) -> String {
-        match text.split_once('\n') {
-            None => self.page.wrapped(text, 2),
-            Some((sentence, quoted)) => format!("{}{quoted}\n", self.page.wrapped(sentence, 2)),
-        }
+        self.page.quoted(text)
     }
 
     fn to_stderr(self, text: &str) {

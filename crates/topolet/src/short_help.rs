@@ -139,7 +139,7 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("get events", "watch", "Prints each event as it happens"),
     ("describe pod", "name", "Name, or NAMESPACE/NAME"),
     ("describe pod", "namespace", "The pod's namespace"),
-    ("apply", "dry_run", "Decides, and admits nothing"),
+    ("apply", "dry_run", "Says what would be decided, and admits nothing"),
     ("apply", "lenient", "Ignores unknown fields, with a warning"),
     ("delete pod", "names", "Names, or NAMESPACE/NAME"),
     ("delete pod", "namespace", "The pods' namespace"),

@@ -2,6 +2,7 @@
 
 use admission_report::Report;
 use anyhow::ensure;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use node_input::Asked;
 use node_output::{PodGroups, is_not_pinned};
@@ -10,13 +11,13 @@ use pod_spec::Pod;
 /// Which decisions are shown. All pods are decided on: each is admitted beside those before it.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ShownArguments {
-    /// Shows only pods that are refused, or that are admitted and share CPUs.
+    /// Shows only pods that are not admitted, or that are admitted and share CPUs.
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     pub(crate) only: Vec<Only>,
     /// Shows only these pods: NAME or NAMESPACE/NAME.
     #[arg(long = "pod", value_name = "NAME")]
     pub(crate) named: Vec<String>,
-    /// Shows no pod, only how many came out how.
+    /// Shows no pods, only how many had each outcome.
     #[arg(long, conflicts_with_all = ["only", "named", "unfold"])]
     pub(crate) summary: bool,
     /// Shows each pod of a table by itself. Without it pods of one workload with the same outcome are one entry, in which
@@ -31,10 +32,18 @@ pub(crate) struct ShownArguments {
 /// An outcome that is looked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Only {
-    /// The node refuses the pod.
+    /// Refused, or not decided.
     Refused,
     /// The pod is admitted, and a container of it shares CPUs.
     Unpinned,
+}
+
+/// Fails if a legend is asked for and `output` is no table.
+pub(crate) fn legend_needs_table(output: &impl ValueEnum) -> anyhow::Result<()> {
+    let value = output.to_possible_value();
+    let name = value.as_ref().map_or("", PossibleValue::get_name);
+    ensure!(name == "table", "--legend explains a table, and -o {name} prints none: leave one of them out");
+    Ok(())
 }
 
 impl ShownArguments {
@@ -48,6 +57,19 @@ impl ShownArguments {
             );
         }
         Ok(())
+    }
+
+    /// The first of these options that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let Self { only, named, summary, unfold, legend } = self;
+        let given = [
+            ("--only", !only.is_empty()),
+            ("--pod", !named.is_empty()),
+            ("--summary", *summary),
+            ("--unfold", *unfold),
+            ("--legend", *legend),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
     }
 
     /// Whether a decision is shown.

@@ -10,7 +10,7 @@ use crate::drawn;
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::shown::ShownArguments;
+use crate::shown::{ShownArguments, legend_needs_table};
 
 #[derive(Args, Debug)]
 pub(crate) struct AdmitArguments {
@@ -25,6 +25,9 @@ pub(crate) struct AdmitArguments {
 }
 
 pub(super) fn run(arguments: &AdmitArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if arguments.shown.legend {
+        legend_needs_table(&arguments.output.output)?;
+    }
     let question = Question::read(&arguments.pods, &arguments.claims, screen)?;
     let (shown, features) = (&arguments.shown, arguments.claims.features()?);
     match arguments.output.output.text() {

@@ -14,6 +14,7 @@ use node_input::{manifest_files, manifests_in, shown_name};
 use node_output::Format;
 use pod_spec::PodRules;
 use serde::Deserialize;
+use terminal_text::Page;
 use topology_manifest::UnknownFields;
 
 use self::events::GetEvents;
@@ -185,7 +186,7 @@ pub(crate) struct ApplyArguments {
     /// Pods as YAML or JSON, or a folder with such files; `-` reads standard input. Can be given more than once.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Tells what would be decided, and decides nothing.
+    /// Says what would be decided, and admits nothing.
     #[arg(long)]
     dry_run: bool,
     /// Ignores fields that pods of Kubernetes v1.36.3 do not have, with a warning. Without it such a field refuses its
@@ -243,7 +244,9 @@ pub(super) fn get(arguments: &GetArguments, screen: Screen) -> anyhow::Result<Ou
 
 fn get_pods(arguments: &GetPods, screen: Screen) -> anyhow::Result<Outcome> {
     let GetPods { names, namespace, watch, output, socket, .. } = arguments;
-    let mut path = format!("/v1/pods?{}", shape_of(output.document(), screen));
+    // Lines that change are found where each pod has one.
+    let page = if *watch { Page::endless(screen.page.glyphs) } else { screen.page };
+    let mut path = format!("/v1/pods?{}", shape_of(output.document(), page));
     if let Some(namespace) = namespace {
         path.push_str(&format!("&namespace={}", checked(namespace)?));
     }

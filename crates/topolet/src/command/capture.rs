@@ -58,8 +58,8 @@ pub(crate) struct OfNode {
     /// With --node: the devices, as `topolet admit --devices` takes them.
     #[arg(long, value_name = "FILE", requires = "node")]
     pub(crate) devices: Option<PathBuf>,
-    /// With --node: slices, device classes, claims and templates of claims, as `topolet admit` takes them. Can be given more than
-    /// once.
+    /// With --node: slices, device classes, claims and templates of claims, as `topolet admit -f` takes them. Can be given more
+    /// than once.
     #[arg(long, value_name = "FILE", requires = "node")]
     pub(crate) claims: Vec<PathBuf>,
     #[command(flatten)]

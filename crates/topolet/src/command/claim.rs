@@ -51,7 +51,7 @@ fn check(arguments: &ClaimCheckArguments, screen: Screen) -> anyhow::Result<Outc
     texts.extend(ObjectText::of_files(&arguments.files)?);
     let checked = node_input::check_claims(&texts, arguments.claims.features()?, &screen)?;
     match arguments.output.output {
-        Format::Table => screen.print(&checked.text())?,
+        Format::Table => screen.print(&screen.page.quoted(&checked.text()))?,
         format => {
             let document = Document::new("ClaimCheck", checked.document()).of("v1.37.2").text(format)?;
             screen.print(&document.unwrap_or_default())?;

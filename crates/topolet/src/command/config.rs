@@ -14,6 +14,7 @@ use topology_model::KubeletView;
 use crate::arguments::{DeviceArguments, MachineArguments, OutputArguments, ResidentsArguments, programs};
 use crate::claim_arguments::ClaimsBesideArguments;
 use crate::examples;
+use crate::help_forms;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -38,20 +39,17 @@ pub(crate) enum ConfigCommand {
 /// Which configuration.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigSourceArguments {
-    /// `KubeletConfiguration`, also among documents for kubeadm, `KubeletConfig` or `PerformanceProfile` of OpenShift,
-    /// `NodeConfig` or user data of EKS, settings of Bottlerocket, a configuration of Talos or k3s, `#cloud-config`, an object
-    /// of a cluster such as Rancher's, or a kubelet's /configz, as YAML, JSON or TOML; a folder of drop-ins (a kubelet's
-    /// --config-dir, or config.yaml.d of k3s).
-    /// Without it that of a node file, or of `live` that of its kubelet, else `kubelet-defaults`.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    /// The kubelet's configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::CHECKED_CONFIG)]
     pub(crate) config: Option<String>,
     /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
     /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
     /// Without --config and a configuration of the machine they are all that is known.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     pub(crate) kubelet_flags: Vec<String>,
-    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `bottlerocket`, `talos`,
-    /// `talos-controlplane`, `k3s`, `rke2`. Without it what the form of the file tells.
+    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `eks:TYPE` with an instance type
+    /// such as `eks:m5.large`, `bottlerocket`, `talos`, `talos-controlplane`, `k3s`, `rke2`. Without it what the form of
+    /// the file tells.
     #[arg(long, value_name = "NAME")]
     pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it one that

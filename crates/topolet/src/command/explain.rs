@@ -13,7 +13,7 @@ use crate::drawn;
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
-use crate::shown::ShownArguments;
+use crate::shown::{ShownArguments, legend_needs_table};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("files", |files| files.required(false).required_unless_present("resize")))]
@@ -42,7 +42,15 @@ pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Resul
         let Some(format) = arguments.output.output.text() else {
             bail!("--resize prints a table, json or yaml: choose one of them with -o")
         };
+        if let Some(name) = arguments.shown.given().or_else(|| arguments.claims.given()) {
+            bail!(
+                "{name} is for pods of manifests, and --resize is about one that runs: leave one of them out"
+            )
+        }
         return resize::run(&arguments.pods, &arguments.resize, format, screen);
+    }
+    if arguments.shown.legend {
+        legend_needs_table(&arguments.output.output)?;
     }
     let question = Question::read(&arguments.pods, &arguments.claims, screen)?;
     let (shown, tries) = (&arguments.shown, Tries(arguments.tries));

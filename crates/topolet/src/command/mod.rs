@@ -89,7 +89,8 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Admits a few pods on a built-in machine and explains each decision. Needs nothing.
+    /// Admits a few pods on a built-in machine and explains each decision. Needs nothing, and ends with exit status 0 though
+    /// it shows refusals too.
     #[command(after_help = examples::DEMO)]
     Demo(DemoArguments),
     /// Draws a machine: NUMA nodes, CPUs, caches, memory, huge pages, devices.
@@ -102,15 +103,15 @@ pub(crate) enum Command {
     /// Admits pods from manifests, one after the other, and explains each decision.
     #[command(after_help = examples::ADMIT)]
     Admit(AdmitArguments),
-    /// The same with everything that led to each decision, and all that would have fitted.
+    /// Explains all that led to each decision, and what would have fitted.
     #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArguments),
     /// Says which pods of a node have to restart, and in which order, so that a pod fits that the node refuses. Nothing is
     /// done without --apply.
     #[command(after_help = examples::REPACK)]
     Repack(RepackArguments),
-    /// Compares what becomes of pods under several configurations, policies or scopes. Exit status 2 if a pod comes out
-    /// otherwise.
+    /// Compares what becomes of pods under several configurations, policies or scopes. Exit status 2 if the outcome of
+    /// any pod differs.
     #[command(after_help = examples::DIFF)]
     Diff(DiffArguments),
     /// Simulates many pods on many machines under several configurations and compares the results; or counts how many of
@@ -164,7 +165,7 @@ pub(crate) enum Command {
     #[cfg(feature = "terminal")]
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
-    /// Prints what a kind of document contains that `-o json` prints, as JSON Schema; or the HTTP interface, as `OpenAPI`.
+    /// Prints the JSON Schema of a kind of document that `-o json` prints; or the HTTP interface as OpenAPI.
     #[cfg(feature = "serve")]
     #[command(after_help = examples::SCHEMA)]
     Schema(SchemaArguments),

@@ -27,8 +27,8 @@ pub(crate) struct SchedulerArguments {
     /// it is a loopback address.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:10270")]
     address: SocketAddr,
-    /// The certificate of this server, in PEM: `caFile` of kube-scheduler's `tlsConfig` holds its authority. The three files are
-    /// read again when they change.
+    /// The certificate of this server, in PEM: `caFile` of kube-scheduler's `tlsConfig` holds its authority. --tls-cert, --tls-key and
+    /// --client-ca are read again when they change.
     #[arg(long, value_name = "FILE", requires_all = ["tls_key", "client_ca"], value_hint = ValueHint::FilePath)]
     tls_cert: Option<PathBuf>,
     /// Its private key.

@@ -19,7 +19,7 @@ pub(crate) struct SchemaArguments {
     /// The kind of the documents, as their `kind` has it. Without one all kinds are listed, and which command prints them.
     #[arg(value_name = "KIND", conflicts_with = "openapi")]
     kind: Option<String>,
-    /// The HTTP interface of `topolet serve`, as `OpenAPI` 3.1: what it answers at /openapi.json.
+    /// The HTTP interface of `topolet serve`, as OpenAPI 3.1: what it answers at /openapi.json.
     #[arg(long)]
     openapi: bool,
 }

@@ -22,6 +22,8 @@ use crate::outcome::Outcome;
 use crate::screen::Screen;
 
 #[derive(Args, Debug)]
+// serve decides as topolet, and serve --observe as the kubelet: --for has nothing to choose.
+#[command(mut_arg("decided_by", |program| program.hide(true)))]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct ServeArguments {
     /// The folder with state and sockets, laid out as the kubelet's. Made if missing. Without it /var/lib/topolet; with
@@ -73,11 +75,11 @@ pub(crate) struct ServeArguments {
     strict: bool,
     #[command(flatten)]
     backups: BackupArguments,
-    /// Where cgroups are that containers are kept on their CPUs with, if not at /sys/fs/cgroup; `off` writes none. With
+    /// Folder of the cgroups that keep containers on their CPUs [default: /sys/fs/cgroup]; `off` writes none. With
     /// --observe they are only read, and `off` reads none.
     #[arg(long, value_name = "DIR|off")]
     cgroup_root: Option<CgroupRoot>,
-    /// Where /proc is that interrupts on CPUs of partitions are found and moved in, if it is another one.
+    /// The /proc in which interrupts are found and moved off partition CPUs.
     #[arg(long, value_name = "DIR", conflicts_with = "observe", default_value = "/proc", value_hint = ValueHint::DirPath)]
     proc_root: PathBuf,
     /// With --observe: a folder for node files of pods that the kubelet refused and that are decided otherwise here, with

@@ -17,10 +17,12 @@ use crate::bar;
 use crate::claim_arguments::ClaimArguments;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
+use crate::shown::legend_needs_table;
 
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArguments {
-    /// A scenario (`kind: Scenario`); with --find-max one pod. `-` reads standard input.
+    /// A scenario (`kind: Scenario`); with --find-max one pod, where slices, device classes and claims beside it decide on its
+    /// claims. `-` reads standard input.
     #[arg(short, long = "filename", value_name = "FILE", required = true)]
     pub(crate) file: PathBuf,
     /// Finds out how many of the pod fit on one machine, beside what runs there (--empty leaves that out), under each policy, scope and option, and with which
@@ -31,7 +33,7 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
     pub(crate) seed: Option<u64>,
     /// Says below the tables what their columns mean.
-    #[arg(long, conflicts_with = "find_max")]
+    #[arg(long)]
     pub(crate) legend: bool,
     #[command(flatten)]
     pub(crate) reading: ReadingArguments,
@@ -67,6 +69,9 @@ pub(crate) enum SimulateFormat {
 }
 
 pub(super) fn run(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if arguments.legend {
+        legend_needs_table(&arguments.output)?;
+    }
     if arguments.find_max {
         return find_max(arguments, screen);
     }
@@ -179,7 +184,11 @@ fn find_max(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     }
     let document = |format| Document::new("FoundMax", &found).text(format).map(Option::unwrap_or_default);
     match arguments.output {
-        SimulateFormat::Table => screen.show(&scenario_runs::found_max(&found, screen.page)),
+        SimulateFormat::Table => {
+            let legend =
+                if arguments.legend { scenario_runs::found_max_legend(screen.page) } else { String::new() };
+            screen.show(&(scenario_runs::found_max(&found, screen.page) + &legend))
+        }
         SimulateFormat::Json => screen.print(&document(Format::Json)?),
         SimulateFormat::Yaml => screen.print(&document(Format::Yaml)?),
         SimulateFormat::Csv => screen.print(&scenario_runs::found_max_csv(&found)),

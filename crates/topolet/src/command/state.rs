@@ -14,6 +14,7 @@ use node_state::Problem;
 use self::repair::StateRepairArguments;
 use crate::arguments::{FolderArguments, MachineArguments, OutputArguments, RulesArguments};
 use crate::examples;
+use crate::help_forms;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -32,7 +33,7 @@ pub(crate) enum StateCommand {
     #[command(after_help = examples::STATE_CHECK)]
     Check(StateCheckArguments),
     /// Says what would put the files in order, and with --apply does it and keeps the old ones beside them. If a running
-    /// pod may lose what it holds, it writes with --force too only. Exit status 2 if something is left to do.
+    /// pod may lose what it holds, it writes only with --force as well. Exit status 2 if something is left to do.
     #[command(after_help = examples::STATE_REPAIR)]
     Repair(StateRepairArguments),
 }
@@ -41,8 +42,15 @@ pub(crate) enum StateCommand {
 pub(crate) struct StateShowArguments {
     #[command(flatten)]
     pub(crate) folder: FolderArguments,
-    /// A node file, whose state is shown.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "state", value_hint = ValueHint::FilePath)]
+    /// The machine whose state is shown.
+    #[arg(
+        short,
+        long,
+        value_name = "MACHINE",
+        conflicts_with = "state",
+        value_hint = ValueHint::AnyPath,
+        long_help = help_forms::MACHINE
+    )]
     pub(crate) machine: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,

@@ -10,6 +10,7 @@ use topology_discovery::machine_info_to_json;
 use topology_model::Machine;
 
 use crate::arguments::{MachineArguments, ResidentsArguments};
+use crate::help_forms;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -19,10 +20,8 @@ pub(crate) struct TopologyArguments {
     pub(crate) machine: MachineArguments,
     #[command(flatten)]
     pub(crate) residents: ResidentsArguments,
-    /// Shows what this configuration reserves: `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML
-    /// or JSON, `pinned` or `kubelet-defaults`. Without it that of a node file, or of `live` that of its kubelet; else
-    /// nothing is known of reservations.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    /// The kubelet's configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::DRAWN_CONFIG)]
     pub(crate) config: Option<String>,
     /// Names the built-in machines.
     #[arg(long, conflicts_with_all = ["machine", "hugepages", "memory", "config", "state", "pods", "empty"])]

@@ -20,6 +20,7 @@ use crate::arguments::{
     ResidentsArguments,
 };
 use crate::examples;
+use crate::help_forms;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -32,7 +33,7 @@ pub(crate) struct UpgradeArguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum UpgradeCommand {
     /// Compares two releases of the kubelet on a node: configuration, state files, faults, pods, and the rule behind each
-    /// difference. Exit status 2 if a pod comes out otherwise, a field that is written means something else, a file cannot
+    /// difference. Exit status 2 if the outcome of any pod differs, a field that is written means something else, a file cannot
     /// be read back whole, or a release does not start; 0 if nothing but defaults changes; 1 on an error.
     #[command(after_help = examples::UPGRADE_CHECK)]
     Check(UpgradeCheckArguments),
@@ -54,9 +55,8 @@ pub(crate) struct UpgradeCheckArguments {
     /// restarts, and containers keep what they hold.
     #[arg(long, conflicts_with = "empty")]
     pub(crate) drained: bool,
-    /// `KubeletConfiguration`, `KubeletConfig` or a kubelet's /configz as YAML or JSON; `pinned` or `kubelet-defaults`.
-    /// Without it that of a node file, or of `live` that of its kubelet, else `pinned`.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    /// The kubelet's configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::COMPARED_CONFIG)]
     pub(crate) config: Option<String>,
     /// Options of topolet's own, which no kubelet has.
     #[arg(long, value_name = "FILE")]

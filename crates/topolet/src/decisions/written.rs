@@ -92,7 +92,7 @@ pub(super) fn writer<'a>(
     Ok(match format {
         Format::Table => {
             screen.show(&preamble.text(screen.page))?;
-            Box::new(Table { groups: shown.groups(asked), options })
+            Box::new(Table { groups: shown.groups(asked), has_any: false, options })
         }
         Format::Json | Format::Yaml if shown.summary => {
             Box::new(SummaryDocument { preamble, format, screen })
@@ -109,6 +109,8 @@ pub(super) fn writer<'a>(
 /// A table, in which pods of one workload with the same outcome are one entry.
 struct Table<'a> {
     groups: PodGroups,
+    /// Whether a decision was shown: a table without any has the counts.
+    has_any: bool,
     options: OutputOptions<'a>,
 }
 
@@ -129,6 +131,7 @@ impl Table<'_> {
 
 impl DecisionWriter for Table<'_> {
     fn show(&mut self, report: Report) -> anyhow::Result<()> {
+        self.has_any = true;
         let complete = self.groups.add(report);
         self.draw(complete)
     }
@@ -143,7 +146,7 @@ impl DecisionWriter for Table<'_> {
         if shown.legend {
             screen.show(&format!("\n{}", node_output::legend(screen.page)))?;
         }
-        if shown.summary || tally.pods() > 1 {
+        if shown.summary || tally.pods() > usize::from(self.has_any) {
             screen.show(&format!("\n{}", screen.page.wrapped(&tally.to_string(), 2)))?;
         }
         Ok(())

@@ -25,6 +25,7 @@ const COMMANDS: &[&str] = &[
     "simulate -f fixtures/scenarios/telco.yaml",
     "simulate -f fixtures/scenarios/training.yaml",
     "simulate --find-max -m MACHINE -f fixtures/pods/two-containers.yaml",
+    "simulate --find-max -m MACHINE -f fixtures/pods/two-containers.yaml --legend",
     "state show --state fixtures/state/healthy",
     "state show --state fixtures/state/two-owners",
     "state check -c pinned -m xeon-2s-96cpu-sriov --state fixtures/state/healthy",

@@ -18,7 +18,7 @@ pub(super) struct ClusterArguments {
     /// The pod's namespace. Without it that of the context.
     #[arg(short, long, value_name = "NAMESPACE")]
     pub(super) namespace: Option<String>,
-    /// The agent of the node: its socket, or an address such as <http://127.0.0.1:8080> that `kubectl port-forward`
+    /// The agent of the node: its socket, or an address such as `http://127.0.0.1:8080` that `kubectl port-forward`
     /// listens at. Without it the API server forwards a port of the agent's pod.
     #[arg(long, value_name = "SOCKET|URL")]
     pub(super) agent: Option<AgentPlace>,

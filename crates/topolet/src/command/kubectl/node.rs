@@ -14,6 +14,8 @@ use crate::outcome::Outcome;
 use crate::screen::Screen;
 
 #[derive(Args, Debug)]
+// A node has no namespace: -n is taken, as kubectl takes it for nodes, and not offered.
+#[command(mut_arg("namespace", |namespace| namespace.hide(true)))]
 pub(crate) struct OneNode {
     /// The node.
     #[arg(value_name = "NODE")]

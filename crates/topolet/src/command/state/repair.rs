@@ -27,7 +27,7 @@ pub(crate) struct StateRepairArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// With --apply, writes the files even if a running pod loses something, or nothing proves what it holds; such pods are
-    /// quarantined. Without it nothing is written then, nor if parts of a file are lost and no list of pods is given.
+    /// quarantined. Needed too where parts of a file are lost and --pods is not given.
     #[arg(long)]
     pub(crate) force: bool,
     #[command(flatten)]
