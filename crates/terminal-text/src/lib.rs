@@ -8,7 +8,9 @@ mod columns;
 mod glyphs;
 mod page;
 mod nearest;
+mod causes;
 
+pub use causes::plain_causes;
 pub use columns::columns;
 pub use glyphs::Glyphs;
 pub use nearest::nearest;

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use clap::ColorChoice;
 use node_input::{ConfigurationRefused, StartFailed};
 use node_output::{is_quoted, locale_glyphs};
-use terminal_text::Page;
+use terminal_text::{Page, plain_causes};
 
 /// Standard output and standard error.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +65,7 @@ impl Screen {
 
     /// The sentence on the page. Quoted lines stay as they are: marks in them point at columns.
     fn told(self, text: &str) -> String {
+        let text = &*plain_causes(text);
         match text.split_once('\n') {
             None => self.page.wrapped(text, 2),
             Some((sentence, quoted)) => format!("{}{quoted}\n", self.page.wrapped(sentence, 2)),
