@@ -98,6 +98,7 @@ mod remarks;
 mod files;
 
 pub use addition::{Addition, BadAddition};
+pub use amount_text::{no_quantity, quantity};
 pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
 pub use base_choice::{BaseChoice, Reading};
 pub use change::{changed_problems, changes};
