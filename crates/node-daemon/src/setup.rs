@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
+use anyhow::bail;
 use bounded_http::Open;
 use kubelet_checkpoint::store::OtherFile;
 use node_agent::KeptBackups;
 use node_enforce::CgroupRoot;
-use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, NoState, RulesSource};
+use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
 use node_observe::PodSources;
 use node_view::Mode;
 use node_view::node_sources::NodeSources;
@@ -84,12 +84,7 @@ impl Setup<'_> {
     pub(super) fn load(&self, mode: Mode) -> anyhow::Result<(LoadedNode, LoadedMachine)> {
         self.refuse_pipes()?;
         let sources = self.sources(mode);
-        let loaded = sources.load().map_err(|error| match mode {
-            Mode::Observe if error.is::<NoState>() => {
-                anyhow!("{error:#}; --root DIR names the root folder of the kubelet")
-            }
-            Mode::Observe | Mode::Serve => error,
-        })?;
+        let loaded = sources.load()?;
         for warning in &loaded.0.warnings {
             tracing::warn!("{warning}");
         }
