@@ -200,11 +200,12 @@ impl fmt::Display for MachineLack {
             }
             _ if self.allocatable == 0 => write!(f, "no NUMA node has {resource} for pods"),
             _ if self.allocatable < self.asked => {
-                write!(f, "all NUMA nodes together have {all} {resource}, and it asks for {asked}")
+                write!(f, "all NUMA nodes together have {}, and it asks for {asked}", resource.counted(&all))
             }
             _ => write!(
                 f,
-                "all NUMA nodes together have {free} of {all} {resource} left, and it asks for {asked}"
+                "all NUMA nodes together have {free} of {} left, and it asks for {asked}",
+                resource.counted(&all)
             ),
         }
     }
@@ -256,6 +257,7 @@ fn node_full(shortage: &Shortage, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (show(*requested), show(*used), show(*capacity));
     write!(
         f,
-        "pods can use {capacity} {resource} of this node in all; others ask for {used}, this one for {requested}"
+        "pods can use {} of this node in all; others ask for {used}, this one for {requested}",
+        Resource::from(resource).counted(&capacity)
     )
 }

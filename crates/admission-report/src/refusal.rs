@@ -96,7 +96,7 @@ impl Refusal {
                 Some("The node has enough, but fragmented: it fits when another pod restarts elsewhere on it")
             }
             OnEmptyNode::Fits => Some("It fits an empty node: not now, rather than never"),
-            OnEmptyNode::DoesNotFit => Some("It does not fit an empty node either: waiting is of no use"),
+            OnEmptyNode::DoesNotFit => Some("It does not fit an empty node: waiting is of no use"),
             OnEmptyNode::Unknown => None,
         }
     }

@@ -48,6 +48,16 @@ impl Resource {
         Amount::told_apart(values.map(|value| self.amount(value)))
     }
 
+    /// An amount with its noun: `92 CPUs`, `16Gi of memory`, `8 of nvidia.com/gpu`.
+    #[must_use]
+    pub(crate) fn counted(&self, amount: &str) -> String {
+        match self {
+            Self::Cpu if amount == "1" => String::from("1 CPU"),
+            Self::Cpu => alloc::format!("{amount} CPUs"),
+            other => alloc::format!("{amount} of {other}"),
+        }
+    }
+
     /// Whether the memory manager allocates it.
     #[must_use]
     pub const fn is_memory(&self) -> bool {

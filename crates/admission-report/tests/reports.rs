@@ -84,7 +84,7 @@ fn check((policy, options): (&str, &[&str]), pods: &[&str], expected: &[&str]) {
 
 const REFUSED: &str = "TopologyAffinityError: Resources cannot be allocated with Topology locality";
 const NOT_NOW: &str = "  outlook: It fits an empty node: not now, rather than never";
-const NEVER: &str = "  outlook: It does not fit an empty node either: waiting is of no use";
+const NEVER: &str = "  outlook: It does not fit an empty node: waiting is of no use";
 
 #[test]
 fn a_refusal_says_which_node_lacks_what() {
@@ -103,7 +103,7 @@ fn a_refusal_says_which_node_lacks_what() {
         &["a cpu=20 memory=1Gi"],
         &[
             &format!("pod default/a: {REFUSED}"),
-            "  why: all NUMA nodes together have 15 cpu, and it asks for 20",
+            "  why: all NUMA nodes together have 15 CPUs, and it asks for 20",
             NEVER,
         ],
     );
@@ -112,7 +112,7 @@ fn a_refusal_says_which_node_lacks_what() {
         &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=6 memory=1Gi"],
         &[
             &format!("pod default/c: {REFUSED}"),
-            "  why: all NUMA nodes together have 3 of 15 cpu left, and it asks for 6",
+            "  why: all NUMA nodes together have 3 of 15 CPUs left, and it asks for 6",
             NOT_NOW,
         ],
     );
@@ -151,7 +151,7 @@ fn a_refusal_says_which_node_lacks_what() {
         &["a cpu=10 memory=1Gi", "b cpu=8500m memory=1Gi"],
         &[
             "pod default/b: OutOfcpu: Node didn't have enough resource: cpu, requested: 8500, used: 10000, capacity: 15000",
-            "  why: pods can use 15 cpu of this node in all; others ask for 10, this one for 8500m",
+            "  why: pods can use 15 CPUs of this node in all; others ask for 10, this one for 8500m",
             NOT_NOW,
         ],
     );
@@ -169,7 +169,7 @@ fn a_refusal_says_which_node_lacks_what() {
         &["a cpu=20 memory=1Gi acme.com/nic=1"],
         &[
             &format!("pod default/a: {REFUSED}"),
-            "  why: all NUMA nodes together have 15 cpu, and it asks for 20",
+            "  why: all NUMA nodes together have 15 CPUs, and it asks for 20",
             NEVER,
             "  note: acme.com/nic is not checked: no device plugin of it is known here, and the kubelet does not check what \
          it does not know [unchecked?]",

@@ -33,7 +33,7 @@ type Credentials = Box<dyn Fn(&UnixStream) -> io::Result<u32>>;
 #[non_exhaustive]
 pub enum ListenError {
     /// Other hosts could connect.
-    #[error("{0} can be reached from elsewhere: only loopback addresses are listened at")]
+    #[error("{0}: expected a loopback address such as 127.0.0.1:{port}", port = .0.port())]
     NotLoopback(SocketAddr),
     /// The address cannot be had.
     #[error("failed to listen at {address}")]

@@ -71,8 +71,9 @@ impl<'a> Search<'a> {
         );
         let text = format!(
             "kube-scheduler {verb} its limit of 10 s{place}: its search takes {} steps; {way_out} \
-             (docs/upstream/claims/search-explosion.md)",
-            cost.steps()
+             ({}/blob/main/docs/upstream/claims/search-explosion.md)",
+            cost.steps(),
+            env!("CARGO_PKG_REPOSITORY")
         );
         Some(Warning::new(format!("{at}.requests"), text))
     }

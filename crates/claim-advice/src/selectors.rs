@@ -70,7 +70,11 @@ impl ClaimAdvice<'_> {
             ));
         } else if selected == 0 {
             let devices = self.devices.iter().len();
-            warnings.push(Warning::new(at, format!("none of the {devices} devices in slices is selected")));
+            let text = match devices {
+                1 => String::from("the 1 device in slices is not selected"),
+                devices => format!("none of the {devices} devices in slices is selected"),
+            };
+            warnings.push(Warning::new(at, text));
         }
     }
 }

@@ -94,7 +94,7 @@ fn each_mistake_is_found_at_its_field() {
         ),
         (
             claim("requests: [{name: cpus, exactly: {deviceClassName: cpu.example.com, count: 6}}, {name: gpu, exactly: {deviceClassName: gpu.example.com}}], constraints: [{matchAttribute: resource.kubernetes.io/numaNode}]"),
-            &["spec.devices.requests: kube-scheduler will exceed its limit of 10 s on node w: its search takes 26468391 steps; with the requests in the order gpu, cpus it takes 11 steps (docs/upstream/claims/search-explosion.md)"],
+            &["spec.devices.requests: kube-scheduler will exceed its limit of 10 s on node w: its search takes 26468391 steps; with the requests in the order gpu, cpus it takes 11 steps (https://github.com/topolet/topolet/blob/main/docs/upstream/claims/search-explosion.md)"],
         ),
         (
             claim("requests: []") + "status: {allocation: {devices: {results: [{request: g, driver: gpu.example.com, pool: w, device: gpu-9}]}}}\n",

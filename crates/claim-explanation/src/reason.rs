@@ -4,6 +4,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
+use core::fmt::Display;
 
 use claim_allocator::Standing;
 use dra_model::Constraint;
@@ -146,10 +147,13 @@ impl Facts<'_, '_> {
         let Some((attribute, kind)) = attribute(object) else { return self.many(requests, &[constraint]) };
         let ways: Vec<&ExaminedWay<'_>> = requests.iter().flat_map(|member| self.ways(*member)).collect();
         if let Some(way) = ways.iter().find(|way| lacks(way, values)) {
+            let left = match way.candidates().count() {
+                1 => String::from("the 1 device left lacks"),
+                left => format!("none of the {left} devices left has"),
+            };
             return format!(
-                "request {}: none of the {} devices left has attribute {attribute}, on which the claim has a constraint",
-                way.label,
-                way.candidates().count()
+                "request {}: {left} attribute {attribute}, on which the claim has a constraint",
+                way.label
             );
         }
         let names = self.with_counts(requests);
@@ -170,7 +174,7 @@ impl Facts<'_, '_> {
         }
         format!(
             "{word} {names} {want} devices with one value of {attribute}, and no value has enough: {}",
-            counts(values, &ways)
+            counts(&attribute, values, &ways)
         )
     }
 
@@ -211,24 +215,34 @@ fn lacks(way: &ExaminedWay<'_>, values: &Values) -> bool {
     without > 0 && without == values.rows.iter().map(left).sum::<usize>()
 }
 
-/// `0 has 4, 1 has 4 (and 2 by default/training)`.
-fn counts(values: &Values, ways: &[&ExaminedWay<'_>]) -> String {
+/// `numaNode 0 has 2 for cpus and 0 for gpu; numaNode 1 has 0 and 1`.
+fn counts(attribute: &impl Display, values: &Values, ways: &[&ExaminedWay<'_>]) -> String {
     const MOST: usize = 8;
-    let places: Vec<usize> = ways
+    let attribute = attribute.to_string();
+    let attribute = attribute.rsplit('/').next().unwrap_or_default();
+    let places: Vec<(usize, &str)> = ways
         .iter()
-        .filter_map(|way| values.requests.iter().position(|name| *name == way.way.name.as_str()))
+        .filter_map(|way| {
+            let place = values.requests.iter().position(|name| *name == way.way.name.as_str())?;
+            Some((place, way.way.name.as_str()))
+        })
         .collect();
     let known: Vec<(&str, &ValueRow)> =
         values.rows.iter().filter_map(|row| Some((row.value.as_deref()?, row))).collect();
-    let shown = known.iter().take(MOST).map(|(value, row)| {
-        let left: Vec<String> = places.iter().map(|place| row.left[*place].to_string()).collect();
-        format!("{value} has {}", listed(&left))
+    let shown = known.iter().take(MOST).enumerate().map(|(index, (value, row))| {
+        // The first value says which number is of which request.
+        let names_requests = index == 0 && places.len() > 1;
+        let left = places.iter().map(|(place, request)| {
+            let left = row.left[*place];
+            if names_requests { format!("{left} for {request}") } else { left.to_string() }
+        });
+        format!("{attribute} {value} has {}", listed(&left.collect::<Vec<_>>()))
     });
     let mut shown: Vec<String> = shown.collect();
     if known.len() > MOST {
         shown.push(format!("and so on for {} more", known.len() - MOST));
     }
-    shown.join(", ")
+    shown.join("; ")
 }
 
 const fn devices(count: usize) -> &'static str {

@@ -61,6 +61,8 @@ pub struct Cluster {
     pub(crate) client: Client,
     /// Its address.
     pub(crate) server: String,
+    /// The same for messages, with the kubeconfig that has it.
+    named: String,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
@@ -81,7 +83,13 @@ impl Cluster {
             .build()
             .map_err(ClusterError::Runtime)?;
         let config = runtime.block_on(config(access))?;
-        Self::with(runtime, config)
+        let mut cluster = Self::with(runtime, config)?;
+        if let Access::Kubeconfig(path) | Access::Kubectl(KubectlAccess { kubeconfig: Some(path), .. }) =
+            access
+        {
+            cluster.named = format!("{} of {}", cluster.server, path.display());
+        }
+        Ok(cluster)
     }
 
     pub(crate) fn with(runtime: Runtime, config: Config) -> Result<Self, ClusterError> {
@@ -95,7 +103,7 @@ impl Cluster {
             let client = ClientBuilder::try_from(config).map_err(|error| ClusterError::of(&server, error))?;
             client.with_layer(&BoundedAnswers).build()
         };
-        Ok(Self { runtime, client, server, clock: Arc::new(SystemClock) })
+        Ok(Self { runtime, client, named: server.clone(), server, clock: Arc::new(SystemClock) })
     }
 
     /// A connection of which a service answers the requests. Calls wait in `runtime`, and time passes as `clock` has it.
@@ -109,7 +117,8 @@ impl Cluster {
             let _inside = runtime.enter();
             Client::new(BoundedAnswers.layer(service), "default")
         };
-        Self { runtime, client, server: "the service".to_owned(), clock }
+        let server = "the service".to_owned();
+        Self { runtime, client, named: server.clone(), server, clock }
     }
 
     /// The address of the API server.
@@ -157,7 +166,7 @@ impl Cluster {
         &self,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, ClusterError> {
-        self.ask(call)?.map_err(|error| ClusterError::of(&self.server, error))
+        self.ask(call)?.map_err(|error| ClusterError::of(&self.named, error))
     }
 
     /// The same, for who looks at what the API server says itself.
@@ -165,13 +174,13 @@ impl Cluster {
         &self,
         call: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<Result<T, kube::Error>, ClusterError> {
-        let late = || ClusterError::Late { server: self.server.clone(), within: ANSWER };
+        let late = || ClusterError::Late { server: self.named.clone(), within: ANSWER };
         self.within(ANSWER, call).ok_or_else(late)
     }
 }
 
 async fn config(access: &Access) -> Result<Config, ClusterError> {
-    let in_cluster = || Config::incluster().map_err(|error| ClusterError::NotInCluster(Box::new(error)));
+    let in_cluster = || Config::incluster().map_err(|error| ClusterError::of_service_account(&error));
     let of = |path: PathBuf| move |error| ClusterError::of_kubeconfig(path, &error);
     match access {
         Access::InCluster => in_cluster(),
@@ -191,6 +200,14 @@ async fn config(access: &Access) -> Result<Config, ClusterError> {
 
 async fn from_file(path: &Path, options: &KubeConfigOptions) -> Result<Config, ClusterError> {
     let of = |error| ClusterError::of_kubeconfig(path.to_path_buf(), &error);
+    // An empty file is read as the end of a kubeconfig that is missing.
+    if std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii().is_empty()) {
+        let what = "empty: expected a kubeconfig".to_owned();
+        return Err(ClusterError::NotAKubeconfig { path: path.to_path_buf(), what });
+    }
     let read = Kubeconfig::read_from(path).map_err(of)?;
+    if let Some(error) = ClusterError::of_read_kubeconfig(path, &read, options) {
+        return Err(error);
+    }
     Config::from_custom_kubeconfig(read, options).await.map_err(of)
 }

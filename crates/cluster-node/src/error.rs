@@ -1,9 +1,9 @@
 //! What goes wrong between a node and its API server, in sentences that name what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kube::config::{InClusterError, KubeconfigError};
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use pods_api::NotAPod;
 use thiserror::Error;
 
@@ -14,27 +14,48 @@ use crate::bounded::TooLarge;
 #[non_exhaustive]
 pub enum ClusterError {
     /// The file is no kubeconfig, or names files that cannot be read.
-    #[error("kubeconfig {path} cannot be used: {reason}")]
+    #[error("failed to use kubeconfig {path}: {reason}")]
     Kubeconfig {
         /// The file.
         path: PathBuf,
         /// The innermost cause.
         reason: String,
     },
+    /// The file is something else than a kubeconfig.
+    #[error("{path} is {what}")]
+    NotAKubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// `a Pod, not a kubeconfig`.
+        what: String,
+    },
+    /// The kubeconfig lacks the context that is asked for.
+    #[error("{path} has no context {context}: it has {known}")]
+    NoContext {
+        /// The file.
+        path: PathBuf,
+        /// The name that is asked for.
+        context: String,
+        /// Those that it has, separated by commas.
+        known: String,
+    },
     /// The program does not run in a pod with a service account.
     #[error(
-        "there is no service account here, as a pod of a cluster has one: {0}; --kubeconfig names a file instead"
+        "there is no service account here, as a pod of a cluster has one: --kubeconfig FILE names the API server"
     )]
-    NotInCluster(#[source] Box<InClusterError>),
+    NotInCluster,
+    /// The service account of the pod cannot be used.
+    #[error("failed to use the pod's service account: {0}")]
+    ServiceAccount(String),
     /// Nothing says where the API server is.
     #[error(
         "there is no kubeconfig: KUBECONFIG is not set and ~/.kube/config is not there; --kubeconfig names one"
     )]
     NoKubeconfig,
     /// No connection could be made, or its certificate is not one that is trusted.
-    #[error("{server} cannot be reached: {reason}")]
+    #[error("failed to reach {server}: {reason}")]
     Unreachable {
-        /// Its address.
+        /// Its address, and the kubeconfig that has it.
         server: String,
         /// The innermost cause.
         reason: String,
@@ -119,6 +140,41 @@ impl ClusterError {
     #[must_use]
     pub const fn is_lost(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::Unreachable { .. } | Self::Late { .. })
+    }
+
+    /// Why nothing comes of the service account of the pod that this may run in.
+    pub(crate) fn of_service_account(error: &InClusterError) -> Self {
+        match error {
+            InClusterError::ReadEnvironmentVariable(_) => Self::NotInCluster,
+            error => Self::ServiceAccount(innermost(error)),
+        }
+    }
+
+    /// Why a file that was read is no kubeconfig, or lacks the context; `None`: it has one.
+    pub(crate) fn of_read_kubeconfig(
+        path: &Path,
+        read: &Kubeconfig,
+        options: &KubeConfigOptions,
+    ) -> Option<Self> {
+        let path = path.to_path_buf();
+        match read.kind.as_deref() {
+            Some("Config") => {}
+            None if read.contexts.is_empty() && read.clusters.is_empty() => {
+                let what = "without contexts and clusters: expected a kubeconfig".to_owned();
+                return Some(Self::NotAKubeconfig { path, what });
+            }
+            None => {}
+            Some(kind) => {
+                return Some(Self::NotAKubeconfig { path, what: format!("a {kind}, not a kubeconfig") });
+            }
+        }
+        let context = options.context.as_ref().or(read.current_context.as_ref())?;
+        if read.contexts.iter().any(|known| known.name == *context) {
+            return None;
+        }
+        let known: Vec<&str> = read.contexts.iter().map(|known| known.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Some(Self::NoContext { path, context: context.clone(), known })
     }
 
     /// What is wrong with a kubeconfig.

@@ -247,10 +247,10 @@ impl Hazard {
                     Unit::Core => ("core", "cores of this machine differ in their number of threads"),
                     Unit::Socket => ("socket", "sockets of this machine differ in their number of CPUs"),
                 };
-                let part = if reserved.len() == 1 { "is" } else { "are" };
+                let (cpus, are) = if reserved.len() == 1 { ("CPU", "is") } else { ("CPUs", "are") };
                 write!(
                     f,
-                    "{reserved} {part} a part of {unit_is} {unit}, and the {differ}: the kubelet can give all of {unit} to a pod, reserved CPUs among them, and does not start again then"
+                    "reserved {cpus} {reserved} {are} a part of {unit_is} {unit}, and the {differ}: the kubelet can give all of {unit} to a pod, reserved CPUs among them, and does not start again then"
                 )
             }
             Self::LosesCpusOfPods => f.write_str(

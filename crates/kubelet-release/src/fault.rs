@@ -145,12 +145,12 @@ impl Fault {
     }
 }
 
-/// Where the page of a fault is; displays as its path from the project's root.
+/// Where the page of a fault is; displays as its address, since an operator's host has no checkout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Page(Fault);
 
 impl fmt::Display for Page {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "docs/upstream/{}.md", self.0.id())
+        write!(f, "{}/blob/main/docs/upstream/{}.md", env!("CARGO_PKG_REPOSITORY"), self.0.id())
     }
 }

@@ -15,12 +15,12 @@ pub enum MachineTextError {
     TooLarge,
     /// Nothing in it is known.
     #[error(
-        "nothing in it is recognised as an output of lscpu, numactl --hardware, lstopo or virsh capabilities, as meminfo, or as XML of hwloc: `(lscpu -e; lscpu; numactl -H) > FILE` on the node is read"
+        "nothing in it is recognised as an output of lscpu, numactl --hardware, lstopo or virsh capabilities, as meminfo, or as XML of hwloc: expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
     )]
     Unknown,
     /// It is known as something from which no machine is made.
     #[error(
-        "it is {form}: `(lscpu -e; lscpu; numactl -H) > FILE` on the node is read, and `topolet capture FILE.tar.zst` tells more"
+        "it is {form}: expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
     )]
     Other {
         /// What it is.

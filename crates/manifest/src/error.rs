@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use crate::excerpt::Excerpt;
 use crate::position::Position;
@@ -165,6 +165,11 @@ fn draw(level: Level<'_>, fault: &Fault, style: Style) -> String {
         Style::Unicode => Renderer::plain().decor_style(DecorStyle::Unicode),
         Style::Coloured => Renderer::styled().decor_style(DecorStyle::Unicode),
     };
+    if fault.is_of_nothing() {
+        let line = fault.line();
+        let drawn = renderer.render(&[Group::with_title(level.primary_title(&line))]);
+        return if style == Style::Ascii { in_ascii(&drawn) } else { drawn };
+    }
     let group = level.primary_title(&title);
     // Without a text there is nothing to show, only a file to name.
     let drawn = if excerpt.text.trim().is_empty() {
@@ -183,26 +188,69 @@ fn draw(level: Level<'_>, fault: &Fault, style: Style) -> String {
         renderer.render(&[group])
     };
     match style {
-        Style::Ascii => drawn.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect(),
+        Style::Ascii => in_ascii(&drawn),
         Style::Unicode | Style::Coloured => drawn,
     }
 }
 
+fn in_ascii(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
+}
+
 impl Fault {
     fn title(&self) -> String {
-        if self.field.is_empty() {
+        if let Problem::NotRegistered { kind, .. } = &self.problem
+            && kind != "KubeletConfiguration"
+        {
+            format!(
+                "{} is a {kind}, not a kubelet's configuration: {}: {}",
+                self.file, self.field, self.problem
+            )
+        } else if let Some(plain) = self.plain_syntax() {
+            format!("{plain}: {}", self.problem)
+        } else if self.field.is_empty() {
             self.problem.to_string()
         } else {
             format!("{}: {}", self.field, self.problem)
+        }
+    }
+
+    /// Whether the text has nothing but space.
+    fn is_of_nothing(&self) -> bool {
+        matches!(self.problem, Problem::Empty) && self.excerpt.text.trim().is_empty()
+    }
+
+    /// The whole error as one line.
+    fn line(&self) -> String {
+        let Self { file, position: Position { line, column }, problem, .. } = self;
+        let advice = problem.advice();
+        if self.is_of_nothing() {
+            return format!("{file} is empty: {}", advice.unwrap_or_default());
+        }
+        let advice = advice.map_or_else(String::new, |advice| format!(", {advice}"));
+        format!("{file}:{line}:{column}: {}{advice}", self.title())
+    }
+
+    /// What the writer of a line did that the parser's words do not name: they are about what it looked for.
+    fn plain_syntax(&self) -> Option<&'static str> {
+        let Problem::Syntax(words) = &self.problem else { return None };
+        let before = self.excerpt.text.get(..self.excerpt.marked.start)?;
+        let begins_line = before.rsplit('\n').next()?.trim().is_empty();
+        match words.as_str() {
+            "did not find expected key" if begins_line => {
+                Some("the indentation of this line fits no key above")
+            }
+            "did not find expected '-' indicator" if begins_line => {
+                Some("the indentation of this line fits no item above")
+            }
+            _ => None,
         }
     }
 }
 
 impl fmt::Display for ManifestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Fault { file, position: Position { line, column }, problem, .. } = &*self.0;
-        write!(f, "{file}:{line}:{column}: {}", self.0.title())?;
-        problem.advice().map_or(Ok(()), |advice| write!(f, ", {advice}"))
+        f.write_str(&self.0.line())
     }
 }
 

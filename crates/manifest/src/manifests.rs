@@ -153,10 +153,10 @@ impl Skipped {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { version, kind, name, place } = self;
-        write!(f, "{place}: {kind} {} of {version} is skipped: no pods are read from it", Quoted(name))?;
+        write!(f, "{place}: {kind} {}", Quoted(name))?;
         match self.meant() {
-            Some((version, kind)) => write!(f, "; did you mean {kind} of {version}?"),
-            None => Ok(()),
+            Some((meant, kind)) => write!(f, " of {version} has no pods; did you mean {kind} of {meant}?"),
+            None => f.write_str(" has no pods"),
         }
     }
 }

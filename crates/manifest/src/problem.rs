@@ -34,7 +34,7 @@ pub enum Problem {
     #[error("this byte is not UTF-8")]
     NotUtf8,
     /// There is no document in the text.
-    #[error("the text holds no document")]
+    #[error("the file has no document")]
     Empty,
     /// It is no YAML or JSON; the parser's words.
     #[error("{0}")]

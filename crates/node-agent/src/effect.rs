@@ -121,7 +121,7 @@ pub enum Answer {
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum RequestError {
     /// Nothing is known of the pod.
-    #[error("pod {0} is not here")]
+    #[error("no pod is called {0}")]
     NoPod(PodUid),
     /// The pod has no such container.
     #[error("pod {} has no container {}", .0.pod, .0.container)]

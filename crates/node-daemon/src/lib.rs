@@ -150,7 +150,8 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     if let Some(candidate) = candidate {
         candidate.start(view.clone(), news.clone(), sender.clone(), now)?;
     }
-    tracing::info!(root = %shown, socket = %setup.socket.display(), "node is served");
+    let configuration = view.node().line.configuration.clone();
+    tracing::info!(root = %shown, socket = %setup.socket.display(), configuration, "node is served");
     let control = NodeControl { owner: sender.clone(), news, cgroups };
     let routes = node_http::router(view.clone(), Some(control), setup.explained);
     let signals = Signals { setup, view: &view, reload: &Notify::new() };

@@ -238,5 +238,5 @@ pub(super) fn find(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<A
 }
 
 pub(super) fn no_pod(namespace: &str, name: &str) -> Failure {
-    Failure::new(StatusCode::NOT_FOUND, format!("pod {namespace}/{name} is not here"))
+    Failure::new(StatusCode::NOT_FOUND, format!("no pod is called {namespace}/{name}"))
 }

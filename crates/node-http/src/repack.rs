@@ -142,9 +142,11 @@ fn only_one(node: &Node, sent: &[u8], reading: &Reading) -> Result<Sent, Failure
     let sent = Sent::read(node.view.node(), sent, reading)?.into_runnable()?;
     match sent.pods.len() {
         1 => Ok(sent),
-        pods => Err(Failure::wrong(format!(
-            "{pods} pods are in it, and others move for one at a time: nothing was done"
-        ))),
+        pods => {
+            let name = reading.name();
+            let has = if pods == 0 { "no pods".to_owned() } else { format!("{pods} pods") };
+            Err(Failure::wrong(format!("{name} has {has}: --apply takes 1 pod a file; nothing was done")))
+        }
     }
 }
 

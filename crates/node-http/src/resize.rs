@@ -126,7 +126,7 @@ fn amounts(of: &BTreeMap<String, AmountBody>, field: &str) -> Result<ResourceLis
     let amount = |(name, amount): (&String, &AmountBody)| {
         let text = amount.to_string();
         let amount: Quantity = text.parse().map_err(|error| {
-            Failure::wrong(format!("body: {field}.{name}: {text:?} is no quantity such as 4 or 8Gi: {error}"))
+            Failure::wrong(format!("body: {field}.{name}: {text:?} is no quantity, expected an amount such as 2, 500m or 1.5Gi: {error}"))
         })?;
         // As an API server hands it on: 1.5Gi is no whole number of bytes for the kubelet's managers, 1536Mi is.
         let amount = amount.canonical().to_string().parse().unwrap_or(amount);

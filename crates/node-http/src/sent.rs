@@ -51,6 +51,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// The name of the body in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// From the query and the headers, with a limit of pods.
     pub(super) fn of(query: &Query, headers: &HeaderMap, limit: PodLimit) -> Result<Self, Failure> {
         let (shape, unknown) = (Shape::of(query, headers)?, unknown_fields(query)?);

@@ -8,7 +8,7 @@ use pod_spec::ResourceName;
 use thiserror::Error;
 use topology_model::NodeId;
 
-use crate::amount_text::{page_size, whole_units};
+use crate::amount_text::{no_quantity, page_size, quantity, whole_units};
 
 /// The most devices that one argument adds: a plugin's list of more does not fit a message.
 const MOST_DEVICES: u64 = 65_536;
@@ -51,7 +51,7 @@ pub enum BadAddition {
     )]
     Resource(String),
     /// No page has that size.
-    #[error("no huge page has the size {0:?}: expected a power of two, as in hugepages-2Mi")]
+    #[error("no page has {0:?}, expected a power of two such as 2Mi or 1Gi")]
     Page(String),
     /// The amount is none of the resource.
     #[error("expected {expected}, found {found:?}")]
@@ -61,6 +61,9 @@ pub enum BadAddition {
         /// What stands there.
         found: String,
     },
+    /// The amount is no quantity at all.
+    #[error("{}", no_quantity(.0))]
+    NoQuantity(String),
     /// It is 0.
     #[error("adds nothing: expected more than 0")]
     Nothing,
@@ -132,6 +135,9 @@ impl Kind {
             expected: format!("{what} such as {example}"),
             found: text.to_owned(),
         };
+        if quantity(text).is_err() {
+            return Err(BadAddition::NoQuantity(text.to_owned()));
+        }
         let whole = whole_units(text).ok();
         let most = |amount: Quantity| amount.value() == i64::MAX;
         if whole.is_none() && text.parse().is_ok_and(most) {
@@ -232,10 +238,7 @@ mod tests {
                 "cpus@0=16",
                 "expected cpu, memory, hugepages-SIZE or a device plugin's resource such as example.com/gpu, found \"cpus\"",
             ),
-            (
-                "hugepages-1gi@0=1Gi",
-                "no huge page has the size \"1gi\": expected a power of two, as in hugepages-2Mi",
-            ),
+            ("hugepages-1gi@0=1Gi", "no page has \"1gi\", expected a power of two such as 2Mi or 1Gi"),
             (
                 "hugepages-3Mi@0=6Mi",
                 "no huge page has the size \"3Mi\": expected a power of two, as in hugepages-2Mi",

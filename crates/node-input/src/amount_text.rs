@@ -5,15 +5,29 @@ use k8s_quantity::{Quantity, Sign};
 
 /// The bytes, or the number, of an amount in whatever form, if they are whole.
 pub(crate) fn whole_units(size: &str) -> anyhow::Result<u64> {
-    let no_amount = || format!("expected an amount such as 64Gi, found {size:?}");
-    let amount: Quantity = size.parse().ok().with_context(no_amount)?;
+    let amount = quantity(size)?;
+    let no_amount = || no_quantity(size);
     ensure!(amount.sign() != Sign::Negative, no_amount());
     // A quantity that is read ends at the largest number, so that what is there may be more.
     let bytes = amount.ceil_units().and_then(|bytes| i64::try_from(bytes).ok());
     let bytes = bytes.filter(|bytes| *bytes < i64::MAX);
-    let bytes = bytes.with_context(|| format!("no memory has the size {size}"))?;
+    let bytes = bytes.with_context(|| format!("{size} is more than any machine has"))?;
     ensure!(Quantity::from_units(bytes, amount.format()) == amount, "{size} is no whole number of bytes");
     Ok(u64::try_from(bytes)?)
+}
+
+/// An amount in whatever form.
+///
+/// # Errors
+/// It is none.
+pub fn quantity(text: &str) -> anyhow::Result<Quantity> {
+    text.parse().ok().with_context(|| no_quantity(text))
+}
+
+/// That a text is no amount, in the words of every reader of amounts.
+#[must_use]
+pub fn no_quantity(text: &str) -> String {
+    format!("{text:?} is no quantity, expected an amount such as 2, 500m or 1.5Gi")
 }
 
 /// The bytes of a page of this size, in whatever form; `None`: no page has it.
@@ -42,10 +56,10 @@ mod tests {
         for (text, error) in [
             ("1500m", "1500m is no whole number of bytes"),
             ("0.3Ki", "0.3Ki is no whole number of bytes"),
-            ("64gi", "expected an amount such as 64Gi, found \"64gi\""),
-            ("", "expected an amount such as 64Gi, found \"\""),
-            ("-1", "expected an amount such as 64Gi, found \"-1\""),
-            ("9Ei", "no memory has the size 9Ei"),
+            ("64gi", "\"64gi\" is no quantity, expected an amount such as 2, 500m or 1.5Gi"),
+            ("", "\"\" is no quantity, expected an amount such as 2, 500m or 1.5Gi"),
+            ("-1", "\"-1\" is no quantity, expected an amount such as 2, 500m or 1.5Gi"),
+            ("9Ei", "9Ei is more than any machine has"),
         ] {
             assert_eq!(whole_units(text).unwrap_err().to_string(), error);
         }

@@ -143,13 +143,19 @@ fn from_files(
             listener.warn(format_args!("{}\n{kind} {name:?} is left out", render(refusal)));
             asked.wholeness = Wholeness::Partial;
         }
-        tell_skipped(&skipped, podless, listener);
         let is_missing = |skipped: &Skipped| is_wrong(skipped, podless);
         // A note says why an object makes none.
         let has_nothing = pods.is_empty() && !skipped.is_empty() && remarks.is_empty();
         let is_told = skipped.iter().any(is_missing);
-        if has_nothing && !is_told {
-            without_pods.push((shown_name(path), skipped.iter().find_map(Skipped::instead)));
+        match skipped.as_slice() {
+            [alone] if has_nothing && !is_told => without_pods.push((alone.to_string(), alone.instead())),
+            skipped => {
+                tell_skipped(skipped, podless, listener);
+                if has_nothing && !is_told {
+                    let instead = skipped.iter().find_map(Skipped::instead);
+                    without_pods.push((format!("{} has no pods", shown_name(path)), instead));
+                }
+            }
         }
         if is_told {
             asked.wholeness = Wholeness::Partial;
@@ -173,9 +179,9 @@ fn from_files(
         asked.apart.extend(apart);
     }
     if asked.pods.is_empty() && !without_pods.is_empty() {
-        for (name, instead) in without_pods {
+        for (text, instead) in without_pods {
             let instead = instead.map(|instead| format!(": expected {instead}")).unwrap_or_default();
-            listener.warn(Notice::error(format!("{name} has no pods{instead}")));
+            listener.warn(Notice::error(format!("{text}{instead}")));
         }
         asked.wholeness = Wholeness::Partial;
     }
@@ -199,11 +205,11 @@ fn tell_skipped(skipped: &[Skipped], podless: PodlessObjects, listener: &impl Li
         others.iter().take(MOST).map(|skipped| format!("{} {:?}", skipped.kind, skipped.name)).collect();
     match others.len() {
         0 => {}
-        1 => listener.warn(format_args!("note: {} is skipped: no pods are read from it", shown.remove(0))),
+        1 => listener.warn(format_args!("note: {} has no pods", shown.remove(0))),
         count => {
             let more = if count > MOST { format!(" and {} more", count - MOST) } else { String::new() };
             let shown = shown.join(", ");
-            listener.warn(format_args!("note: {shown}{more} are skipped: no pods are read from them"));
+            listener.warn(format_args!("note: {shown}{more} have no pods"));
         }
     }
 }

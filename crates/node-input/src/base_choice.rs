@@ -30,18 +30,14 @@ impl FromStr for BaseChoice {
         if let Some(instance) = name.strip_prefix("eks:") {
             let Some(instance) = InstanceType::named(instance) else {
                 bail!(
-                    "{instance:?} is no instance type that is known here: --base eks says that it is unknown, and so much is \
-                     decided"
+                    "expected an instance type of EC2 that is known here, such as eks:m5.large; eks alone leaves the type open"
                 );
             };
             return Ok(Self::Instance(instance));
         }
         let Ok(distribution) = name.parse() else {
             let known: Vec<&str> = Distribution::ALL.into_iter().map(Distribution::name).collect();
-            bail!(
-                "{name:?} is no base: it is none, eks:TYPE with an instance type such as eks:m5.large, or one of {}",
-                known.join(", ")
-            );
+            bail!("expected none, eks:TYPE such as eks:m5.large, or one of {}", known.join(", "));
         };
         Ok(Self::Of(distribution))
     }
@@ -105,7 +101,9 @@ mod tests {
         let error = "gke".parse::<BaseChoice>().map_err(|error| error.to_string());
         assert!(error.is_err_and(|error| error.contains("one of openshift, eks")));
         let error = "eks:m5.huge".parse::<BaseChoice>().map_err(|error| error.to_string());
-        assert!(error.is_err_and(|error| error.contains("no instance type that is known here")));
+        assert!(
+            error.is_err_and(|error| error.contains("expected an instance type of EC2 that is known here"))
+        );
     }
 
     #[test]

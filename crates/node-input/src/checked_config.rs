@@ -186,8 +186,9 @@ impl<'a> ConfigAdvice<'a> {
         let not_known =
             read.start_not_known().map(|why| ConfigFinding::start_not_known("reservedMemory", why, text));
         let beneath = open.map(|finding| {
+            let way_out = read.may_reserve_more().map(|way_out| format!("; {way_out}")).unwrap_or_default();
             let why = format!(
-                "whether a kubelet starts, which with nothing else reserved it does not: {}",
+                "whether the kubelet starts, since what lies beneath may reserve more; with no more it fails: {}{way_out}",
                 finding.text()
             );
             ConfigFinding::start_not_known(finding.field(), why, text)

@@ -25,8 +25,16 @@ const MOST_USERS: usize = 256;
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum BadFeatureGates {
     /// No assignment.
-    #[error("{0:?} is no feature gate, expected NAME=true or NAME=false")]
+    #[error("expected NAME=true or NAME=false, found {0:?}")]
     NoAssignment(String),
+    /// A value that is neither.
+    #[error("{name}: expected true or false, found {found:?}")]
+    Value {
+        /// The gate.
+        name: String,
+        /// What stands behind its `=`.
+        found: String,
+    },
     /// A gate that has nothing to do with claims.
     #[error("{name:?} is no gate that decides on claims, expected one of {}", names())]
     Unknown {
@@ -57,7 +65,7 @@ pub fn scheduler_features<'a>(gates: impl IntoIterator<Item = &'a str>) -> Resul
             "true" => features.and(&[feature]),
             "false" if feature == Feature::PrioritizedList => return Err(BadFeatureGates::Locked),
             "false" => features.without(feature),
-            _ => return Err(no_assignment()),
+            found => return Err(BadFeatureGates::Value { name: name.to_owned(), found: found.to_owned() }),
         };
     }
     Ok(features)

@@ -91,8 +91,9 @@ fn fingerprint(known: Known, ledger: &Ledger, mut warn: impl FnMut(Notice)) -> O
     match Fingerprint::of_pods(method, ledger.pods()) {
         Ok(fingerprint) => Some(fingerprint),
         Err(UnnamedPods(unnamed)) => {
+            let (pods, they) = if unnamed == 1 { ("pod is", "it is") } else { ("pods are", "they are") };
             warn(Notice::warning(format!(
-                "{unnamed} pods are known by UID alone, so there is no fingerprint; --pods says what they are called"
+                "{unnamed} {pods} known by UID alone, so there is no fingerprint; --pods says what {they} called"
             )));
             None
         }

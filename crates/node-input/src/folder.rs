@@ -1,7 +1,7 @@
 //! A kubelet's root folder, or a copy of it, as an argument names it.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::StateFile;
@@ -18,13 +18,20 @@ pub fn must_be_folder(root: &Path) -> anyhow::Result<()> {
     }
 }
 
+/// A folder that should have a kubelet's state files has none.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{} has no state of a kubelet: none of {} is there", .root.display(), StateFile::ALL.map(StateFile::path).join(", "))]
+pub struct NoState {
+    /// The folder.
+    pub root: PathBuf,
+}
+
 /// The state files of a folder that must have some.
 pub fn state_of(root: &Path) -> anyhow::Result<StateFolder> {
     must_be_folder(root)?;
     let folder = any_state_of(root)?;
     if folder.is_empty() {
-        let names = StateFile::ALL.map(StateFile::path).join(", ");
-        bail!("{} holds no state of a kubelet: none of {names} is there", root.display());
+        return Err(NoState { root: root.to_path_buf() }.into());
     }
     Ok(folder)
 }

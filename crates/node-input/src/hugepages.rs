@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use k8s_quantity::Amount;
 use topology_model::{HugePages, MachineInfo};
 
-use crate::amount_text::page_size;
+use crate::amount_text::{page_size, quantity};
 use crate::memory;
 
 /// Sets the huge pages of nodes as `text` says. A page size exists on every node as soon as one has it, with no pages
@@ -65,21 +65,31 @@ pub(crate) fn replace(info: &mut MachineInfo, text: &str, unknown: &[i64]) -> an
 fn parse(text: &str) -> anyhow::Result<BTreeMap<(i64, u64), u64>> {
     let mut wanted = BTreeMap::new();
     for part in text.split(',') {
-        let entry = parse_part(part)
+        let (node, size, pages) = parse_part(part)
             .with_context(|| format!("--hugepages: {part:?} is not NODE:SIZE=PAGES, as in 0:1Gi=16"))?;
-        if wanted.insert((entry.0, entry.1), entry.2).is_some() {
+        let bytes = page_size(size)
+            .with_context(|| wrong_page(size))
+            .with_context(|| format!("--hugepages {part}"))?;
+        if wanted.insert((node, bytes / 1024), pages).is_some() {
             bail!("--hugepages: {part:?} sets the same pages a second time");
         }
     }
     Ok(wanted)
 }
 
-fn parse_part(part: &str) -> anyhow::Result<(i64, u64, u64)> {
+fn parse_part(part: &str) -> anyhow::Result<(i64, &str, u64)> {
     let (node, rest) = part.trim().split_once(':').context("there is no colon")?;
     let (size, pages) = rest.split_once('=').context("there is no equals sign")?;
-    let kib = page_size(size).with_context(|| format!("no page has the size {size}"))? / 1024;
     let node = node.parse().ok().filter(|node| *node >= 0).context("the node is no number")?;
-    Ok((node, kib, pages.parse().context("the pages are no number")?))
+    Ok((node, size, pages.parse().ok().context("the pages are no number")?))
+}
+
+/// Why no page has a size.
+fn wrong_page(size: &str) -> String {
+    match quantity(size) {
+        Ok(_) => format!("no page has {size}, expected a power of two such as 2Mi or 1Gi"),
+        Err(error) => error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -115,7 +125,7 @@ mod tests {
         for (text, error) in [
             ("1:1Gi=1", "--hugepages names NUMA node 1; the machine has 0, 8"),
             ("0:1Gi", "--hugepages: \"0:1Gi\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
-            ("0:3Mi=1", "--hugepages: \"0:3Mi=1\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
+            ("0:3Mi=1", "--hugepages 0:3Mi=1"),
             ("", "--hugepages: \"\" is not NODE:SIZE=PAGES, as in 0:1Gi=16"),
             ("0:1Gi=1,0:1Gi=2", "--hugepages: \"0:1Gi=2\" sets the same pages a second time"),
             ("0:1Gi=65", "--hugepages asks for 65Gi of huge pages on NUMA node 0, which has 64Gi"),

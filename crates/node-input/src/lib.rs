@@ -98,6 +98,7 @@ mod remarks;
 mod files;
 
 pub use addition::{Addition, BadAddition};
+pub use amount_text::{no_quantity, quantity};
 pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
 pub use base_choice::{BaseChoice, Reading};
 pub use change::{changed_problems, changes};
@@ -110,7 +111,7 @@ pub use devices::DeviceText;
 pub use exported::ExportedNode;
 pub use fates::FateOfPod;
 pub use files::{name as shown_name, read};
-pub use folder::{any_state_of, must_be_folder, state_of};
+pub use folder::{NoState, any_state_of, must_be_folder, state_of};
 pub use found_config::FoundConfig;
 pub use gather::{Gathered, Given};
 pub use judged::{JudgedNode, NO_CONFIGURATION};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use admission_report::Notice;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use topology_discovery::{Problem, Substitute, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
@@ -167,6 +167,15 @@ fn built_in(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     let Some(archive) = machine_fixtures::archive(name) else {
         if Path::new(name).exists() {
             bail!("no built-in machine is called {name}; what is here by that name is ./{name}");
+        }
+        ensure!(
+            !name.is_empty(),
+            "expected a machine: the name of a built-in one, a path with a / or a . in it, or `live`"
+        );
+        if let Some(meant) =
+            terminal_text::nearest(name, &machine_fixtures::names().chain([LIVE]).collect::<Vec<_>>())
+        {
+            bail!("no built-in machine is called {name}; did you mean {meant}?");
         }
         bail!(
             "no built-in machine is called {name}; there are\n  {}\nA path has a / or a . in it, and `live` is this machine",

@@ -68,14 +68,23 @@ pub(crate) fn fits(machine: &LoadedMachine) -> anyhow::Result<()> {
     for node in nodes.filter(|node| !unknown.contains(&node.id)) {
         let pages = used_by(node.hugepages.as_deref().unwrap_or_default());
         if pages > node.memory {
-            let (pages, memory) = (Amount::Bytes(pages), Amount::Bytes(node.memory));
+            let (pages, memory) = (Amount::Bytes(pages), bytes_text(node.memory));
             bail!(
-                "--memory gives NUMA node {} {memory}, and its huge pages need {pages}: give it more, or fewer pages with --hugepages",
+                "--memory: NUMA node {} gets {memory}, and its huge pages need {pages}: give it more, or fewer pages with --hugepages",
                 node.id
             );
         }
     }
     Ok(())
+}
+
+/// Bytes as an amount, with the unit where the amount alone has none.
+fn bytes_text(bytes: u64) -> String {
+    match bytes {
+        1 => "1 byte".to_owned(),
+        bytes if bytes < 1024 => format!("{bytes} bytes"),
+        bytes => Amount::Bytes(bytes).to_string(),
+    }
 }
 
 /// Bytes of huge pages.
@@ -220,8 +229,9 @@ fn parse(text: &str) -> anyhow::Result<BTreeMap<i64, u64>> {
     );
     let mut wanted = BTreeMap::new();
     for part in text.split(',') {
-        let (node, bytes) =
+        let (node, size) =
             parse_part(part).with_context(|| format!("--memory: {part:?} is not NODE=SIZE, as in 0=64Gi"))?;
+        let bytes = whole_units(size).with_context(|| format!("--memory {part}"))?;
         if wanted.insert(node, bytes).is_some() {
             bail!("--memory: {part:?} gives NUMA node {node} memory a second time");
         }
@@ -229,9 +239,9 @@ fn parse(text: &str) -> anyhow::Result<BTreeMap<i64, u64>> {
     Ok(wanted)
 }
 
-fn parse_part(part: &str) -> anyhow::Result<(i64, u64)> {
+fn parse_part(part: &str) -> anyhow::Result<(i64, &str)> {
     let (node, size) = part.trim().split_once('=').context("there is no equals sign")?;
-    Ok((node.parse().context("the node is no number")?, whole_units(size)?))
+    Ok((node.parse().ok().context("the node is no number")?, size))
 }
 
 #[cfg(test)]
@@ -275,21 +285,21 @@ mod tests {
         for (text, error) in [
             ("7=1Gi", "--memory names NUMA node 7; the machine has 0, 1"),
             ("0", "--memory: \"0\" is not NODE=SIZE, as in 0=64Gi"),
-            ("0=lots", "--memory: \"0=lots\" is not NODE=SIZE, as in 0=64Gi"),
-            ("0=-1", "--memory: \"0=-1\" is not NODE=SIZE, as in 0=64Gi"),
+            ("0=lots", "--memory 0=lots"),
+            ("0=-1", "--memory 0=-1"),
             ("", "--memory: \"\" is not NODE=SIZE, as in 0=64Gi"),
             ("0=1Gi,", "--memory: \"0=1Gi,\" ends in a comma: expected NODE=SIZE after it, as in 0=64Gi"),
             ("0=1Gi,0=2Gi", "--memory: \"0=2Gi\" gives NUMA node 0 memory a second time"),
         ] {
             assert_eq!(replace(&mut machine(SERVER), text).unwrap_err().to_string(), error);
         }
-        for (text, memory) in [("0=1Gi", "1Gi"), ("0=0", "0")] {
+        for (text, memory) in [("0=1Gi", "1Gi"), ("0=0", "0 bytes"), ("0=1", "1 byte")] {
             let mut server = machine(SERVER);
             replace(&mut server, text).unwrap();
             assert_eq!(
                 fits(&server).unwrap_err().to_string(),
                 format!(
-                    "--memory gives NUMA node 0 {memory}, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
+                    "--memory: NUMA node 0 gets {memory}, and its huge pages need 2Gi: give it more, or fewer pages with --hugepages"
                 )
             );
         }

@@ -328,7 +328,7 @@ impl LoadedNode {
         let mut node =
             Node::start_with(&view, &config, StartOptions::decided_as(compat).with_own(options.clone()))
                 .map_err(|error| match may_reserve_more.filter(|_| is_of_reservation(&error)) {
-                    Some(way_out) => start_not_known(&error, &name, &machine.name, way_out),
+                    Some(way_out) => start_not_known(&error, &name, way_out),
                     None => start_failed(&error, &name, &machine.name, &view, &config),
                 })?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
@@ -384,17 +384,17 @@ impl LoadedNode {
 
 /// That no configuration is known, or why the one of the kubelet is not, and what is assumed.
 fn assumed(machine: &LoadedMachine, rules: &RulesSource, line: &NodeLine) -> String {
-    let what = match rules.policy {
-        None => format!("policy {} is assumed, and all else of the", line.topology_policy),
-        Some(_) => "what is assumed is the".to_owned(),
+    let policy = match rules.policy {
+        None => format!(" (policy {})", line.topology_policy),
+        Some(_) => String::new(),
     };
-    let what = format!("{what} built-in configuration {PINNED}");
+    let what = format!("the built-in configuration `{PINNED}`{policy} is assumed");
     let gaps: Vec<String> = machine.config_gaps().into_iter().map(|gap| gap.text).collect();
     if !gaps.is_empty() {
         return format!("{}: {what}", gaps.join("; "));
     }
-    let found = if machine.name == THIS { "no kubelet was found here" } else { NO_CONFIGURATION };
-    format!("{found}: {what}; --config names a kubelet's own")
+    let found = if machine.name == THIS { "no kubelet found here" } else { NO_CONFIGURATION };
+    format!("{found}: {what}; --config FILE names the kubelet's own")
 }
 
 /// The configuration of a node as a kubelet with these rules reads it: the given one, else the machine's own, else

@@ -137,7 +137,7 @@ impl ReadConfiguration {
         let name = &self.name;
         let who = self.who_reserves();
         let unnamed = match self.base.distribution() {
-            Some(Distribution::Eks) => ". The type is base unknown: --base eks:TYPE names it",
+            Some(Distribution::Eks) => ". The instance type is not known: --base eks:TYPE names it",
             _ => ", which is not known here",
         };
         let text = match self.base.reservation() {
@@ -161,12 +161,15 @@ impl ReadConfiguration {
                      it is"
                 ),
                 ConfigKind::Flags => format!(
-                    "{name}: flags of a kubelet, over {}; decided as if that set nothing. --config FILE --kubelet-flags \
-                     {name} lays them over it",
+                    "{name}: {} is not known: decided as if it set nothing; --config FILE gives it",
                     self.file_beneath()
                 ),
                 _ => return None,
             },
+            Reservation::ForPods(pods) if self.base.distribution() == Some(Distribution::Eks) => format!(
+                "{name}: the instance type is not known: decided as if it had {pods} pods, for which its reservedMemory is \
+                 right; --base eks:TYPE names it"
+            ),
             Reservation::ForPods(pods) => format!(
                 "{name}: {who}{unnamed}; its reservedMemory is right where an instance has {pods} pods, and decided as if it had"
             ),
@@ -186,6 +189,10 @@ impl ReadConfiguration {
             Reservation::UnlessPodsAreSet => format!(
                 "{name}: {who}; decided as if nothing set max-pods, for which its reservedMemory is right"
             ),
+            Reservation::ByPods if self.base.distribution() == Some(Distribution::Eks) => format!(
+                "{name}: the instance type is not known: decided as if no memory were reserved for the kubelet; \
+                 --base eks:TYPE names it"
+            ),
             Reservation::ByPods => {
                 format!("{name}: {who}{unnamed}; decided as if no memory were reserved for the kubelet")
             }
@@ -199,8 +206,8 @@ impl ReadConfiguration {
         let path = flags.and_then(KubeletFlags::config).or_else(|| flags.and_then(KubeletFlags::config_dir));
         let path = path.filter(|path| *path != kubelet_flags::SOME_FOLDER);
         path.map_or_else(
-            || "a configuration that is not given".to_owned(),
-            |path| format!("{path}, which is not given"),
+            || "the configuration beneath the flags".to_owned(),
+            |path| format!("{path}, which lies beneath the flags,"),
         )
     }
 
@@ -239,7 +246,10 @@ impl ReadConfiguration {
     /// does not.
     pub(crate) fn may_reserve_more(&self) -> Option<&'static str> {
         match self.base.reservation() {
-            Reservation::Unknown => Some("--base NAME says what lies beneath it"),
+            Reservation::Unknown => Some(match self.kind {
+                ConfigKind::Flags => "--config FILE or --base NAME says what lies beneath",
+                _ => "--base NAME says what lies beneath it",
+            }),
             Reservation::BySize | Reservation::FixedUnlessSized => {
                 Some("spec.autoSizingReserved: false, or systemReserved with memory, says what is reserved")
             }

@@ -11,6 +11,7 @@ use node_state::{PodNames, Quarantine, StateFolder};
 use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
 
+use crate::configuration::PINNED;
 use crate::node::{LoadedNode, NO_CONFIGURATION};
 use crate::packed::{Packed, Running};
 use crate::quarantine::still_quarantined;
@@ -105,8 +106,7 @@ impl LoadedNode {
         let names: Vec<&str> = only.map(ResourceName::as_str).collect();
         let names = (!names.is_empty()).then(|| names.join(", "))?;
         Some(format!(
-            "{names}: nothing lists devices of it that the real machine has, so the added ones are all that there are; --devices \
-             takes what it has"
+            "{names}: nothing lists devices of it that the real machine has, so the added ones are all that there are; {LISTED}"
         ))
     }
 
@@ -221,12 +221,18 @@ impl Residents {
         let named = names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
         let line = Some(format!("beside {count} {pods} of {from}{named}{way_out}"));
         let mut notes = if given.state.is_none() { node.resident_gaps() } else { Vec::new() };
+        // A built-in machine has no kubelet, and one that wrote these files had a configuration.
+        if given.state.is_some() && !node.is_configured && node.assumed.is_none() {
+            notes.push(format!(
+                "{NO_CONFIGURATION}: the built-in configuration `{PINNED}` is assumed; --config FILE names the kubelet's own"
+            ));
+        }
         notes.extend(node.inventory.registered().filter_map(|resource| unlisted(node, folder, resource)));
         notes.extend(plugins_away(node, folder).into_iter().map(|(resource, count)| {
             let devices = if count == 1 { "1 device".to_owned() } else { format!("{count} devices") };
             format!(
                 "{resource}: the kubelet's checkpoint names {devices}, and nothing says that the plugin has registered since; \
-                 until it does, none is healthy. --devices takes what it lists, as the kubelet's podresources answers have it"
+                 until it does, none is healthy; {LISTED}"
             )
         }));
         notes.extend(devices_lost(folder));
@@ -244,7 +250,7 @@ impl Residents {
         });
         let not_again = node.pods_files_refused(folder).or(next_start).map(|why| {
             format!(
-                "the kubelet does not start again from these files: {why}; 'topolet state check' says more"
+                "the kubelet does not start again from these files: {why}; `topolet state check` says more"
             )
         });
         Ok(Self { ledger, line, known, notes, not_again, quarantined })
@@ -291,10 +297,12 @@ fn unlisted(node: &LoadedNode, folder: &StateFolder, resource: &ResourceName) ->
     let devices = if count == 1 { "device" } else { "devices" };
     let are = if held == 1 { "is" } else { "are" };
     Some(format!(
-        "{resource}: {count} {devices} by the kubelet's checkpoint, of which {held} {are} held; nothing else lists them. --devices \
-         takes what the kubelet's podresources answers have"
+        "{resource}: {count} {devices} by the kubelet's checkpoint, of which {held} {are} held; nothing else lists them; {LISTED}"
     ))
 }
+
+/// What lists a plugin's devices where the state files do not.
+const LISTED: &str = "--devices FILE lists them, or on the node `topolet capture --node NODE.tar.zst` packs what its kubelet lists";
 
 /// How many devices plugins had registered by the kubelet's checkpoint, of resources that the inventory does not have.
 fn plugins_away(node: &LoadedNode, folder: &StateFolder) -> BTreeMap<ResourceName, usize> {

@@ -13,7 +13,7 @@ use crate::kubelet_version::KubeletVersion;
 pub const ADVICE: UserAdvice = UserAdvice {
     no_plugin: ", and no --devices FILE says",
     no_huge_pages: " (--hugepages decides with others than there are)",
-    unchecked: " (--devices says what there is)",
+    unchecked: " (--devices FILE lists them)",
 };
 
 /// Which machine.

@@ -48,15 +48,12 @@ pub(crate) fn is_of_reservation(error: &StartError) -> bool {
     error.faults().iter().any(is_it)
 }
 
-pub(crate) fn start_not_known(
-    error: &StartError,
-    config: &str,
-    machine: &str,
-    way_out: &str,
-) -> anyhow::Error {
+pub(crate) fn start_not_known(error: &StartError, config: &str, way_out: &str) -> anyhow::Error {
+    let lacks_cpus = error.faults().iter().any(|fault| matches!(fault, StartFault::CpuReservation(_)));
+    let what = if lacks_cpus { "too few CPUs are" } else { "another sum of memory is" };
+    let config = config.strip_suffix(" over base unknown").unwrap_or(config);
     anyhow!(
-        "whether the kubelet starts with configuration {config} on {machine} is not known: with nothing else reserved it would not \
-         ({error}). {way_out}"
+        "not known: whether the kubelet starts, since {what} reserved by {config} alone ({error}); {way_out}"
     )
 }
 

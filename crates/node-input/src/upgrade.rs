@@ -124,7 +124,7 @@ impl BeforeUpgrade {
         let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
         if pods.len() > 1 {
             notes.push(
-                "running pods are attempted in the order of their UIDs, and by a kubelet in that of their creation"
+                "running pods are placed here in order of UID; a kubelet takes them in order of creation"
                     .to_owned(),
             );
         }

@@ -47,7 +47,7 @@ impl LoadedMachine {
         let which = if found.is_some_and(|found| found.running == Running::Yes) {
             "the root folder of the kubelet that was found here"
         } else {
-            "no kubelet was found here, and the usual root folder"
+            "no kubelet found here, and the usual root folder"
         };
         ensure!(root.is_dir(), "{which}, {}, does not exist: --root names another one", root.display());
         Ok(root)

@@ -36,7 +36,7 @@ fn reasons(explanation: &Explanation) -> Option<String> {
         }
     };
     let outlook = match explanation.on_empty_node {
-        "doesNotFit" => Some("It does not fit an empty node either: waiting is of no use".to_owned()),
+        "doesNotFit" => Some("It does not fit an empty node: waiting is of no use".to_owned()),
         "fits" if explanation.contradiction.is_some() => {
             Some("It fits once other claims give their devices back".to_owned())
         }

@@ -8,6 +8,9 @@ use crate::state_repair::StateRepair;
 /// More pods of one finding are not shown; the document has all.
 const PODS: usize = 10;
 
+/// What a quarantine is.
+const MARKED: &str = "no file proves all that was granted, so the mark stays until the pod is deleted";
+
 /// `a, b, c`, or the first ten and how many more there are.
 fn first_of(pods: &[String]) -> String {
     let shown = pods.iter().take(PODS).cloned().collect::<Vec<_>>().join(", ");
@@ -70,21 +73,24 @@ pub fn repairs(told: &StateRepair<'_>, page: Page) -> String {
         let files: Vec<&str> = told.lost.iter().map(String::as_str).collect();
         let what = if told.written {
             format!(
-                "{QUARANTINE} keeps that until you remove it; restart or delete the pods that run here first"
+                ": {QUARANTINE} keeps that until you remove it; restart or delete the pods that run here first"
             )
+        } else if told.quarantined.is_empty() {
+            ": give the pods that run with --pods, or write with --apply --force if none runs".to_owned()
         } else {
-            "give the pods that run with --pods, or write with --apply --force if none runs".to_owned()
+            // The last line has the next step.
+            String::new()
         };
         text.push_str(&format!(
-            "{} parts of {} are lost, and the pods in them are not known: {what}\n",
+            "{} parts of {} are lost, and the pods in them are not known{what}\n",
             page.no(),
             files.join(", ")
         ));
     }
     let quarantined = match told.quarantined.len() {
         0 => String::new(),
-        1 => ", 1 pod is quarantined: it may not have what it was granted".to_owned(),
-        many => format!(", {many} pods are quarantined: they may not have what they were granted"),
+        1 => format!(", 1 pod is quarantined: {MARKED}"),
+        many => format!(", {many} pods are quarantined: {MARKED}"),
     };
     let verb = if told.written { "repaired" } else { "to repair" };
     text.push_str(&match told.repairs.len() {
@@ -101,8 +107,10 @@ pub fn repairs(told: &StateRepair<'_>, page: Page) -> String {
         let (pods, they) =
             if told.quarantined.len() == 1 { ("the pod", "it runs") } else { ("the pods", "they run") };
         let nothing = if told.dry_run { "--apply alone would write nothing" } else { "nothing is written" };
+        let first =
+            if told.lost.is_empty() { "Delete" } else { "Give the pods that run with --pods; else delete" };
         text.push_str(&format!(
-            "{nothing}: another pod could get what {they} on. Delete {pods} first, or write these repairs \
+            "{nothing}: another pod could get what {they} on. {first} {pods} first, or write these repairs \
              with --apply --force\n"
         ));
     }

@@ -151,17 +151,21 @@ impl fmt::Display for BookDifference {
                 write!(f, "NUMA {node} has {resource}, which is not in the file")
             }
             Self::Amount { node, resource, column, stored, actual } => {
-                let (stored, actual) = (words::bytes(*stored), words::bytes(*actual));
+                let less = words::difference(*actual, *stored);
+                let [stored, actual] = words::apart([*stored, *actual]);
                 match column {
                     Column::Total => {
-                        write!(f, "NUMA {node}: {actual} of {resource} installed, {stored} in the file")
+                        write!(f, "NUMA {node}: {actual} of {resource} installed, {stored} in the file{less}")
                     }
                     Column::SystemReserved => write!(
                         f,
-                        "NUMA {node}: {actual} of {resource} reserved for the system, {stored} in the file"
+                        "NUMA {node}: {actual} of {resource} reserved for the system, {stored} in the file{less}"
                     ),
                     Column::Allocatable => {
-                        write!(f, "NUMA {node}: {actual} of {resource} allocatable, {stored} in the file")
+                        write!(
+                            f,
+                            "NUMA {node}: {actual} of {resource} allocatable, {stored} in the file{less}"
+                        )
                     }
                     Column::Booked => write!(
                         f,

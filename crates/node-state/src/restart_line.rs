@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cpu_manager::{AllocateError, WholeCoresError};
-use kubelet_release::WholeCoreCheck;
+use kubelet_release::{Fault, WholeCoreCheck};
 use pod_spec::Pod;
 use serde::Serialize;
 use topology_admission::{Cause, Node, Reason, Refused};
@@ -155,8 +155,9 @@ fn cause_and_help(refused: &Refused, node: &Node) -> (String, String) {
         (Cause::Cpus(AllocateError::WholeCores(_)), _) if asks_again(node) => (
             format!(
                 "full-pcpus-only is on, and a kubelet of {} looks for free whole cores before it looks at what the pod holds \
-                 (docs/upstream/smt-after-restart.md)",
-                node.kubelet_rules().version.release()
+                 ({})",
+                node.kubelet_rules().version.release(),
+                Fault::SmtAfterRestart.page()
             ),
             "turn full-pcpus-only off, leave as many CPUs free as the largest pod holds, or run kubelet 1.37"
                 .to_owned(),

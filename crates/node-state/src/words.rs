@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use cpuset::CpuSet;
 use device_manager::DeviceId;
+use k8s_quantity::Amount;
 use memory_manager::StoredBlock;
 use pod_spec::ResourceName;
 
@@ -46,6 +47,24 @@ pub(crate) fn cpus(cpus: &CpuSet) -> String {
 /// `is` or `are`, of CPUs.
 pub(crate) fn are(cpus: &CpuSet) -> &'static str {
     if cpus.len() == 1 { "is" } else { "are" }
+}
+
+/// Two amounts of bytes, so that a person sees which is larger: `94.49Gi` and `94.51Gi`.
+pub(crate) fn apart(amounts: [u64; 2]) -> [String; 2] {
+    Amount::told_apart(amounts.map(Amount::Bytes)).map(|text| {
+        let is_bare = text.bytes().all(|byte| byte.is_ascii_digit());
+        if is_bare { format!("{text} bytes") } else { text }
+    })
+}
+
+/// By how much an amount is less or more than one that is written, where both are there: ` (16Mi less)`.
+pub(crate) fn difference(actual: u64, stored: u64) -> String {
+    if actual == 0 || stored == 0 {
+        return String::new();
+    }
+    let [difference, _] = apart([actual.abs_diff(stored), actual]);
+    let word = if actual < stored { "less" } else { "more" };
+    format!(" ({difference} {word})")
 }
 
 /// Bytes, exactly: `4Gi`, `1536Mi` or `1000 bytes`.

@@ -49,7 +49,10 @@ impl Changes {
             Ok(watcher) => Self { announced, announce, pace, _watcher: Some(watcher) },
             Err(error) => {
                 let every = pace.longest;
-                tracing::warn!(%error, ?folders, "folders are not watched, but listed every {every:?}");
+                // A folder that is missing is named by its reader, which fails too.
+                if !matches!(error.kind, notify::ErrorKind::PathNotFound) {
+                    tracing::warn!(%error, ?folders, "folders are not watched, but listed every {every:?}");
+                }
                 Self { announced, announce, pace, _watcher: None }
             }
         }

@@ -1,7 +1,6 @@
 //! What another release makes of a configuration.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use kubelet_release::{PodSysctls, Release, Rules};
 use node_config::{Gate, GateState, KubeletConfiguration, gate_differences};
@@ -116,6 +115,9 @@ fn newest(subject: &Subject<'_>) -> KubeletConfiguration {
     (subject.config)(Rules::of(newest))
 }
 
+/// What stands before the name of a gate as a field.
+const GATES: &str = "featureGates.";
+
 /// Gates that the configuration names, and those that the resource managers look at where they turn. What a kubelet
 /// refuses says so itself.
 fn gates(subject: &Subject<'_>, from: Release, to: Release) -> Vec<ConfigurationChange> {
@@ -133,29 +135,40 @@ fn gates(subject: &Subject<'_>, from: Release, to: Release) -> Vec<Configuration
         if (!turns && !is_named) || (is_named && gate.to.is_none()) {
             continue;
         }
-        let shown = |state: Option<GateState>| {
-            state.map_or_else(|| "not known".to_owned(), |state| state.to_string())
-        };
         let effect = Effect::ReadOtherwise {
-            field: format!("featureGates.{}", gate.name),
+            field: format!("{GATES}{}", gate.name),
             is_written: is_named,
-            from: shown(gate.from),
-            to: shown(gate.to),
+            from: gate.from.map_or_else(|| NOT_KNOWN.to_owned(), by_default),
+            to: gate.to.map_or_else(|| NOT_KNOWN.to_owned(), by_default),
         };
         changes.push(ConfigurationChange { effect, rules: mixtures.responsible(|gates| *gates == new) });
     }
     changes
 }
 
-impl fmt::Display for Effect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// What stands for a gate that a release does not know.
+const NOT_KNOWN: &str = "not known";
+
+/// Where a gate stands that the configuration leaves alone: `beta, on by default`.
+fn by_default(state: GateState) -> String {
+    let text = state.to_string();
+    // A locked gate has no default that a configuration could leave.
+    if state.is_locked { text } else { format!("{text} by default") }
+}
+
+impl Effect {
+    /// As a line, where the old release is `old`.
+    pub(crate) fn line(&self, old: Release) -> String {
         match self {
-            Self::Refused { text } => write!(f, "refused: {text}"),
-            Self::NoLongerRefused { text } => write!(f, "no longer refused: {text}"),
-            Self::ReadOtherwise { field, is_written, from, to } => {
-                let default = if *is_written { "" } else { " by default" };
-                write!(f, "{field}: {to}{default}, before {from}")
+            Self::Refused { text } => format!("refused: {text}"),
+            Self::NoLongerRefused { text } => format!("no longer refused: {text}"),
+            Self::ReadOtherwise { field, from, to, .. } if from == NOT_KNOWN => {
+                format!("{field}: is {to}; {old} does not know it")
             }
+            Self::ReadOtherwise { field, is_written: false, from, to } if !field.starts_with(GATES) => {
+                format!("{field}: was {from} by default; is {to} by default")
+            }
+            Self::ReadOtherwise { field, from, to, .. } => format!("{field}: was {from}; is {to}"),
         }
     }
 }

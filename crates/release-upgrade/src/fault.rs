@@ -49,8 +49,8 @@ impl fmt::Display for FaultChange {
         let Self { fault, turn } = self;
         let (title, page) = (fault.title(), fault.page());
         match turn {
-            FaultTurn::Goes => write!(f, "goes: {title} ({page})"),
-            FaultTurn::Comes => write!(f, "comes: {title} ({page}); {}", fault.cure()),
+            FaultTurn::Goes => write!(f, "mended: {title} ({page})"),
+            FaultTurn::Comes => write!(f, "new: {title} ({page}); {}", fault.cure()),
         }
     }
 }

@@ -6,6 +6,7 @@ use kubelet_checkpoint::Forms;
 use kubelet_checkpoint::cpu::{ContainerIds, CpuFile, CpuFormat, CpuState};
 use kubelet_checkpoint::memory::{MemoryFile, MemoryFormat, MemoryState};
 use kubelet_checkpoint::store::StateFile;
+use kubelet_release::Release;
 use node_state::files;
 use serde::Serialize;
 use topology_admission::{Node, RunningPods, SourcesReady, StoredHoldings};
@@ -145,20 +146,19 @@ impl Loss {
     }
 }
 
-impl fmt::Display for FileChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: written as {} instead of {}; ", self.file, self.to, self.from)?;
-        match &self.back {
-            WayBack::Whole => f.write_str("the old release reads it back with everything in it"),
+impl FileChange {
+    /// As a line, where the old release is `old`.
+    pub(crate) fn line(&self, old: Release) -> String {
+        let Self { file, from, to, back } = self;
+        let back = match back {
+            WayBack::Whole => format!("kubelet {old} reads {to} whole"),
             WayBack::Loses(losses) => {
-                f.write_str("the old release starts from it and loses ")?;
-                for (index, loss) in losses.iter().enumerate() {
-                    write!(f, "{}{loss}", if index == 0 { "" } else { ", " })?;
-                }
-                Ok(())
+                let losses: Vec<String> = losses.iter().map(Loss::to_string).collect();
+                format!("kubelet {old} starts from {to} and loses {}", losses.join(", "))
             }
-            WayBack::Refused(error) => write!(f, "the old release does not start from it: {error}"),
-        }
+            WayBack::Refused(error) => format!("kubelet {old} does not start from {to}: {error}"),
+        };
+        format!("{file}: written as {to} instead of {from}; {back}")
     }
 }
 

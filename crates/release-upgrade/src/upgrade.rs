@@ -135,10 +135,10 @@ impl fmt::Display for Upgrade {
         writeln!(f, "\nCONFIGURATION")?;
         for change in &self.configuration {
             if change.matters() {
-                writeln!(f, "! {}", change.effect)?;
+                writeln!(f, "! {}", change.effect.line(old))?;
                 because(f, &change.rules)?;
             } else {
-                writeln!(f, "  {}", change.effect)?;
+                writeln!(f, "  {}", change.effect.line(old))?;
             }
         }
         if self.configuration.is_empty() {
@@ -147,7 +147,7 @@ impl fmt::Display for Upgrade {
         writeln!(f, "\nFILES")?;
         for file in &self.files {
             let mark = if file.back == WayBack::Whole { ' ' } else { '!' };
-            writeln!(f, "{mark} {file}")?;
+            writeln!(f, "{mark} {}", file.line(old))?;
         }
         if self.files.is_empty() {
             let stopped = self.from_stopped.is_some() || self.to_stopped.is_some();

@@ -54,8 +54,9 @@ impl Asking {
             Self::InsecureHttp { .. } => {
                 ensure!(
                     address.ip().is_loopback(),
-                    "{address} can be reached from elsewhere, where plain HTTP does not say who asks: listen at a loopback \
-                     address, or have clients show certificates"
+                    "--address {address}: expected a loopback address such as 127.0.0.1:{}, since plain HTTP does not say who asks; \
+                     --tls-cert, --tls-key and --client-ca have clients show certificates",
+                    address.port()
                 );
                 Ok(Listener::Insecure(LoopbackListener::open(address, None)?))
             }
@@ -76,7 +77,7 @@ impl Asking {
                     tracing::warn!(%address, "{INSECURE}");
                 }
                 for command in instead {
-                    tracing::warn!("run: {command}");
+                    tracing::warn!("run {command}");
                 }
             }
         }

@@ -58,18 +58,25 @@ impl ServiceConditions {
         self.table.lock().set(of, on.to_owned(), State::Works, self.clock.since_1970())
     }
 
-    /// These objects are not heard of, with why.
+    /// These objects are not watched, with why.
     pub(crate) fn unheard(&self, what: &str, why: &str) {
-        let message = format!("{what} are not heard of: {why}");
+        let message = format!("{what} are not watched: {why}");
+        // One cause is one line, whatever it keeps from being watched: `/readyz` lists all of that.
+        let is_known =
+            self.wrong(Watched).iter().any(|wrong| wrong.ends_with(&format!(" are not watched: {why}")));
         if self.fails(Watched, what, message.clone()).is_some() {
-            tracing::warn!("{message}");
+            if is_known {
+                tracing::debug!("{message}");
+            } else {
+                tracing::warn!("{message}");
+            }
         }
     }
 
-    /// These objects are heard of.
+    /// These objects are watched.
     pub(crate) fn heard(&self, what: &str) {
-        if self.works(Watched, what).is_some() {
-            tracing::info!("{what} are heard of again");
+        if self.works(Watched, what).is_some() && self.wrong(Watched).is_empty() {
+            tracing::info!("nodes and pods are watched again");
         }
     }
 
@@ -104,10 +111,10 @@ mod tests {
     #[test]
     fn notes_are_of_who_asks_and_end() {
         let conditions = ServiceConditions::new(Arc::new(SystemClock));
-        conditions.unheard("pods", "x cannot be reached");
+        conditions.unheard("pods", "failed to reach x");
         let _ = conditions.fails(Asked, "", "no question for 5 min");
         let _ = conditions.fails(FilesUsed, "", "no key");
-        assert_eq!(conditions.wrong(Watched), ["pods are not heard of: x cannot be reached"]);
+        assert_eq!(conditions.wrong(Watched), ["pods are not watched: failed to reach x"]);
         assert_eq!(conditions.notes(), ["no key", "no question for 5 min"]);
         assert!(conditions.fails(Asked, "", "no question for 6 min").is_some());
         assert_eq!(conditions.works(FilesUsed, ""), Change::Status);

@@ -9,7 +9,9 @@ mod glyphs;
 mod quotation;
 mod page;
 mod nearest;
+mod causes;
 
+pub use causes::plain_causes;
 pub use columns::columns;
 pub use glyphs::Glyphs;
 pub use nearest::nearest;

@@ -368,3 +368,14 @@ fn formats() -> impl TypedValueParser<Value = Format> {
         _ => Format::Table,
     })
 }
+
+/// Refuses an address that other hosts reach, by the option that names it.
+#[cfg(feature = "serve")]
+pub(crate) fn must_be_loopback(option: &str, address: std::net::SocketAddr) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        address.ip().is_loopback(),
+        "{option} {address}: expected a loopback address such as 127.0.0.1:{}",
+        address.port()
+    );
+    Ok(())
+}

@@ -10,11 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use http_exchange::{Fields, Request, Timed, Timeout};
 use nix::unistd::geteuid;
 use node_output::http::{FILE, OUTCOME};
 use node_output::quoted_error;
+use terminal_text::plain_causes;
 
 /// Where a daemon listens by default.
 pub(crate) const SOCKET: &str = "/var/lib/topolet/topolet.sock";
@@ -166,8 +167,10 @@ pub(crate) fn follow(
 fn not_reached(socket: &Path, error: io::Error) -> anyhow::Error {
     let shown = socket.display();
     if error.kind() != io::ErrorKind::PermissionDenied {
-        let text = format!("failed to reach topolet at {shown}; is `topolet serve` running there?");
-        return anyhow::Error::new(error).context(text);
+        return anyhow!(
+            "failed to reach topolet at {shown}: {}: start it with `topolet serve`, or name its socket with --socket",
+            plain_causes(&error.to_string())
+        );
     }
     let user = geteuid();
     let text = match fs::metadata(socket) {
@@ -207,7 +210,7 @@ mod tests {
             (
                 there.as_path(),
                 io::Error::from(io::ErrorKind::ConnectionRefused),
-                "is `topolet serve` running",
+                "start it with `topolet serve`",
             ),
         ] {
             let text = format!("{:#}", not_reached(socket, error));

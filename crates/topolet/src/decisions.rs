@@ -6,7 +6,7 @@ mod written;
 use admission_report::Report;
 use dra_model::Features;
 use node_input::{KeptHints, NodeClaims, Residents, Sequence, Wholeness};
-use node_output::Tally;
+use node_output::{Format, Tally};
 use topology_admission::Series;
 
 pub(crate) use self::options::{Depth, OutputOptions};
@@ -26,6 +26,10 @@ pub(crate) fn decide(
     shown.check(&asked)?;
     for warning in &node.warnings {
         screen.warn(warning);
+    }
+    // What is wrong with the files is reported, and a table of nothing adds no answer.
+    if format == Format::Table && asked.pods.is_empty() && asked.wholeness == Wholeness::Partial {
+        return Ok(Outcome::Partial);
     }
     let claims = NodeClaims::on(&node, asked.objects.clone(), features);
     let preamble = Preamble::new(&node, &residents, &asked.pods).after(claims.notes(&node, &asked.pods));

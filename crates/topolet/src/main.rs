@@ -39,6 +39,8 @@ mod answer;
 mod pod_words;
 mod smaller_build;
 #[cfg(not(fuzzing))]
+mod given_value;
+#[cfg(not(fuzzing))]
 mod short_help;
 #[cfg(fuzzing)]
 mod fuzzing;
@@ -106,7 +108,8 @@ fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
         let command = match called {
             Called::Topolet => None,
             Called::Plugin => {
-                let given: PluginArguments = parsed("kubectl", std::env::args_os())?;
+                let given: PluginArguments =
+                    parsed("kubectl", std::env::args_os()).map_err(given_value::plain)?;
                 Some((given.color, given.command))
             }
             Called::Completion => {
@@ -120,7 +123,8 @@ fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
             return Ok((screen, kubectl::run(&command, screen)));
         }
     }
-    let arguments = parsed::<Arguments>("", std::env::args_os()).map_err(smaller_build::explained)?;
+    let arguments = parsed::<Arguments>("", std::env::args_os())
+        .map_err(|error| given_value::plain(smaller_build::explained(error)))?;
     let screen = Screen::new(arguments.color);
     Ok((screen, command::run(&arguments, screen)))
 }

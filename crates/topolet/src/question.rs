@@ -40,7 +40,7 @@ const MAX_PODS: usize = 150_000;
 fn check_count(pods: usize) -> anyhow::Result<()> {
     if pods > MAX_PODS {
         bail!(
-            "{pods} pods are to be decided on, more than {MAX_PODS}: split the list, or let 'topolet simulate' place \
+            "{pods} pods are to be decided on, more than {MAX_PODS}: split the list, or let `topolet simulate` place \
              them on a fleet of nodes"
         );
     }

@@ -8,7 +8,7 @@ use anyhow::ensure;
 use clap::ColorChoice;
 use node_input::{ConfigurationRefused, StartFailed};
 use node_output::{is_quoted, locale_glyphs};
-use terminal_text::Page;
+use terminal_text::{Page, plain_causes};
 
 /// Standard output and standard error.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl Screen {
 
     /// The sentences on the page. Quoted lines stay as they are: marks in them point at columns.
     fn told(self, text: &str) -> String {
-        self.page.quoted(text)
+        self.page.quoted(&plain_causes(text))
     }
 
     fn to_stderr(self, text: &str) {

@@ -51,9 +51,10 @@ impl ShownArguments {
     pub(crate) fn check(&self, asked: &Asked) -> anyhow::Result<()> {
         for name in &self.named {
             let count = asked.pods.len();
+            let pods = if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") };
             ensure!(
                 asked.pods.iter().any(|pod| is_called(pod, name)),
-                "none of the {count} pods that are decided on is called {name}"
+                "no pod is called {name}: {pods} decided on"
             );
         }
         Ok(())

@@ -129,12 +129,12 @@ fn what_is_missing_is_named() {
     };
     let nothing = error(&own.path().join("nothing.conf"));
     assert!(
-        nothing.starts_with("kubeconfig ") && nothing.contains("nothing.conf cannot be used"),
+        nothing.starts_with("failed to use kubeconfig ") && nothing.contains("nothing.conf: "),
         "{nothing}"
     );
     let odd = own.path().join("odd.conf");
     std::fs::write(&odd, "clusters: 3\n").unwrap();
-    assert!(error(&odd).contains("odd.conf cannot be used"), "{}", error(&odd));
+    assert!(error(&odd).contains("odd.conf: "), "{}", error(&odd));
 
     let agent = local.kubeconfig_of(AGENT, DAY).unwrap();
     let missing = error(&agent);
@@ -156,13 +156,13 @@ fn what_is_missing_is_named() {
     let gone = own.path().join("gone.conf");
     std::fs::write(&gone, text.replace(&local.server(), "https://127.0.0.1:1")).unwrap();
     let gone = error(&gone);
-    assert!(gone.starts_with("https://127.0.0.1:1 cannot be reached: "), "{gone}");
+    assert!(gone.starts_with("failed to reach https://127.0.0.1:1 of "), "{gone}");
     // Signed by another authority.
     let other = cluster().unwrap();
     let theirs = own.path().join("theirs.conf");
     std::fs::write(&theirs, text.replace(&local.server(), &other.server())).unwrap();
     let theirs = error(&theirs);
-    assert!(theirs.contains("cannot be reached: ") && theirs.contains("certificate"), "{theirs}");
+    assert!(theirs.contains("failed to reach ") && theirs.contains("certificate"), "{theirs}");
 
     let cluster = connect(&local.kubeconfig());
     let none = cluster.pod(&PodName { namespace: "default".to_owned(), name: "none".to_owned() });

@@ -162,6 +162,6 @@ fn an_address_of_another_protocol_is_an_error() {
     let shown = connect("ftp://127.0.0.1").unwrap_err().to_string();
     assert_eq!(
         shown,
-        "ftp://127.0.0.1 cannot be reached: its address begins with neither https:// nor http://"
+        "failed to reach ftp://127.0.0.1: its address begins with neither https:// nor http://"
     );
 }

@@ -290,7 +290,7 @@ fn what_is_wrong_is_named_with_its_line() {
 
 #[test]
 fn other_outputs_are_recognised_with_what_to_run_instead() {
-    let instead = "`(lscpu -e; lscpu; numactl -H) > FILE` on the node is read, and `topolet capture FILE.tar.zst` tells more";
+    let instead = "expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there";
     for (text, what) in [
         (
             "        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      SYS     0-13    0\n",

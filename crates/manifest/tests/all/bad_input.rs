@@ -87,12 +87,10 @@ fn broken_yaml() {
       |                                                                                                    ^
     ");
     insta::assert_snapshot!(refused_text(""), @"
-    error: the text holds no document
-    --> pods.yaml
-     = note: expected a YAML or JSON document
+    error: pods.yaml is empty: expected a YAML or JSON document
     ");
     insta::assert_snapshot!(refused_text("# nothing\n---\n"), @"
-    error: the text holds no document
+    error: the file has no document
      --> pods.yaml:1:1
       |
     1 | # nothing

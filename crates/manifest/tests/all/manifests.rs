@@ -128,8 +128,8 @@ items:
     default/web-0 (default_web-0): app
     default/web-1 (default_web-1): app
     default/solo (default_solo): app, claim gpu of [] for app/one, claim nic of ["nic.example.com"] for app
-    all.yaml:4:3: Service "web" of v1 is skipped: no pods are read from it
-    all.yaml:22:3: Deployment "old" of extensions/v1beta1 is skipped: no pods are read from it; did you mean Deployment of apps/v1?
+    all.yaml:4:3: Service "web" has no pods
+    all.yaml:22:3: Deployment "old" of extensions/v1beta1 has no pods; did you mean Deployment of apps/v1?
     all.yaml:27:20: metadata.name: the text already has a pod "default/solo", expected each pod once
     all.yaml:29:3: field apiVersion is missing, expected the kind's version, such as v1 or apps/v1
     all.yaml:30:3: found text "just words", expected a mapping

@@ -263,7 +263,7 @@ fn what_does_not_run_is_said_to_be_what_it_is() {
         told(&node.handle(resize(6, "wide"))),
         ["6: failed: pod default/wide was refused and does not run"]
     );
-    assert_eq!(told(&node.handle(resize(7, "nobody"))), ["7: failed: pod default_nobody is not here"]);
+    assert_eq!(told(&node.handle(resize(7, "nobody"))), ["7: failed: no pod is called default_nobody"]);
 }
 
 #[test]

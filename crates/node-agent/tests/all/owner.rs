@@ -72,7 +72,7 @@ fn pods_come_and_go() {
         ]
     );
     assert_eq!(told(&node.handle(delete(5, "a"))), ["default_a ended", "5: done"]);
-    assert_eq!(told(&node.handle(delete(6, "a"))), ["6: failed: pod default_a is not here"]);
+    assert_eq!(told(&node.handle(delete(6, "a"))), ["6: failed: no pod is called default_a"]);
     assert_eq!(told(&node.handle(admit(7, "b", 4))), ["b admitted"]);
 }
 

@@ -7,7 +7,11 @@ pub(super) struct OneLine<W>(pub(super) W);
 
 impl<W: Write> Write for OneLine<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        self.0.write_all(&escaped(event))?;
+        // Texts of the system are fragments in the log as on the terminal.
+        match std::str::from_utf8(event) {
+            Ok(text) => self.0.write_all(&escaped(terminal_text::plain_causes(text).as_bytes()))?,
+            Err(_) => self.0.write_all(&escaped(event))?,
+        }
         Ok(event.len())
     }
 
@@ -42,6 +46,7 @@ mod tests {
             ("two\nlines\r\n", "two\\nlines\\r\n"),
             ("a\ttab and \u{1b}[31mred\n", "a\\ttab and \\x1b[31mred\n"),
             ("no end", "no end"),
+            ("failed error=No such file or directory (os error 2)\n", "failed error=no such file\n"),
         ] {
             let mut written = Vec::new();
             OneLine(&mut written).write_all(event.as_bytes()).unwrap_or_else(|error| panic!("{error}"));

@@ -67,7 +67,7 @@ impl fmt::Display for Damage {
         match error {
             FileError::Json(error) => match &error.fault {
                 JsonFault::UnexpectedEnd if *length == 0 => {
-                    f.write_str("empty: nothing was ever written to it")
+                    f.write_str("empty: it was never written, or its contents are lost")
                 }
                 JsonFault::UnexpectedEnd => write!(f, "torn: it breaks off after {length} bytes"),
                 JsonFault::InvalidCharacter { .. } => {

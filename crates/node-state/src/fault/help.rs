@@ -16,10 +16,10 @@ pub(super) const ONLINE: &str = "bring them online again";
 pub(super) const ONE_OF_TWO: &str = "delete one of the two pods";
 pub(super) const RESERVED_BEFORE: &str = "reserve the CPUs that were reserved when the file was written";
 pub(super) const STRICT_AGAIN: &str = "turn strict-cpu-reservation on again (with an empty pool no kubelet starts with it \
-    either), or run 'topolet state repair --apply', which puts them into the pool";
+    either), or run `topolet state repair --apply`, which puts them into the pool";
 
 /// The way out for files of what pods were admitted or run with.
-const PUT_ASIDE: &str = "delete the file before the kubelet starts, or have 'topolet state repair --apply' put it aside: the \
+const PUT_ASIDE: &str = "delete the file before the kubelet starts, or have `topolet state repair --apply` put it aside: the \
     kubelet then takes what the pods' manifests request";
 
 /// A way out beside the one that always works.
@@ -31,7 +31,7 @@ pub(super) fn of_damage(damage: &Damage, file: &Path) -> String {
     let is_of_pods = || PodFile::ALL.iter().any(|of_pods| file == Path::new(of_pods.path()));
     if damage.is_of_embedded() {
         or_delete(
-            "run 'topolet state repair --apply', which takes what kubelets up to v1.36 read of the file",
+            "run `topolet state repair --apply`, which takes what kubelets up to v1.36 read of the file",
         )
     } else if file == Path::new(StateFile::Device.path()) {
         "before the kubelet starts, delete the pods that hold devices".to_owned()

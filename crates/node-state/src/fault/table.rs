@@ -222,7 +222,7 @@ table! { f, file;
             let (held, are) = (words::cpus(cpus), words::are(cpus));
             write!(f, "{held} {belong} to no pod and {are} not in the shared pool")
         },
-        help: or_delete("run 'topolet state repair --apply', which gives them back to the shared pool");
+        help: or_delete("run `topolet state repair --apply`, which gives them back to the shared pool");
     /// A pod holds CPUs that the configuration reserves for the system.
     CpusReserved {
         /// The pod.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use node_input::{manifest_files, manifests_in, shown_name};
-use node_output::Format;
+use node_output::{Format, quoted_error};
 use pod_spec::PodRules;
 use serde::Deserialize;
 use terminal_text::Page;
@@ -350,8 +350,19 @@ fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow
     let lenient = if arguments.lenient { "&fieldValidation=Warn" } else { "" };
     let path = format!("/v1/{route}?{}{lenient}", shape(&arguments.output, screen));
     let body = Sent { name: Some(&name), bytes: &bytes };
-    let reply = client::send(&arguments.socket.socket, "POST", &path, body)?.good()?;
+    let reply = client::send(&arguments.socket.socket, "POST", &path, body)?;
+    let reply = reply.good().map_err(|error| if arguments.lenient { error } else { with_way_out(error) })?;
     show(&reply, arguments.output.output, screen)
+}
+
+/// The daemon's error with the option that reads the file all the same. The daemon names none: its answer is one of HTTP.
+fn with_way_out(error: anyhow::Error) -> anyhow::Error {
+    let text = format!("{error:#}");
+    if text.contains("unknown field \"") {
+        quoted_error(format!("{text}\n--lenient ignores unknown fields")).into()
+    } else {
+        error
+    }
 }
 
 pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -365,11 +376,17 @@ pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Res
             socket
         }
         None => {
+            let mut without = Vec::new();
             for file in &manifest_files(&arguments.files)? {
                 let read = manifests_in(file, PodRules::default(), UnknownFields::Report)?;
+                match read.skipped.as_slice() {
+                    [alone] if read.pods.is_empty() => without.push(alone.to_string()),
+                    _ if read.pods.is_empty() => without.push(format!("{} has no pods", shown_name(file))),
+                    _ => {}
+                }
                 pods.extend(read.pods.into_iter().map(|pod| (pod.namespace, pod.name)));
             }
-            ensure!(!pods.is_empty(), "the files have no pods");
+            ensure!(!pods.is_empty(), "{}", without.join("; "));
             &arguments.socket
         }
     };

@@ -103,12 +103,14 @@ pub(super) fn run(arguments: &ConfigArguments, screen: Screen) -> anyhow::Result
 }
 
 impl ConfigSourceArguments {
-    /// The rules by which a kubelet of the machine reads it.
+    /// The rules by which a kubelet of the machine reads it; `defaults` says what is done with the kubelet's defaults where
+    /// there is no configuration.
     fn rules(
         &self,
         machine: &LoadedMachine,
         residents: &ResidentsSource,
         target: DecidedBy,
+        defaults: &str,
         screen: Screen,
     ) -> anyhow::Result<RulesSource> {
         let Self { config, kubelet_flags, base, kubelet } = self;
@@ -126,7 +128,7 @@ impl ConfigSourceArguments {
             ..RulesSource::default()
         };
         if let Some(why) = machine.why_unconfigured(&rules) {
-            screen.warn(Notice::warning(format!("{why}. The kubelet's defaults are checked")));
+            screen.warn(Notice::warning(format!("{why}. {defaults}: the kubelet's defaults")));
         }
         let rules = rules.of_node(&IdentitySource::default(), residents, machine.packed.as_deref())?;
         if let Some(doubt) = rules
@@ -150,7 +152,7 @@ fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outco
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
     let view = view_of(&machine)?;
     let residents = ResidentsSource::default();
-    let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, screen)?;
+    let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, "Shown", screen)?;
     let config = arguments.source.config.as_deref();
     let (read, _) = node_input::configuration_to_check(config, &machine, &view, rules.reading())?;
     for notice in read.notices() {
@@ -168,7 +170,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let view = view_of(&machine)?;
     let residents = arguments.residents.source();
     let DeviceArguments { devices, selected } = arguments.devices.clone();
-    let source = arguments.source.rules(&machine, &residents, arguments.target, screen)?;
+    let source = arguments.source.rules(&machine, &residents, arguments.target, "Checked", screen)?;
     let source = RulesSource { devices, selected, ..source };
     let claims = arguments.beside.read()?;
     let config = arguments.source.config.as_deref();

@@ -8,7 +8,7 @@ use node_input::{
     Asked, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, Residents, RulesSource,
     Sequence, Wholeness,
 };
-use node_output::{Compared, Comparison, Document, NodeLine};
+use node_output::{Compared, Comparison, Document, Format, NodeLine};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::arguments::{
@@ -85,6 +85,13 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
         }
         compared.push(decide(&node, line(&node, &rules), residents, &pods)?);
         asked = Some((node.node.pod_rules(), pods));
+    }
+    // What is wrong with the files is reported, and a table of nothing adds no answer.
+    let is_without_pods = asked
+        .as_ref()
+        .is_some_and(|(_, asked)| asked.pods.is_empty() && asked.wholeness == Wholeness::Partial);
+    if is_without_pods && arguments.output.output == Format::Table {
+        return Ok(Outcome::Partial);
     }
     let comparison = Comparison::new(compared, notes);
     match Document::new("Comparison", &comparison).of(comparison.rules_of()).text(arguments.output.output)? {

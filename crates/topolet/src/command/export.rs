@@ -99,9 +99,11 @@ fn slices(arguments: &SlicesArguments, screen: Screen) -> anyhow::Result<Outcome
         .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
     let MachineSlices { slices, without_node } = MachineSlices::of(machine, &name, driver)?;
     if without_node > 0 {
-        screen.warn(Notice::warning(format!(
-            "{without_node} devices have no numaNode: the kernel reports none for them"
-        )));
+        let text = match without_node {
+            1 => "1 device has no numaNode: the kernel reports none for it".to_owned(),
+            many => format!("{many} devices have no numaNode: the kernel reports none for them"),
+        };
+        screen.warn(Notice::warning(text));
     }
     let items = slices.into_iter().map(|slice| ResourceObject::Slice(slice.into()).to_json());
     let list = json!({ "apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>() });

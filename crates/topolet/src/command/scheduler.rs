@@ -103,12 +103,17 @@ impl SchedulerArguments {
         });
         let address = self.address;
         let [installed, in_repository] = SCRIPTS;
-        let script = if Path::new(installed).exists() { installed } else { in_repository };
+        let script = if Path::new(installed).exists() {
+            format!("`sh {installed} {FOLDER}`")
+        } else {
+            let repository = env!("CARGO_PKG_REPOSITORY");
+            format!("`sh certificates.sh {FOLDER}`: {repository}/blob/main/{in_repository} is that script")
+        };
         vec![
-            format!("sh {script} {FOLDER}"),
+            script,
             format!(
-                "topolet scheduler {access} --address {address} --tls-cert {FOLDER}/tls.crt --tls-key {FOLDER}/tls.key \
-                 --client-ca {FOLDER}/ca.crt --client-name system:kube-scheduler"
+                "`topolet scheduler {access} --address {address} --tls-cert {FOLDER}/tls.crt --tls-key {FOLDER}/tls.key \
+                 --client-ca {FOLDER}/ca.crt --client-name system:kube-scheduler`"
             ),
         ]
     }

@@ -15,7 +15,9 @@ use config_advice::DecidedBy;
 use node_daemon::{CgroupRoot, Damaged, Ended, Log, SOCKET, Setup};
 use node_input::{IdentitySource, LoadedMachine};
 
-use crate::arguments::{BackupArguments, IdentityArguments, MachineArguments, RulesArguments};
+use crate::arguments::{
+    BackupArguments, IdentityArguments, MachineArguments, RulesArguments, must_be_loopback,
+};
 use crate::cluster_arguments::PodSourceArguments;
 use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
@@ -103,6 +105,9 @@ const SERVED: &str = "/var/lib/topolet";
 const OBSERVING: &str = "/run/topolet.sock";
 
 pub(super) fn run(arguments: &ServeArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if let Some(address) = arguments.tcp {
+        must_be_loopback("--tcp", address)?;
+    }
     node_daemon::check_address_space()?;
     let log = arguments.log.start()?;
     match serve(arguments, &log) {

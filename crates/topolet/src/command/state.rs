@@ -5,7 +5,7 @@ mod repair;
 use std::path::Path;
 
 use admission_report::Notice;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand, ValueHint};
 use node_input::{IdentitySource, LIVE, LoadedMachine, Packed, Resident, ResidentsSource};
 use node_output::{Document, StateCheck};
@@ -81,9 +81,13 @@ fn read(arguments: &FolderArguments, machine: &str, packed: Option<&Packed>) -> 
     let is_packed = packed.is_some_and(|packed| packed.state.is_some());
     let own = (!is_packed && machine == LIVE).then(|| Path::new(node_input::OWN));
     let state = arguments.state.as_deref().or(own);
-    let way_out = "--state names the root folder of a kubelet, or a copy of it";
+    let way_out = "--state DIR names the root folder of a kubelet, or a copy of it";
     let found = node_input::of_node(state, arguments.pods.as_deref(), packed);
-    let found = if arguments.state.is_none() { found.context(way_out) } else { found };
+    let found = if arguments.state.is_none() {
+        found.map_err(|error| anyhow!("{error:#}; {way_out}"))
+    } else {
+        found
+    };
     found?.with_context(|| match packed.and_then(|packed| packed.resident_gaps().next()) {
         Some(gap) => gap.to_owned(),
         None => format!("{machine} has no state of a kubelet; {way_out}"),

@@ -7,7 +7,9 @@ use clap::Args;
 use node_daemon::Ui;
 use node_input::{LoadedSources, NodeSources};
 
-use crate::arguments::{IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments};
+use crate::arguments::{
+    IdentityArguments, MachineArguments, ResidentsArguments, RulesArguments, must_be_loopback,
+};
 use crate::built_in::BuiltIn;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
@@ -28,6 +30,7 @@ pub(crate) struct UiArguments {
 }
 
 pub(super) fn run(arguments: &UiArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    must_be_loopback("--address", arguments.address)?;
     let sources = NodeSources {
         machine: arguments.machine.source(),
         rules: arguments.rules.source(),

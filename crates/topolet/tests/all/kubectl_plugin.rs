@@ -419,9 +419,9 @@ fn a_pod_without_a_node_and_errors_say_what_to_do() {
     has(&error(&["node", "none"]), &["error: there is no node none; `kubectl get nodes` lists all nodes"]);
     has(
         &error(&["node", "worker-1", "--kubeconfig", "/nowhere.conf"]),
-        &["kubeconfig /nowhere.conf cannot be used"],
+        &["failed to use kubeconfig /nowhere.conf: "],
     );
-    has(&error(&["node", "worker-1", "--context", "other"]), &["cannot be used", "other"]);
+    has(&error(&["node", "worker-1", "--context", "other"]), &["has no context other: it has "]);
     let nobody =
         desk.cluster.kubeconfig_of(User { name: "nobody", groups: &[] }, Duration::from_hours(1)).unwrap();
     let said = error(&["explain", "waits", "--kubeconfig", nobody.to_str().unwrap()]);

@@ -107,8 +107,9 @@ fn what_is_assumed_of_the_kubelet_is_said() {
     let watching = ["--socket", socket.to_str().unwrap()];
     let watcher = Daemon::observe(root.path(), &watching).at(&socket);
     until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
-    let is_said =
-        |text: &str| text.contains("there is no config.yaml in") && text.contains("pinned is assumed");
+    let is_said = |text: &str| {
+        ["there is no config.yaml in", "`pinned`", "is assumed"].iter().all(|part| text.contains(part))
+    };
     until("a warning", || is_said(&watcher.log().join("\n")).then_some(()));
     for path in ["/v1/machine", "/v1/machine?output=table", "/v1/decisions", "/v1/decisions?output=table"] {
         let said = watcher.get(path).body;

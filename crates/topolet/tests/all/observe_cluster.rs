@@ -167,7 +167,7 @@ fn a_kubeconfig_that_cannot_be_used_is_said_at_the_start() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("error: kubeconfig /nowhere/admin.conf cannot be used: "), "{said}");
+    assert!(said.contains("error: failed to use kubeconfig /nowhere/admin.conf: "), "{said}");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn without_a_kubelet_the_usual_folder_is_meant() {
     let refused = machine.watch(&own, &[]);
     let root = machine.0.path("var/lib/kubelet");
     let error = format!(
-        "error: no kubelet was found here, and the usual root folder, {}, does not exist: --root names another one",
+        "error: no kubelet found here, and the usual root folder, {}, does not exist: --root names another one",
         root.display()
     );
     until("an error", || is_logged(&refused, &[&error]).then_some(()));

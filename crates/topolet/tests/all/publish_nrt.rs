@@ -158,7 +158,7 @@ fn what_is_missing_is_named_and_goes_on_when_it_is_there() {
     cluster.apply(&rights("create, patch")).unwrap();
     cluster.kill_api_server();
     assert_eq!(daemon.ask("POST", "/v1/pods", &pod("meanwhile", "cpu: 4, memory: 1Gi")).status, 200);
-    is_logged(&daemon, "cannot be reached");
+    is_logged(&daemon, "failed to reach ");
     cluster.start_api_server().unwrap();
     is_published(&cluster, root.path());
     is_logged(

@@ -14,8 +14,8 @@ fn requests_that_are_wrong_are_told_so() {
     let started = "/v1/pods/default/a/containers/app/started";
     for (method, path, body, status, said) in [
         ("GET", "/none", "", 404, "nothing under this path"),
-        ("GET", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
-        ("DELETE", "/v1/pods/default/none", "", 404, "pod default/none is not here"),
+        ("GET", "/v1/pods/default/none", "", 404, "no pod is called default/none"),
+        ("DELETE", "/v1/pods/default/none", "", 404, "no pod is called default/none"),
         ("PUT", "/v1/pods", "", 405, "does not take PUT"),
         ("DELETE", "/v1/pods", "", 405, "does not take DELETE"),
         ("POST", "/metrics", "", 405, "does not take POST"),
@@ -39,7 +39,7 @@ fn requests_that_are_wrong_are_told_so() {
         ("POST", "/v1/pods", "\u{0}\u{1}", 400, ""),
         ("POST", "/v1/pods", &large, 413, "larger than 1048576 bytes"),
         ("POST", "/v1/explain", &large, 413, "larger than 1048576 bytes"),
-        ("POST", started, "{\"id\": \"c1\"}", 404, "pod default/a is not here"),
+        ("POST", started, "{\"id\": \"c1\"}", 404, "no pod is called default/a"),
         ("POST", started, "{}", 400, "missing field `id`"),
         ("POST", started, "{\"id\": \"../c\"}", 400, "container's id"),
         (
@@ -257,7 +257,7 @@ fn workloads_become_their_pods_and_what_has_none_is_named() {
     assert_eq!(applied.status.code(), Some(2), "a Service is no mistake, and a claim is left open");
     let said = String::from_utf8(applied.stdout).unwrap();
     for expected in [
-        "workloads.yaml:2:1: Service \"upf\" of v1 is skipped: no pods are read from it\n",
+        "workloads.yaml:2:1: Service \"upf\" has no pods\n",
         "✔ ran/upf-0 to upf-1 (2 of Deployment upf)   admitted",
         "! ran/report-0 (Job report)   admitted without its claims, which are not decided here: scratch-gpu",
     ] {

@@ -147,7 +147,7 @@ fn what_cannot_be_is_one_error() {
         assert_eq!((reply.status, reply.message().as_str()), (status, message), "{sent}");
     }
     let reply = daemon.ask("PATCH", "/v1/pods/default/b/resize", &body(&[("cpu", "3")]));
-    assert_eq!((reply.status, reply.message().as_str()), (404, "pod default/b is not here"));
+    assert_eq!((reply.status, reply.message().as_str()), (404, "no pod is called default/b"));
     // Whole bytes, as an API server hands them on.
     let half = daemon.ask("PATCH", path, &body(&[("memory", "1.5Gi")]));
     assert_eq!(half.status, 200, "{}", half.body);

@@ -427,7 +427,11 @@ fn nothing_is_written_without_apply() {
             (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert_eq!(output.status.code(), Some(status), "{more:?}: {told}{said}");
         assert!(told.contains("would rewrite cpu_manager_state"), "{more:?}: {told}");
-        assert_eq!(said.contains("writes with --apply only"), is_told, "{more:?}: {said}");
+        assert_eq!(
+            said.contains("note: nothing is written: the same command with --apply"),
+            is_told,
+            "{more:?}: {said}"
+        );
         assert_eq!(copy.contents(), before, "{more:?}");
     }
     // Where nothing is to be done nothing changed.

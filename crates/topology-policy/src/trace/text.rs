@@ -69,8 +69,8 @@ impl MergeReason {
     pub fn text(self) -> String {
         String::from(match self {
             Self::NotLookedAt => "the policy looks at no answer",
-            Self::AllOpen => "no manager asks for certain nodes, so all of them",
-            Self::NothingInCommon => "the answers have no node in common, so all of them, not preferred",
+            Self::AllOpen => "no manager names nodes, so all are taken",
+            Self::NothingInCommon => "the answers have no node in common, so all are taken, not preferred",
             Self::NoNodeSuitsAll => "no single node is preferred by all",
             Self::OnlyCandidate => "nothing else was in question",
             Self::OnlyPreferred => "it alone is preferred by all",

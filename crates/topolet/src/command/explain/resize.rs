@@ -2,6 +2,7 @@
 
 use admission_report::ResizeReport;
 use anyhow::{Context as _, bail};
+use node_input::quantity;
 use node_output::{Document, Format, Resize};
 use pod_spec::{Container, Pod, ResourceName, Role};
 use topology_admission::{Ledger, Sizes};
@@ -77,8 +78,7 @@ fn read_sizes(pod: &Pod, words: &[String]) -> anyhow::Result<Sizes> {
         if !matches!(resource, "cpu" | "memory") {
             bail!("--resize: {resource} cannot be resized; cpu and memory can");
         }
-        let amount =
-            amount.parse().with_context(|| format!("--resize: {resource}={amount} is no quantity"))?;
+        let amount = quantity(amount).with_context(|| format!("--resize: {what}"))?;
         let container = match container {
             Some(name) => named(pod, name)?,
             None => only(pod)?,
@@ -88,16 +88,16 @@ fn read_sizes(pod: &Pod, words: &[String]) -> anyhow::Result<Sizes> {
     Ok(sizes)
 }
 
+/// `NAMESPACE/NAME`, or the UID of a pod that only state files list.
+fn called(pod: &Pod) -> String {
+    if pod.namespace.is_empty() { pod.name.clone() } else { format!("{}/{}", pod.namespace, pod.name) }
+}
+
 fn named<'p>(pod: &'p Pod, name: &str) -> anyhow::Result<&'p Container> {
     let known = pod.containers.iter().find(|container| container.name.as_str() == name);
     known.with_context(|| {
         let names: Vec<&str> = pod.containers.iter().map(|container| container.name.as_str()).collect();
-        format!(
-            "--resize: pod {}/{} has no container {name}; it has {}",
-            pod.namespace,
-            pod.name,
-            names.join(", ")
-        )
+        format!("--resize: pod {} has no container {name}; it has {}", called(pod), names.join(", "))
     })
 }
 
@@ -107,13 +107,12 @@ fn only(pod: &Pod) -> anyhow::Result<&Container> {
     match (resizable.next(), resizable.next()) {
         (Some(container), None) => Ok(container),
         (Some(first), Some(_)) => bail!(
-            "--resize: pod {}/{} has several containers: name one, as in {}.cpu=AMOUNT",
-            pod.namespace,
-            pod.name,
+            "--resize: pod {} has several containers: name one, as in {}.cpu=AMOUNT",
+            called(pod),
             first.name
         ),
         (None, _) => {
-            bail!("--resize: pod {}/{} has no container that can be resized", pod.namespace, pod.name)
+            bail!("--resize: pod {} has no container that can be resized", called(pod))
         }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     let earlier = node_input::still_quarantined(root, &folder, &names)?;
     let plan = found
         .plan_repair(&node.node, &names.pod_list(&found, &earlier))
-        .with_context(|| format!("cannot repair {}", root.display()))?;
+        .with_context(|| format!("failed to repair {}", root.display()))?;
     let mut repair = FolderRepair::of(plan, &node.node, &names, earlier)?;
     let losses = if arguments.force { Losses::Accepted } else { Losses::Refused };
     let progress = match &store {
@@ -95,7 +95,9 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
     }
     let is_left = !arguments.apply && !arguments.dry_run && !repair.files.is_empty();
     if is_left {
-        screen.warn("nothing is written: `topolet state repair` writes with --apply only; earlier releases wrote without it");
+        if repair.may_be_written(Losses::Refused) {
+            screen.warn("note: nothing is written: the same command with --apply writes it");
+        }
     }
     let is_right = !is_left && repair.leaves_nothing_open();
     Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
@@ -111,14 +113,14 @@ fn must_be_known(
     let shown = root.display();
     if let Some(why) = machine.is_not_of(source, Some(root), &node_input::any_state_of(root)?)? {
         bail!(
-            "cannot repair {shown}: its files are evidently of another machine: {why}; --machine names theirs"
+            "failed to repair {shown}: its files are evidently of another machine: {why}; --machine names theirs"
         );
     }
     if !machine.has_configuration(rules) {
         let gap =
             machine.config_gaps().first().map_or_else(|| NO_CONFIGURATION.to_owned(), ToString::to_string);
         bail!(
-            "cannot repair {shown}: {gap}. Which files are right depends on it, and the kubelet might not start from what is \
+            "failed to repair {shown}: {gap}. Which files are right depends on it, and the kubelet might not start from what is \
              written for another"
         );
     }
