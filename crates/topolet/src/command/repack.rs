@@ -13,12 +13,15 @@ use crate::answer;
 use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::claim_arguments::ClaimArguments;
 use crate::client::{self, Sent};
+use crate::given::Typed;
 use crate::outcome::Outcome;
 use crate::question::Question;
 use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct RepackArguments {
+    #[command(flatten)]
+    pub(crate) typed: Typed,
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     /// How many pods move at most, from 1 to 8.
@@ -38,12 +41,16 @@ pub(crate) struct RepackArguments {
 }
 
 /// What says which node is meant, and by which rules it decides: a node that is served is what it is.
-const NOT_SERVED: [&str; 18] = [
+const NOT_SERVED: [&str; 22] = [
     "machine",
+    "kubelet_pid",
     "hugepages",
     "memory",
     "config",
+    "kubelet_flags",
+    "base",
     "kubelet",
+    "decided_by",
     "topolet_config",
     "policy",
     "scope",
@@ -71,6 +78,10 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
         );
         return applied(arguments, screen);
     }
+    ensure!(
+        !arguments.typed.has("socket"),
+        "--socket is for --apply: without it the files of a node are read"
+    );
     let Question { node, residents, asked } =
         Question::read(&arguments.pods, &ClaimArguments::default(), screen)?;
     for warning in &node.warnings {

@@ -1,0 +1,89 @@
+//! Options that say which node, base or driver is meant: obeyed, or refused with what to do.
+
+use std::process::Command;
+
+/// Which stream of a command's output.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    Output,
+    Errors,
+}
+
+const XEON: &str = "xeon-2s-96cpu-sriov";
+const HEALTHY: &str = "../../fixtures/state/healthy";
+/// Nothing listens there.
+const SOCKET: &str = "/nowhere/topolet.sock";
+
+/// What a command prints, where the environment names a socket, and its exit status.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(arguments)
+        .env("TOPOLET_SOCKET", SOCKET)
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// Each with its arguments, its exit status, and a part of what it prints.
+fn check(rows: &[(&[&str], i32, Of, &str)]) {
+    for (arguments, status, of, expected) in rows {
+        let (code, output, errors) = run(arguments);
+        let text = match of {
+            Of::Output => &output,
+            Of::Errors => &errors,
+        };
+        // Long lines are broken.
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(expected), "{arguments:?}: expected {expected:?}\n{output}\n{errors}");
+        assert_eq!(code, Some(*status), "{arguments:?}\n{output}\n{errors}");
+    }
+}
+
+#[test]
+fn a_node_that_is_named_is_shown_and_not_the_one_of_the_environment() {
+    let no_pods = "tests/cmd/no-pods.yaml";
+    check(&[
+        (
+            &["status", "-m", "epyc-2s-96cpu-16l3-8gpu", "-c", "pinned"],
+            0,
+            Of::Output,
+            "epyc-2s-96cpu-16l3-8gpu",
+        ),
+        (&["status", "--state", HEALTHY, "-m", XEON, "-c", "pinned"], 0, Of::Output, "1-4,49-52"),
+        (&["status", "-m", XEON, "--policy", "none"], 0, Of::Output, XEON),
+        // Nothing else says which node is meant.
+        (&["status"], 1, Of::Errors, "failed to reach topolet at /nowhere/topolet.sock"),
+        (
+            &["status", "-m", XEON, "--socket", SOCKET],
+            1,
+            Of::Errors,
+            "--socket asks a running node, --machine reads another: give one",
+        ),
+        (
+            &["status", "--socket", SOCKET, "--state", HEALTHY],
+            1,
+            Of::Errors,
+            "--socket asks a running node, --state reads another: give one",
+        ),
+        (
+            &["status", "--socket", SOCKET, "--kubelet-flags", "--max-pods=5"],
+            1,
+            Of::Errors,
+            "--socket asks a running node, on which --kubelet-flags changes nothing",
+        ),
+        (
+            &["repack", "-f", no_pods, "-m", XEON, "--socket", SOCKET],
+            1,
+            Of::Errors,
+            "--socket is for --apply: without it the files of a node are read",
+        ),
+        (
+            &["repack", "-f", no_pods, "--apply", "--kubelet-flags", "--max-pods=5"],
+            1,
+            Of::Errors,
+            "cannot be used with '--kubelet-flags",
+        ),
+    ]);
+}
