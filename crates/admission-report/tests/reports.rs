@@ -224,6 +224,44 @@ fn an_admission_says_where_and_what_is_not_given() {
     );
 }
 
+/// `ROLE NAME CPUS` for each container.
+fn pod_of(containers: &[(Role, &str, &str)]) -> Pod {
+    let containers = containers.iter().map(|(role, name, cpus)| Container {
+        name: (*name).into(),
+        role: *role,
+        requests: ResourceList::new(),
+        limits: [("cpu", *cpus), ("memory", "64Mi")]
+            .map(|(resource, amount)| (resource.into(), amount.parse().unwrap()))
+            .into(),
+    });
+    Pod::new("default", "several", containers.collect()).with_defaults(PodLevelResources::Count)
+}
+
+#[test]
+fn asking_for_less_keeps_cpus_exclusive_or_says_that_it_does_not() {
+    let node = node(SMALL, "best-effort", &[]);
+    let asks_less = |before: &[&str], asked: &Pod| -> Vec<String> {
+        let mut ledger = node.empty_ledger();
+        for text in before {
+            ledger = report(&node, &ledger, &pod(text)).1;
+        }
+        let report = report(&node, &ledger, asked).0.to_string();
+        let lines = report.lines().filter_map(|line| line.trim().strip_prefix("would fit: ask less "));
+        lines.map(str::to_owned).collect()
+    };
+    // 15 CPUs can be had, and b's part of one counts too.
+    let split = pod_of(&[(Role::App, "a", "14"), (Role::App, "b", "1500m")]);
+    let found = asks_less(&[], &split);
+    let first = found.first().and_then(|line| line.split(':').next());
+    assert_eq!(first, Some("cpu 13 instead of 14 in a"), "{found:?}");
+    assert!(!found.iter().any(|line| line.contains("not pinned")), "{found:?}");
+    let first = pod_of(&[(Role::Init, "first", "4"), (Role::App, "app", "250m")]);
+    assert_eq!(
+        asks_less(&["other cpu=14500m memory=64Mi"], &first),
+        ["cpu 500m instead of 4 in first: NUMA 0; CPUs of first not pinned"]
+    );
+}
+
 #[test]
 fn what_json_has_as_text_is_a_value() {
     let node = node(SMALL, "single-numa-node", &[]);
