@@ -87,3 +87,21 @@ fn a_node_that_is_named_is_shown_and_not_the_one_of_the_environment() {
         ),
     ]);
 }
+
+/// As it is free for a pod that comes.
+#[test]
+fn what_pods_that_are_gone_hold_is_shown_as_free() {
+    let status =
+        ["status", "--state", HEALTHY, "-m", XEON, "-c", "pinned", "--pods", "tests/cmd/no-pods.yaml"];
+    check(&[
+        (&status, 2, Of::Output, "cpu 46 free of 46 46 free of 46"),
+        (
+            &status,
+            2,
+            Of::Output,
+            "3 pods hold something in the state files of ../../fixtures/state/healthy/, but are not in --pods: what they hold \
+             counts as free: ",
+        ),
+        (&status, 2, Of::Output, "no pods run, as --pods says"),
+    ]);
+}
