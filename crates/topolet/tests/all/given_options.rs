@@ -105,3 +105,38 @@ fn what_pods_that_are_gone_hold_is_shown_as_free() {
         (&status, 2, Of::Output, "no pods run, as --pods says"),
     ]);
 }
+
+#[test]
+fn a_base_is_obeyed_or_refused() {
+    let beneath = "--base lies beneath the file of --config; pinned has none beneath it";
+    let pod = "../../fixtures/pods/port-80.yaml";
+    let with_flags: [&[&str]; 2] = [
+        &["config", "show", "-m", XEON, "-c", "pinned", "--base", "talos"],
+        &["admit", "-f", pod, "-m", XEON, "-c", "pinned", "--base", "eks"],
+    ];
+    for arguments in with_flags {
+        check(&[(arguments, 1, Of::Errors, beneath)]);
+    }
+    check(&[
+        (&["config", "show", "-m", XEON, "--base", "eks"], 0, Of::Output, "kubelet-defaults over base eks"),
+        (&["config", "show", "-m", XEON, "--base", "openshift"], 0, Of::Output, "cpu: 500m"),
+        (
+            &["config", "show", "-m", XEON, "-c", "kubelet-defaults", "--base", "openshift"],
+            0,
+            Of::Output,
+            "cpu: 500m",
+        ),
+        (
+            &["admit", "-f", pod, "-m", XEON, "--base", "eks"],
+            0,
+            Of::Output,
+            "configuration kubelet-defaults over base eks",
+        ),
+        (
+            &["config", "show", "-m", XEON, "-c", "pinned", "--base", "none"],
+            0,
+            Of::Output,
+            "topologyManagerPolicy",
+        ),
+    ]);
+}
