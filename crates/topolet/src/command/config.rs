@@ -156,7 +156,7 @@ fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outco
     let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, screen)?;
     let config = arguments.source.config.as_deref();
     let (read, _) = node_input::configuration_to_check(config, &machine, &view, rules.reading())?;
-    for notice in read.notices() {
+    for notice in read.notices().chain(read.counted_here(config, &machine, &view)) {
         screen.warn(notice);
     }
     for warning in read.warnings.iter().chain(&read.unread) {
@@ -179,7 +179,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
-    for notice in read.notices() {
+    for notice in read.notices().chain(read.counted_here(config, &machine, &view)) {
         screen.warn(notice);
     }
     let subject = ConfigSubject {

@@ -140,3 +140,15 @@ fn a_base_is_obeyed_or_refused() {
         ),
     ]);
 }
+
+#[test]
+fn an_amount_by_the_cpus_of_this_machine_is_named_as_one() {
+    let file = "../../fixtures/configs/cpu-plain.yaml";
+    let own = "kubeReserved.cpu is that of this machine's ";
+    check(&[
+        (&["config", "show", "-c", file, "--base", "eks:m5.24xlarge"], 0, Of::Errors, own),
+        (&["config", "show", "--base", "eks:m5.24xlarge"], 0, Of::Errors, ": -m names the node's"),
+    ]);
+    let (_, _, errors) = run(&["config", "show", "-c", file, "--base", "eks:m5.24xlarge", "-m", XEON]);
+    assert!(!errors.contains(own), "{errors}");
+}
