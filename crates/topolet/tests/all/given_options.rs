@@ -152,3 +152,24 @@ fn an_amount_by_the_cpus_of_this_machine_is_named_as_one() {
     let (_, _, errors) = run(&["config", "show", "-c", file, "--base", "eks:m5.24xlarge", "-m", XEON]);
     assert!(!errors.contains(own), "{errors}");
 }
+
+#[test]
+fn slices_that_no_api_server_takes_are_not_printed() {
+    let slices = |more: &[&'static str]| -> Vec<&str> {
+        ["export", "resourceslices", "-m"].into_iter().chain(more.iter().copied()).collect()
+    };
+    check(&[
+        (
+            &slices(&[XEON, "--driver", "A B"]),
+            1,
+            Of::Errors,
+            "no driver can be called \"A B\": a lowercase RFC 1123",
+        ),
+        (
+            &slices(&["genoa-9654-l3numa-24node"]),
+            0,
+            Of::Errors,
+            "genoa-9654-l3numa-24node has no GPUs, NICs, NVMe disks or accelerators: no slices",
+        ),
+    ]);
+}
