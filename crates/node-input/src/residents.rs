@@ -198,7 +198,7 @@ impl Residents {
         let node = with_unlisted.as_ref().unwrap_or(node);
         // What a kubelet with another configuration does is not known.
         let restored = ledger(folder, node, names).map_err(|error| {
-            if node.is_configured {
+            if node.is_configured || is_damaged(folder, node) {
                 let runs = node.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
                 return if runs && given.state.is_none() { error.context(RUNS) } else { error };
             }
@@ -249,6 +249,11 @@ impl Residents {
         });
         Ok(Self { ledger, line, known, notes, not_again, quarantined })
     }
+}
+
+/// Whether no kubelet starts from the files, whatever its configuration.
+fn is_damaged(folder: &StateFolder, node: &LoadedNode) -> bool {
+    folder.known().is_err() || folder.strict(&node.node).is_err_and(|error| !error.depends_on_configuration())
 }
 
 /// Pods that hold something by the state files, and that the list of pods does not have.

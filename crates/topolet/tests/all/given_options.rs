@@ -173,3 +173,23 @@ fn slices_that_no_api_server_takes_are_not_printed() {
         ),
     ]);
 }
+
+#[test]
+fn a_damaged_state_file_is_the_reason_and_no_missing_configuration() {
+    let pod = "../../fixtures/pods/port-80.yaml";
+    let on = |state: &'static str| ["admit", "-f", pod, "-m", XEON, "--state", state];
+    check(&[
+        (
+            &on("../../fixtures/state/torn"),
+            1,
+            Of::Errors,
+            "error: the kubelet would not start from this state",
+        ),
+        (
+            &on("../../fixtures/state/other-policy"),
+            1,
+            Of::Errors,
+            "error: no configuration of a kubelet was given or found",
+        ),
+    ]);
+}
