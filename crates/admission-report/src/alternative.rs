@@ -7,6 +7,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
+use cpu_manager::{Granted, NotPinned};
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use node_config::Scope;
@@ -32,6 +33,8 @@ pub struct Alternative {
     pub places: Vec<Place>,
     /// Resources that are not checked then either.
     pub unchecked: Vec<ResourceName>,
+    /// Containers that ask for whole CPUs now and for a part of one then, and so share CPUs.
+    pub not_pinned: Vec<ContainerName>,
 }
 
 /// A change to the moment, the pod or the node. Shown as what changes: `until web leaves`.
@@ -200,19 +203,35 @@ impl Alternative {
             change: fit.change.clone(),
             places: Place::all(facts, &fit.placement),
             unchecked: facts.unchecked(),
+            not_pinned: not_pinned(fit),
         })
     }
 
     /// Where the pod runs then, and what is not checked: `NUMA 1; nvidia.com/gpu not checked`.
     #[must_use]
     pub fn result(&self) -> String {
-        let places = joined(&self.places, "; ");
-        if self.unchecked.is_empty() {
-            places
-        } else {
-            format!("{places}; {} not checked", joined(&self.unchecked, " and "))
+        let mut result = joined(&self.places, "; ");
+        if !self.not_pinned.is_empty() {
+            result.push_str(&format!("; CPUs of {} not pinned", joined(&self.not_pinned, " and ")));
         }
+        if !self.unchecked.is_empty() {
+            result.push_str(&format!("; {} not checked", joined(&self.unchecked, " and ")));
+        }
+        result
     }
+}
+
+/// The containers that lose exclusive CPUs by asking for less.
+fn not_pinned(fit: &WouldFit) -> Vec<ContainerName> {
+    let Change::AskLess(asks) = &fit.change else { return Vec::new() };
+    let is_whole = |cpus: &Quantity| cpus.milli_value() % 1000 == 0;
+    let is_split = |ask: &&Asks| ask.resource.as_str() == "cpu" && is_whole(&ask.now) && !is_whole(&ask.fits);
+    let split: Vec<&Asks> = asks.iter().filter(is_split).collect();
+    let is_shared = |placed: &&Placed| {
+        matches!(placed.cpus, Some(Granted::SharedPool(NotPinned::FractionalCpu)))
+            && split.iter().any(|ask| ask.container.as_ref().is_none_or(|name| *name == placed.name))
+    };
+    fit.placement.containers.iter().filter(is_shared).map(|placed| placed.name.clone()).collect()
 }
 
 impl Place {

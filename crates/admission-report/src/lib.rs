@@ -46,6 +46,7 @@ mod grouped;
 mod handed_on;
 mod links;
 mod unavailable;
+mod unsuited;
 mod alternative;
 mod moves;
 mod container;
@@ -109,6 +110,7 @@ pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
 pub use undecided::{Undecided, UnlistedDevices};
 pub use unit::{Cell, NodeCell, ResourceReport, UnitReport};
 pub use unread_bytes::UnreadBytes;
+pub use unsuited::Unsuited;
 
 // The crates whose types are in the signatures here.
 pub use {cpuset, device_manager, kubelet_fates, node_config, pod_spec, topology_admission, topology_model};

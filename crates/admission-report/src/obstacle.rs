@@ -18,6 +18,7 @@ use crate::links::not_linked;
 use crate::parts_of_bytes::PartsOfBytes;
 use crate::resource::Resource;
 use crate::unread_bytes::UnreadBytes;
+use crate::unsuited::Unsuited;
 use crate::words::{joined, verb};
 
 /// One reason why a pod does not fit. Shown as a clause without a full stop.
@@ -54,6 +55,8 @@ pub enum Obstacle {
     PodPolicy(Rules),
     /// Devices have to be on one link, and cannot be.
     NotLinked(Box<NotLinked>),
+    /// The node is not what the pod demands besides resources.
+    Unsuited(Unsuited),
     /// Whole cores are required.
     WholeCores(WholeCoresError),
     /// Memory is free where it cannot be allocated.
@@ -151,6 +154,7 @@ impl fmt::Display for Obstacle {
                 scope.name()
             ),
             Self::NotLinked(why) => not_linked(why, f),
+            Self::Unsuited(unsuited) => unsuited.fmt(f),
             Self::HeldBackMemory(memory) => memory.fmt(f),
             Self::GroupedMemory(memory) => memory.fmt(f),
             Self::PartsOfBytes(parts) => parts.fmt(f),

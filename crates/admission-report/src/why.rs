@@ -53,6 +53,9 @@ impl Facts<'_> {
                 advice: self.advice.no_plugin,
             }),
             Cause::NotLinked(not_linked) => Some(Obstacle::NotLinked(not_linked.clone())),
+            Cause::Mismatch(mismatch) => {
+                return self.unsuited(*mismatch).into_iter().map(Obstacle::Unsuited).collect();
+            }
             Cause::PodPolicy(_) => Some(Obstacle::PodPolicy(self.node.rules())),
             _ => machine_lack(),
         };

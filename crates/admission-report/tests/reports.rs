@@ -4,8 +4,11 @@
 use admission_report::cpuset::CpuSet;
 use admission_report::device_manager::{Device, Endpoint, Inventory, Life, Moment, PluginOptions, Replies};
 use admission_report::node_config::{KubeletConfiguration, ReservedMemory};
-use admission_report::pod_spec::{Container, Pod, PodLevelResources, ResourceList, Role};
-use admission_report::topology_admission::{Detail, Ledger, Node, OnEmptyNode, Verdict};
+use admission_report::pod_spec::{
+    Constraints, Container, Demand, HostPort, NodeSelectorTerm, Pod, PodLevelResources, Requirement,
+    ResourceList, Role, Taint, Tolerated, Toleration,
+};
+use admission_report::topology_admission::{Detail, Identity, Ledger, Node, OnEmptyNode, Verdict};
 use admission_report::topology_model::{KubeletView, MachineInfo, NodeIds};
 use admission_report::{
     Conclusion, ContainerReport, Facts, Note, Obstacle, Report, Resource, Severity, UserAdvice,
@@ -221,6 +224,115 @@ fn an_admission_says_where_and_what_is_not_given() {
             "  note: admitted, NOT aligned: the best answer is NUMA 0-1, not preferred; NUMA 1 is grouped with NUMA 0 \
              by pod wide; memory of a group serves only requests that need all its NUMA nodes",
         ],
+    );
+}
+
+#[test]
+fn a_refusal_that_is_not_about_resources_names_what_the_node_lacks() {
+    let labels = [("zone", "a"), ("disk", "hdd")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let taint = |key: &str, value: &str, effect: &str| Taint {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        effect: effect.to_owned(),
+    };
+    let identity = Identity {
+        name: "w1".to_owned(),
+        labels: labels.into(),
+        taints: vec![taint("k", "", "NoExecute"), taint("a", "b", "NoExecute"), taint("c", "", "NoSchedule")],
+    };
+    let node = node(SMALL, "none", &[]).with_identity(identity);
+    let tolerates =
+        |key: &str| Toleration { key: key.to_owned(), values: Tolerated::Exists, effect: String::new() };
+    let tolerant =
+        || Constraints { tolerations: vec![tolerates("k"), tolerates("a")], ..Constraints::default() };
+    let wants = |key: &str, demand| NodeSelectorTerm {
+        labels: vec![Requirement { key: key.to_owned(), demand }],
+        fields: Vec::new(),
+    };
+    let selecting = |key: &str, value: &str| Constraints {
+        node_selector: [(key.to_owned(), value.to_owned())].into(),
+        ..tolerant()
+    };
+    let near = |terms: Vec<NodeSelectorTerm>| Constraints { node_affinity: Some(terms), ..tolerant() };
+    let port = HostPort { address: "0.0.0.0".to_owned(), protocol: "TCP".to_owned(), port: 80 };
+    let in_b = Demand::In(vec!["b".to_owned(), "c".to_owned()]);
+    let serving = Constraints { host_ports: vec![port], ..tolerant() };
+    let mut first = pod("first cpu=1 memory=1Gi");
+    first.constraints = serving.clone();
+    let ledger = report(&node, &node.empty_ledger(), &first).1;
+    for (constraints, why) in [
+        (
+            Constraints::default(),
+            "the node has taints k:NoExecute and a=b:NoExecute, which the pod does not tolerate",
+        ),
+        (
+            Constraints { tolerations: vec![tolerates("a")], ..Constraints::default() },
+            "the node has taint k:NoExecute, which the pod does not tolerate",
+        ),
+        (selecting("a", "b"), "nodeSelector wants a=b, and the node has no label a"),
+        (selecting("disk", "ssd"), "nodeSelector wants disk=ssd, and the node has disk=hdd"),
+        (
+            near(vec![wants("zone", in_b.clone())]),
+            "its required node affinity wants zone in (b, c), and the node has zone=a",
+        ),
+        (
+            near(vec![wants("zone", in_b), wants("gpu", Demand::Exists)]),
+            "no term of its required node affinity holds: zone in (b, c), and the node has zone=a; a label gpu, and the node \
+             has no label gpu",
+        ),
+        (
+            Constraints { node_name: Some("w2".to_owned()), ..tolerant() },
+            "spec.nodeName is w2, and the node is called w1",
+        ),
+        (serving, "port 80/TCP of the node is taken by first"),
+        (
+            Constraints { os: Some("windows".to_owned()), ..tolerant() },
+            "spec.os.name is windows, and the node runs linux",
+        ),
+    ] {
+        let mut asked = pod("asked cpu=1 memory=1Gi");
+        asked.constraints = constraints;
+        let text = report(&node, &ledger, &asked).0.to_string();
+        let found = text.lines().find_map(|line| line.strip_prefix("  why: "));
+        assert_eq!(found, Some(why), "{text}");
+    }
+}
+
+/// `ROLE NAME CPUS` for each container.
+fn pod_of(containers: &[(Role, &str, &str)]) -> Pod {
+    let containers = containers.iter().map(|(role, name, cpus)| Container {
+        name: (*name).into(),
+        role: *role,
+        requests: ResourceList::new(),
+        limits: [("cpu", *cpus), ("memory", "64Mi")]
+            .map(|(resource, amount)| (resource.into(), amount.parse().unwrap()))
+            .into(),
+    });
+    Pod::new("default", "several", containers.collect()).with_defaults(PodLevelResources::Count)
+}
+
+#[test]
+fn asking_for_less_keeps_cpus_exclusive_or_says_that_it_does_not() {
+    let node = node(SMALL, "best-effort", &[]);
+    let asks_less = |before: &[&str], asked: &Pod| -> Vec<String> {
+        let mut ledger = node.empty_ledger();
+        for text in before {
+            ledger = report(&node, &ledger, &pod(text)).1;
+        }
+        let report = report(&node, &ledger, asked).0.to_string();
+        let lines = report.lines().filter_map(|line| line.trim().strip_prefix("would fit: ask less "));
+        lines.map(str::to_owned).collect()
+    };
+    // 15 CPUs can be had, and b's part of one counts too.
+    let split = pod_of(&[(Role::App, "a", "14"), (Role::App, "b", "1500m")]);
+    let found = asks_less(&[], &split);
+    let first = found.first().and_then(|line| line.split(':').next());
+    assert_eq!(first, Some("cpu 13 instead of 14 in a"), "{found:?}");
+    assert!(!found.iter().any(|line| line.contains("not pinned")), "{found:?}");
+    let first = pod_of(&[(Role::Init, "first", "4"), (Role::App, "app", "250m")]);
+    assert_eq!(
+        asks_less(&["other cpu=14500m memory=64Mi"], &first),
+        ["cpu 500m instead of 4 in first: NUMA 0; CPUs of first not pinned"]
     );
 }
 

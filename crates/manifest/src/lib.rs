@@ -54,7 +54,7 @@ mod json_documents;
 mod plain;
 
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
-pub use api::{Complaint, WrongName, check_node_name};
+pub use api::{Complaint, WrongName, check_driver_name, check_node_name};
 pub use claims::ClaimObjects;
 pub use config_forms::{
     ConfigKind, ImageFamily, NodeClass, ObjectChoice, StatedRelease, form_fields, stated_releases,

@@ -62,7 +62,7 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
     // The mode decides how the page describes requests of pods that run.
     let mode = if residents.known == Known::Holders { Mode::Observe } else { Mode::Serve };
     // Nothing of it is to be written, so nothing can be behind on disk.
-    let owner = Owner::new(node.node.clone(), &residents.ledger, []);
+    let owner = Owner::new(node.node.clone(), &residents.ledger.collect(), []);
     let snapshot = Snapshot { behind: None, ..owner.snapshot() };
     let (view, _) = NodeView::new(
         ServedNode::new(node, machine, mode, notes)?,

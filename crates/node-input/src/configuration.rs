@@ -27,13 +27,19 @@ pub const PINNED: &str = "pinned";
 /// What a kubelet without a configuration file does.
 pub(crate) const DEFAULTS: &str = "kubelet-defaults";
 
-/// The configuration `argument`: a built-in one or a file; without an argument [`PINNED`].
+/// The configuration `argument`: a built-in one or a file. Without an argument [`PINNED`], or where a base is given the
+/// kubelet's defaults over it.
 pub(crate) fn read(
     argument: Option<&str>,
     view: &KubeletView,
     reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
-    let argument = argument.unwrap_or(PINNED);
+    let base = reading.base.filter(|base| *base != BaseChoice::None);
+    let argument = argument.unwrap_or(if base.is_some() { DEFAULTS } else { PINNED });
+    ensure!(
+        argument != PINNED || base.is_none(),
+        "--base lies beneath the file of --config; {PINNED} has none beneath it"
+    );
     let built_in = |config| ReadConfiguration {
         name: argument.to_owned(),
         config: KubeletConfiguration { rules: reading.rules, ..config },
@@ -57,7 +63,12 @@ pub(crate) fn read(
     };
     match argument {
         PINNED => Ok(built_in(pinned(view))),
-        DEFAULTS => Ok(built_in(KubeletConfiguration::default())),
+        DEFAULTS => {
+            let made = built_in(KubeletConfiguration::default());
+            let base = base.map(|base| base_of(base, &made.config, view.cpus().num_cpus()));
+            let base = base.unwrap_or_default();
+            Ok(ReadConfiguration { config: base.under(made.config.clone()), base, ..made })
+        }
         path => from_file(path, view.cpus().num_cpus(), reading),
     }
 }
@@ -239,9 +250,7 @@ pub(crate) fn of_read(
 ) -> ReadConfiguration {
     let of = |one| Base::of(one, &read.config, cpus);
     let base = match (base, read.kind) {
-        (Some(BaseChoice::None), _) => Base::default(),
-        (Some(BaseChoice::Of(distribution)), _) => of(distribution),
-        (Some(BaseChoice::Instance(instance)), _) => Base::on_instance(instance, &read.config, cpus),
+        (Some(base), _) => base_of(base, &read.config, cpus),
         (None, ConfigKind::Part(_) | ConfigKind::Flags) => {
             let class = read.node_class.as_ref();
             let instance = class.and_then(|class| InstanceType::named(class.instance.as_deref()?));
@@ -294,6 +303,15 @@ pub(crate) fn of_read(
         base,
     }
     .with_own_flags(&read.flags)
+}
+
+/// The base that is asked for, beneath `own` on a machine with so many CPUs.
+fn base_of(base: BaseChoice, own: &KubeletConfiguration, cpus: usize) -> Base {
+    match base {
+        BaseChoice::None => Base::default(),
+        BaseChoice::Of(distribution) => Base::of(distribution, own, cpus),
+        BaseChoice::Instance(instance) => Base::on_instance(instance, own, cpus),
+    }
 }
 
 /// Who makes the kubelet's own file of a form.

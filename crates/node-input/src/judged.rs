@@ -9,6 +9,7 @@ use node_state::{FindingLine, Quarantine, StateFolder};
 use topology_admission::Compat;
 use topology_model::KubeletView;
 
+use crate::base_choice::BaseChoice;
 use crate::configuration::DEFAULTS;
 use crate::devices::DeviceText;
 use crate::implied::Written;
@@ -89,6 +90,7 @@ impl LoadedMachine {
     pub fn has_configuration(&self, rules: &RulesSource) -> bool {
         rules.config.is_some()
             || !rules.kubelet_flags.is_empty()
+            || rules.base.is_some_and(|base| base != BaseChoice::None)
             || self.packed.as_deref().is_some_and(|packed| packed.config.is_some())
     }
 

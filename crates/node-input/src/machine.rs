@@ -156,7 +156,7 @@ pub fn files_of(name: &str) -> anyhow::Result<(String, SysfsTree)> {
     if is_text(name) {
         bail!("{name} tells a machine and not its files");
     }
-    if !path.exists() {
+    if !path.try_exists().with_context(|| format!("failed to read machine {name}"))? {
         bail!("machine {name} does not exist");
     }
     let tree = SysfsTree::directory(path).with_context(|| format!("failed to read machine {name}"))?;

@@ -12,6 +12,8 @@ const MOST_DEVICES: usize = 128;
 /// Slices of a machine's devices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MachineSlices {
+    /// What the machine is called.
+    pub machine: String,
     /// One pool; none if the machine has no such device.
     pub slices: Vec<ResourceSlice>,
     /// How many devices have no NUMA node to publish, since the kernel reports none.
@@ -26,7 +28,7 @@ impl MachineSlices {
     /// # Errors
     /// The machine has no files that can be read.
     pub fn of(machine: &str, node: &str, driver: &str) -> anyhow::Result<Self> {
-        let (_, tree) = files_of(machine)?;
+        let (machine, tree) = files_of(machine)?;
         let found = topology_discovery::read(&tree)?;
         let attributes = DeviceAttributes::of(&tree);
         let devices = found.machine.devices().iter();
@@ -46,7 +48,7 @@ impl MachineSlices {
             devices: Some(devices.to_vec()),
             ..ResourceSlice::default()
         });
-        Ok(Self { slices: slices.collect(), without_node })
+        Ok(Self { machine, slices: slices.collect(), without_node })
     }
 }
 

@@ -76,13 +76,15 @@ impl NodeSources {
             if judged.by.is_configured() { LoadedNode::on(machine, rules, devices)? } else { judged.node };
         match Residents::new(&node, given, resident) {
             Ok(residents) => {
-                let usage = Usage::new(&node.node, &node.cpus, &residents.ledger);
+                // What pods hold that are gone is free for those that come.
+                let usage = Usage::new(&node.node, &node.cpus, &residents.ledger.collect());
                 let nodes = if status.node.has_machine() { NumaNodes::Known } else { NumaNodes::NotKnown };
                 let is_configured = status.node.is_configured();
                 status.usage = Some(if is_configured { usage } else { usage.of_holdings(nodes) });
                 status.notes = residents.notes;
                 status.source = Some(resident.from.clone());
                 status.names_from.clone_from(&resident.names_from);
+                status.listed_by = given.pods.is_some().then_some("--pods");
             }
             // `problems` already lists what is wrong with the files.
             Err(_) if !status.problems.is_empty() => {
@@ -125,7 +127,7 @@ impl NodeSources {
         let mut status = NodeStatus::new(node.line.clone().into());
         // What is free is not known where what runs is not.
         let is_known = residents.known != Known::Nothing;
-        status.usage = is_known.then(|| Usage::new(&node.node, &node.cpus, &residents.ledger));
+        status.usage = is_known.then(|| Usage::new(&node.node, &node.cpus, &residents.ledger.collect()));
         status.notes = residents.notes;
         if let Some(why) = &node.kubelet_stops {
             status.problems.push(format!("the kubelet does not start: {why}"));

@@ -7,7 +7,7 @@ use device_manager::{DeviceId, Endpoint, Inventory};
 use k8s_quantity::{Amount, Format, Quantity};
 use kubelet_checkpoint::device::DeviceFile;
 use kubelet_checkpoint::store::StateFile;
-use node_state::{PodNames, Quarantine, StateFolder};
+use node_state::{Quarantine, StateFolder};
 use pod_spec::{Amounts, Overhead, Pod, PodUid, ResourceName};
 use topology_admission::Ledger;
 
@@ -198,7 +198,7 @@ impl Residents {
         let node = with_unlisted.as_ref().unwrap_or(node);
         // What a kubelet with another configuration does is not known.
         let restored = ledger(folder, node, names).map_err(|error| {
-            if node.is_configured {
+            if node.is_configured || is_damaged(folder, node) {
                 let runs = node.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
                 return if runs && given.state.is_none() { error.context(RUNS) } else { error };
             }
@@ -237,7 +237,7 @@ impl Residents {
         }));
         notes.extend(devices_lost(folder));
         notes.extend(node.why_not_its_pods(ledger.pods()));
-        notes.extend(gone(folder, names, from));
+        notes.extend(gone(given, resident));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };
         let quarantine = match root {
             Some(root) => still_quarantined(root, folder, names)?,
@@ -257,14 +257,29 @@ impl Residents {
     }
 }
 
+/// Whether no kubelet starts from the files, whatever its configuration.
+fn is_damaged(folder: &StateFolder, node: &LoadedNode) -> bool {
+    folder.known().is_err() || folder.strict(&node.node).is_err_and(|error| !error.depends_on_configuration())
+}
+
 /// Pods that hold something by the state files, and that the list of pods does not have.
-fn gone(folder: &StateFolder, names: &PodNames, from: &str) -> Option<String> {
+fn gone(given: &ResidentsSource, resident: &Resident) -> Option<String> {
+    let Resident { folder, names, from, names_from, root } = resident;
     let gone: Vec<String> =
         folder.holders()?.iter().filter(|uid| names.is_gone(uid)).map(|uid| names.name(uid)).collect();
-    let pods = if gone.len() == 1 { "pod holds" } else { "pods hold" };
+    let slash = if root.is_some() && !from.ends_with('/') { "/" } else { "" };
+    let list = match (&given.pods, names_from) {
+        (Some(_), _) => "--pods",
+        (None, Some(place)) => place,
+        (None, None) => "the list of running pods",
+    };
+    let (pods, are, they_hold) = match gone.len() {
+        1 => ("pod holds", "is", "it holds"),
+        _ => ("pods hold", "are", "they hold"),
+    };
     (!gone.is_empty()).then(|| {
         format!(
-            "{} {pods} something by {from}, not in the list of running pods, so that is taken as free: {}",
+            "{} {pods} something in the state files of {from}{slash}, but {are} not in {list}: what {they_hold} counts as free: {}",
             gone.len(),
             gone.join(", ")
         )

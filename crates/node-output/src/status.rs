@@ -33,6 +33,9 @@ pub struct NodeStatus {
     /// What names the pods, where those files do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names_from: Option<String>,
+    /// What says which pods run, where an argument does: what is on disk says what they hold alone.
+    #[serde(skip)]
+    pub listed_by: Option<&'static str>,
     /// What each NUMA node has, and what runs; `None`: not known.
     #[serde(flatten)]
     pub usage: Option<Usage>,
@@ -107,6 +110,7 @@ impl NodeStatus {
             notes: Vec::new(),
             source: None,
             names_from: None,
+            listed_by: None,
             usage: None,
             restart: None,
             not_running: Vec::new(),
@@ -133,7 +137,8 @@ impl NodeStatus {
                 text.push_str(&usage.rooms(page));
                 text.push('\n');
             }
-            let said = self.source.as_ref().map(|source| format!(", as {source} says")).unwrap_or_default();
+            let by = self.listed_by.or(self.source.as_deref());
+            let said = by.map(|by| format!(", as {by} says")).unwrap_or_default();
             let named = self.names_from.as_ref().map(|place| format!(", named by {place}"));
             text.push_str(&usage.holders(&(said + &named.unwrap_or_default()), page));
         }

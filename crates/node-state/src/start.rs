@@ -172,6 +172,19 @@ impl StateFolder {
     }
 }
 
+impl StartError {
+    /// Whether a kubelet with another configuration may start from the same files. From a damaged one none does.
+    #[must_use]
+    pub const fn depends_on_configuration(&self) -> bool {
+        matches!(
+            self,
+            Self::Cpu(CpuError::OtherPolicy { .. })
+                | Self::Memory(MemoryError::OtherPolicy { .. })
+                | Self::Restore(_)
+        )
+    }
+}
+
 impl Start {
     /// Whether a pod holds anything.
     #[must_use]

@@ -44,13 +44,20 @@ impl NodeSelectorTerm {
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>, name: &str) -> bool {
         let has_any = !self.labels.is_empty() || !self.fields.is_empty();
-        let labels = self.labels.iter().all(|wanted| wanted.demand.accepts(labels.get(&wanted.key)));
+        has_any && self.unmet(labels, name).is_none()
+    }
+
+    /// The first requirement that such a node does not meet; those on labels come first.
+    #[must_use]
+    pub fn unmet(&self, labels: &BTreeMap<String, String>, name: &str) -> Option<&Requirement> {
         let name = String::from(name);
-        let fields = self.fields.iter().all(|wanted| {
-            let value = (wanted.key == "metadata.name").then_some(&name);
-            wanted.demand.accepts(value)
-        });
-        has_any && labels && fields
+        let label = self.labels.iter().find(|wanted| !wanted.demand.accepts(labels.get(&wanted.key)));
+        label.or_else(|| {
+            self.fields.iter().find(|wanted| {
+                let value = (wanted.key == "metadata.name").then_some(&name);
+                !wanted.demand.accepts(value)
+            })
+        })
     }
 }
 

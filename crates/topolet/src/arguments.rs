@@ -205,7 +205,7 @@ pub(crate) struct RulesArguments {
     pub(crate) kubelet_flags: Vec<String>,
     /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `eks:TYPE` with an instance type
     /// such as `eks:m5.large`, `bottlerocket`, `talos`, `talos-controlplane`, `k3s`, `rke2`. Without it what the form of
-    /// the file tells.
+    /// the file tells. Where no configuration is given or found it lies beneath the kubelet's defaults.
     #[arg(long, value_name = "NAME")]
     pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of

@@ -16,6 +16,7 @@
 #![cfg_attr(fuzzing, no_main)]
 
 mod outcome;
+mod given;
 mod arguments;
 mod help_forms;
 mod claim_arguments;

@@ -41,6 +41,9 @@ pub enum DiscoveryError {
     /// There are no CPUs: this is no tree of a machine.
     #[error("there is no folder of a CPU, such as cpu0, in sys/devices/system/cpu")]
     NoCpus,
+    /// The CPUs are in a folder that may not be looked into; empty for the top of the tree.
+    #[error("permission denied{}{}", if .0.is_empty() { "" } else { ": " }, .0)]
+    Denied(String),
     /// There are CPUs, and nothing says that one of them runs.
     #[error(
         "sys/devices/system/cpu has the folders of CPUs {0}, but nothing says which of them are online: it has no usable list `online`, and none of them has a topology folder. Write the list of those that run into sys/devices/system/cpu/online, such as {0}"
@@ -72,18 +75,21 @@ pub enum DiscoveryError {
 /// ```
 pub fn read(tree: &SysfsTree) -> Result<Discovery, DiscoveryError> {
     let kernel = Kernel::new(tree);
-    let parts = parts(&kernel)?;
+    let parts = parts(tree, &kernel)?;
     let machine = Machine::new(parts)?;
     let info = cadvisor::read_mended(&kernel)?.info;
     Ok(Discovery { machine, info, problems: kernel.into_problems() })
 }
 
-fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
+fn parts(tree: &SysfsTree, kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let cpus = cpus::lists(kernel);
     if cpus.online.is_empty() {
         let folders = cpus::folders(kernel);
-        let is_tree = !folders.is_empty();
-        return Err(if is_tree { DiscoveryError::NoOnlineCpus(folders) } else { DiscoveryError::NoCpus });
+        return Err(match (folders.is_empty(), tree.denied(CPUS)) {
+            (false, _) => DiscoveryError::NoOnlineCpus(folders),
+            (true, Some(folder)) => DiscoveryError::Denied(folder),
+            (true, None) => DiscoveryError::NoCpus,
+        });
     }
     let (packages, cores) = cpus::packages_and_cores(kernel, &cpus.online);
     // Where it cannot be read, that is reported once it is known whether its nodes make up for it.

@@ -148,6 +148,24 @@ impl SysfsTree {
 }
 
 impl SysfsTree {
+    /// The folder on the way to another, or that itself, which may not be looked into; empty for the top. `None`: each may.
+    pub(crate) fn denied(&self, path: &str) -> Option<String> {
+        let Source::Directory(directory) = &self.source else { return None };
+        let root = directory.root();
+        let is_denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let mut above = "";
+        for way in ends.filter_map(|end| path.get(..end)) {
+            if root.join(way).symlink_metadata().is_err_and(is_denied) {
+                return Some(above.to_owned());
+            }
+            above = way;
+        }
+        std::fs::read_dir(root.join(path)).is_err_and(is_denied).then(|| path.to_owned())
+    }
+}
+
+impl SysfsTree {
     /// The one folder in which a machine lies; empty if that is the top, below which no other is looked for. Links are not
     /// followed.
     fn machine_folder(&self) -> Result<Option<String>, TreeError> {

@@ -2,13 +2,16 @@
 //!
 //! A candidate says for some resources how much the refused unit may ask for. It becomes a pod by lowering what its
 //! containers ask for: of a single one its amount, of several the largest first, so that few lines of a manifest change.
+//! A container that asks for whole CPUs, and so gets exclusive ones, keeps asking for whole ones where one is left to it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use k8s_quantity::{Format, Quantity};
 use numa_bitmask::NodeMask;
-use pod_spec::{Container, ContainerName, Pod, PodLevelResources, ResourceList, ResourceName, Role};
+use pod_spec::{
+    Container, ContainerName, Pod, PodLevelResources, QosClass, ResourceList, ResourceName, Role,
+};
 use topology_hint::Hint;
 
 use crate::attempt::Placement;
@@ -39,6 +42,16 @@ type Room = BTreeMap<ResourceName, Lower>;
 struct Lower {
     asked: Quantity,
     fits: Quantity,
+    counted: Counted,
+}
+
+/// Whose requests add up to what is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Counted {
+    /// Of all containers: the sum that the kubelet compares with what the node has.
+    Every,
+    /// Of those that a manager allocates to. The CPU manager passes over parts of CPUs.
+    Allocated,
 }
 
 impl Trial<'_> {
@@ -140,7 +153,16 @@ impl Trial<'_> {
             _ => page_size(resource),
         };
         let fits = free - free % step;
-        (fits > 0).then(|| Lower { asked: amount(resource, asked), fits: amount(resource, fits) })
+        let counted = Counted::Allocated;
+        (fits > 0).then(|| Lower { asked: amount(resource, asked), fits: amount(resource, fits), counted })
+    }
+
+    /// Only Guaranteed containers get exclusive CPUs, and only of a static CPU manager.
+    fn step(&self, resource: &ResourceName) -> Step {
+        let is_exclusive = resource.as_str() == "cpu"
+            && self.node.cpus.is_some()
+            && self.classified.status_qos == Some(QosClass::Guaranteed);
+        if is_exclusive { Step::WholeCpus(self.granularity()) } else { Step::Any }
     }
 
     fn granularity(&self) -> u64 {
@@ -181,7 +203,7 @@ impl Trial<'_> {
                         "cpu" => self.lower_milli(asked, free)?,
                         _ => self.lower(&shortage.resource, asked, free)?,
                     };
-                    Some((shortage.resource.clone(), lower))
+                    Some((shortage.resource.clone(), Lower { counted: Counted::Every, ..lower }))
                 });
                 less.collect()
             }
@@ -196,7 +218,7 @@ impl Trial<'_> {
         }
         let milli =
             |milli: u64| Quantity::from_milli(i64::try_from(milli).unwrap_or(i64::MAX), Format::DecimalSi);
-        (free > 0).then(|| Lower { asked: milli(asked), fits: milli(free) })
+        (free > 0).then(|| Lower { asked: milli(asked), fits: milli(free), counted: Counted::Every })
     }
 
     /// The pod that asks for no more than that, and what changes in its manifest.
@@ -215,12 +237,38 @@ impl Trial<'_> {
         };
         let mut asks = Vec::new();
         for (resource, lower) in room {
+            let step = self.step(resource);
             if unit.is_none() && self.node.pod_rules.pod_level == PodLevelResources::Count {
-                asks.extend(lower_pod_level(&mut pod, resource, &lower.fits));
+                asks.extend(lower_pod_level(&mut pod, resource, &lower.fits, step));
             }
-            asks.extend(lower_containers(&mut pod, unit, resource, &lower.fits)?);
+            asks.extend(lower_containers(&mut pod, unit, resource, lower, step)?);
         }
         (!asks.is_empty()).then_some((pod, asks))
+    }
+}
+
+/// In which steps a request is lowered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// To what fits.
+    Any,
+    /// Of whole CPUs to so many or a multiple of them, so that they stay exclusive.
+    WholeCpus(u64),
+}
+
+impl Step {
+    /// The largest amount up to `fits` in place of `now`. `fits` itself where no whole CPU is left.
+    fn floor(self, now: &Quantity, fits: &Quantity) -> Quantity {
+        let Self::WholeCpus(least) = self else { return fits.clone() };
+        let (Ok(now), Ok(most)) = (u64::try_from(now.milli_value()), u64::try_from(fits.milli_value()))
+        else {
+            return fits.clone();
+        };
+        let step = [1000 * least, 1000].into_iter().find(|step| now.is_multiple_of(*step));
+        match step.map(|step| most - most % step) {
+            Some(whole) if whole > 0 && whole < most => cpus(whole / 1000),
+            _ => fits.clone(),
+        }
     }
 }
 
@@ -242,10 +290,13 @@ fn lower_containers(
     pod: &mut Pod,
     unit: Option<&ContainerName>,
     resource: &ResourceName,
-    most: &Quantity,
+    Lower { fits: most, counted, .. }: &Lower,
+    step: Step,
 ) -> Option<Vec<Asks>> {
+    let is_counted =
+        |asked: &Quantity| *counted == Counted::Every || step == Step::Any || asked.milli_value() % 1000 == 0;
     let is_asking = |container: &Container| {
-        unit.is_none_or(|name| container.name == *name) && asked(container, resource).is_some()
+        unit.is_none_or(|name| container.name == *name) && asked(container, resource).is_some_and(is_counted)
     };
     let (mut first, mut together) = (Vec::new(), Vec::new());
     for container in pod.containers.iter_mut().filter(|container| is_asking(container)) {
@@ -256,8 +307,10 @@ fn lower_containers(
     }
     let mut asks = Vec::new();
     for container in first {
-        if asked(container, resource).is_some_and(|asked| asked > most) {
-            asks.push(set(container, resource, most.clone())?);
+        let own = asked(container, resource)?;
+        if own > most {
+            let fits = step.floor(own, most);
+            asks.push(set(container, resource, fits)?);
         }
     }
     together.sort_by(|a, b| asked(b, resource).cmp(&asked(a, resource)));
@@ -274,7 +327,7 @@ fn lower_containers(
         let own = asked(container, resource)?.clone();
         // At least one CPU, page, device or mebibyte is left to it.
         let least = least(resource).min(own.clone());
-        let lowered = (&own - &excess).max(least);
+        let lowered = step.floor(&own, &(&own - &excess).max(least));
         excess -= &(&own - &lowered);
         if lowered < own {
             asks.push(set(container, resource, lowered)?);
@@ -283,14 +336,15 @@ fn lower_containers(
     (excess <= zero).then_some(asks)
 }
 
-fn lower_pod_level(pod: &mut Pod, resource: &ResourceName, most: &Quantity) -> Option<Asks> {
+fn lower_pod_level(pod: &mut Pod, resource: &ResourceName, most: &Quantity, step: Step) -> Option<Asks> {
     let own = pod.resources.as_mut()?;
     let now = own.requests.get(resource.as_str()).or_else(|| own.limits.get(resource.as_str()))?.clone();
     if now <= *most {
         return None;
     }
-    put(&mut own.requests, &mut own.limits, resource, &now, most);
-    Some(Asks { container: None, resource: resource.clone(), now, fits: most.clone() })
+    let fits = step.floor(&now, most);
+    put(&mut own.requests, &mut own.limits, resource, &now, &fits);
+    Some(Asks { container: None, resource: resource.clone(), now, fits })
 }
 
 /// What a container asks for: its request, which is its limit where it has none.

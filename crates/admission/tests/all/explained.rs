@@ -7,9 +7,10 @@ use std::ops::ControlFlow;
 use crate::fixture::Asked;
 use device_manager::{Endpoint, Life, PluginOptions, Replies};
 use node_config::{OwnOptions, Regroup};
-use pod_spec::{Pod, PodUid};
+use pod_spec::{Container, Pod, PodLevelResources, PodUid, ResourceList, Role};
 use topology_admission::{
-    Change, Compat, Detail, Explanation, Ledger, Limits, Node, OnEmptyNode, Plugins, Search, Tries, Verdict,
+    Asks, Change, Compat, Detail, Explanation, Ledger, Limits, Node, OnEmptyNode, Plugins, Search, Tries,
+    Verdict,
 };
 
 /// Two nodes of 16 CPUs and 32 GiB, four pages of 1 GiB each; two CPUs are reserved on node 0.
@@ -129,6 +130,55 @@ fn changes_are_ranked_over_all_kinds_and_those_that_spread_the_pod_come_last() {
         "ask 10, wide".to_owned(),
     ];
     assert_eq!(ranked.collect::<Vec<_>>(), expected);
+}
+
+/// A pod of several containers, each with its role and its CPUs.
+fn of_containers(containers: &[(Role, &str)]) -> Pod {
+    let containers = containers.iter().enumerate().map(|(at, (role, cpus))| Container {
+        name: format!("c{at}").as_str().into(),
+        role: *role,
+        requests: ResourceList::new(),
+        limits: [("cpu", *cpus), ("memory", "64Mi")]
+            .map(|(name, amount)| (name.into(), amount.parse().unwrap()))
+            .into(),
+    });
+    Pod::new("test", "several", containers.collect()).with_defaults(PodLevelResources::Count)
+}
+
+#[test]
+fn a_container_that_asks_for_whole_cpus_is_asked_for_fewer_whole_ones() {
+    use Role::{App, Init, Sidecar};
+    // Thirty CPUs can be had, 14 on node 0 and 16 on node 1. The CPU manager does not count parts of CPUs.
+    for (scope, containers, fits) in [
+        ("pod", &[(App, "20"), (App, "1500m"), (App, "4")][..], &["12 in c0"][..]),
+        ("container", &[(App, "14"), (App, "15"), (App, "1500m")], &["14 in c1"]),
+        ("pod", &[(Sidecar, "1500m"), (Init, "20"), (App, "8")], &["16 in c1"]),
+    ] {
+        let node = node("single-numa-node", scope);
+        let told = explained(&node, &node.empty_ledger(), &of_containers(containers), Tries::default());
+        let all: Vec<Vec<Asks>> = told
+            .would_fit
+            .iter()
+            .filter_map(|fit| match &fit.change {
+                Change::AskLess(asks) => Some(asks.clone()),
+                _ => None,
+            })
+            .collect();
+        let shown: Vec<String> = all
+            .iter()
+            .map(|asks| {
+                let one = asks.iter().map(|ask| {
+                    format!(
+                        "{} in {}",
+                        ask.fits,
+                        ask.container.as_ref().map_or("the pod", |name| name.as_str())
+                    )
+                });
+                one.collect::<Vec<_>>().join(" and ")
+            })
+            .collect();
+        assert_eq!(shown, fits, "{scope} {containers:?}");
+    }
 }
 
 #[test]

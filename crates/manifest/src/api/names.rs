@@ -47,7 +47,7 @@ pub(super) fn dns_subdomain(text: &str) -> Wrong {
     wrong
 }
 
-/// Why a text cannot be a node's name, in the API server's words.
+/// Why a text cannot be such a name, in the API server's words.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("{}", .0.join(", "))]
 pub struct WrongName(Wrong);
@@ -58,6 +58,18 @@ pub struct WrongName(Wrong);
 /// All that is wrong with it.
 pub fn check_node_name(text: &str) -> Result<(), WrongName> {
     let wrong = dns_subdomain(text);
+    if wrong.is_empty() { Ok(()) } else { Err(WrongName(wrong)) }
+}
+
+/// Whether a text can be the name of a driver of devices, and part of the names of its slices.
+///
+/// # Errors
+/// All that is wrong with it.
+pub fn check_driver_name(text: &str) -> Result<(), WrongName> {
+    let mut wrong = dns_subdomain(text);
+    if text.len() > MAX_LABEL {
+        wrong.push(format!("must be no more than {MAX_LABEL} characters").into());
+    }
     if wrong.is_empty() { Ok(()) } else { Err(WrongName(wrong)) }
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct ConfigSourceArguments {
     pub(crate) kubelet_flags: Vec<String>,
     /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `eks:TYPE` with an instance type
     /// such as `eks:m5.large`, `bottlerocket`, `talos`, `talos-controlplane`, `k3s`, `rke2`. Without it what the form of
-    /// the file tells.
+    /// the file tells. Where no configuration is given or found it lies beneath the kubelet's defaults.
     #[arg(long, value_name = "NAME")]
     pub(crate) base: Option<BaseChoice>,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it one that
@@ -155,7 +155,7 @@ fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outco
     let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, "Shown", screen)?;
     let config = arguments.source.config.as_deref();
     let (read, _) = node_input::configuration_to_check(config, &machine, &view, rules.reading())?;
-    for notice in read.notices() {
+    for notice in read.notices().chain(read.counted_here(config, &machine, &view)) {
         screen.warn(notice);
     }
     for warning in read.warnings.iter().chain(&read.unread) {
@@ -178,7 +178,7 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     if let Some(warning) = node_input::memory_must_be_known_by(&machine, &read.config)? {
         screen.warn(warning);
     }
-    for notice in read.notices() {
+    for notice in read.notices().chain(read.counted_here(config, &machine, &view)) {
         screen.warn(notice);
     }
     let subject = ConfigSubject {

@@ -10,7 +10,7 @@ use node_input::{
 };
 use serde::Serialize;
 use serde_json::json;
-use topology_manifest::{ResourceObject, check_node_name};
+use topology_manifest::{ResourceObject, check_driver_name, check_node_name};
 
 use crate::arguments::{MachineArguments, ReadingArguments, ResidentsArguments, RulesArguments};
 use crate::examples;
@@ -97,7 +97,14 @@ fn slices(arguments: &SlicesArguments, screen: Screen) -> anyhow::Result<Outcome
     };
     check_node_name(&name)
         .map_err(|wrong| anyhow!("no node can be called {name:?}: {wrong}; --node-name gives another"))?;
-    let MachineSlices { slices, without_node } = MachineSlices::of(machine, &name, driver)?;
+    check_driver_name(driver)
+        .map_err(|wrong| anyhow!("no driver can be called {driver:?}: {wrong}; --driver gives another"))?;
+    let MachineSlices { machine, slices, without_node } = MachineSlices::of(machine, &name, driver)?;
+    if slices.is_empty() {
+        screen.warn(Notice::warning(format!(
+            "{machine} has no GPUs, NICs, NVMe disks or accelerators: no slices"
+        )));
+    }
     if without_node > 0 {
         let text = match without_node {
             1 => "1 device has no numaNode: the kernel reports none for it".to_owned(),

@@ -10,9 +10,10 @@ use node_input::{Known, RepackLimits, Repacked, Wholeness, manifest_files, shown
 use node_output::{Document, RepackPlans};
 
 use crate::answer;
-use crate::arguments::{OutputArguments, PodsArguments, SOCKET_VARIABLE, SocketArguments};
+use crate::arguments::{OutputArguments, PodsArguments, SocketArguments};
 use crate::claim_arguments::ClaimArguments;
-use crate::client::{self, SOCKET, Sent};
+use crate::client::{self, Sent};
+use crate::given::Typed;
 use crate::help_forms;
 use crate::outcome::Outcome;
 use crate::question::Question;
@@ -21,6 +22,8 @@ use crate::screen::Screen;
 #[derive(Args, Debug)]
 #[command(mut_arg("files", |files| files.long_help(help_forms::PODS_WITHOUT_CLAIMS)))]
 pub(crate) struct RepackArguments {
+    #[command(flatten)]
+    pub(crate) typed: Typed,
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     /// How many pods move at most, from 1 to 8.
@@ -40,12 +43,16 @@ pub(crate) struct RepackArguments {
 }
 
 /// What says which node is meant, and by which rules it decides: a node that is served is what it is.
-const NOT_SERVED: [&str; 18] = [
+const NOT_SERVED: [&str; 22] = [
     "machine",
+    "kubelet_pid",
     "hugepages",
     "memory",
     "config",
+    "kubelet_flags",
+    "base",
     "kubelet",
+    "decided_by",
     "topolet_config",
     "policy",
     "scope",
@@ -73,10 +80,10 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
         );
         return applied(arguments, screen);
     }
-    let socket = &arguments.socket.socket;
-    let is_asked = socket != Path::new(SOCKET)
-        && std::env::var_os(SOCKET_VARIABLE).as_deref() != Some(socket.as_os_str());
-    ensure!(!is_asked, "--socket goes with --apply: without --apply the plan is for the node of --machine");
+    ensure!(
+        !arguments.typed.has("socket"),
+        "--socket goes with --apply: without --apply the plan is for the node of --machine"
+    );
     let Question { node, residents, asked } =
         Question::read(&arguments.pods, &ClaimArguments::default(), screen)?;
     for warning in &node.warnings {

@@ -2,28 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::{Args, ValueHint};
-use node_input::{IdentitySource, LIVE, NodeSources};
+use node_input::{IdentitySource, NodeSources};
 use node_output::Document;
 
 use crate::answer;
 use crate::arguments::{MachineArguments, OutputArguments, ResidentsArguments, RulesArguments};
 use crate::claim_arguments::ClaimsBesideArguments;
 use crate::client::SOCKET;
+use crate::given::Typed;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct StatusArguments {
-    /// Asks the topolet that listens there. Without it one that listens at /var/lib/topolet/topolet.sock is asked, if
-    /// nothing else says which node is meant; else a kubelet's files are read.
-    #[arg(
-        long,
-        value_name = "PATH",
-        env = "TOPOLET_SOCKET",
-        value_hint = ValueHint::FilePath,
-        conflicts_with_all = ["hugepages", "memory", "config", "policy", "scope", "state", "pods", "empty", "claims"]
-    )]
+    #[command(flatten)]
+    typed: Typed,
+    /// Asks the topolet that listens there. Without it that of the environment variable, or one that listens at
+    /// /var/lib/topolet/topolet.sock, is asked if nothing else says which node is meant; else a kubelet's files are read.
+    #[arg(long, value_name = "PATH", env = "TOPOLET_SOCKET", value_hint = ValueHint::FilePath)]
     socket: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,
@@ -37,8 +35,35 @@ pub(crate) struct StatusArguments {
     output: OutputArguments,
 }
 
+/// What names a node that is read. A running node is what it is.
+const READ: [(&str, &str); 7] = [
+    ("machine", "--machine"),
+    ("state", "--state"),
+    ("config", "--config"),
+    ("pods", "--pods"),
+    ("empty", "--empty"),
+    ("claims", "--claims"),
+    ("kubelet_pid", "--kubelet-pid"),
+];
+
+/// What decides on a node that is read.
+const RULES: [(&str, &str); 12] = [
+    ("hugepages", "--hugepages"),
+    ("memory", "--memory"),
+    ("kubelet_flags", "--kubelet-flags"),
+    ("base", "--base"),
+    ("kubelet", "--kubelet"),
+    ("decided_by", "--for"),
+    ("topolet_config", "--topolet-config"),
+    ("policy", "--policy"),
+    ("scope", "--scope"),
+    ("devices", "--devices"),
+    ("selected", "--device"),
+    ("node_name", "--node-name"),
+];
+
 pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result<Outcome> {
-    if let Some(socket) = asked(arguments) {
+    if let Some(socket) = asked(arguments)? {
         return answer::get(socket, "/v1/status", &arguments.output, screen);
     }
     let sources = NodeSources {
@@ -62,15 +87,20 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
     Ok(if status.is_wrong() { Outcome::SomethingWrong } else { Outcome::Done })
 }
 
-/// The daemon that is meant, if one is.
-fn asked(arguments: &StatusArguments) -> Option<&Path> {
-    let StatusArguments { socket, machine, rules, residents, beside, .. } = arguments;
+/// The daemon that is meant, if one is: a typed --socket, else what nothing else contradicts.
+fn asked(arguments: &StatusArguments) -> anyhow::Result<Option<&Path>> {
+    let StatusArguments { typed, socket, .. } = arguments;
+    let (read, rule) = (typed.first(&READ), typed.first(&RULES));
+    if typed.has("socket") {
+        if let Some(read) = read {
+            bail!("--socket asks a running node, {read} reads another: give one");
+        }
+        if let Some(rule) = rule {
+            bail!("--socket asks a running node, on which {rule} changes nothing: leave one of them out");
+        }
+    } else if read.or(rule).is_some() {
+        return Ok(None);
+    }
     let own = Path::new(SOCKET);
-    let is_this_node = machine.machine == LIVE
-        && rules.config.is_none()
-        && residents.state.is_none()
-        && residents.pods.is_none()
-        && beside.claims.is_empty()
-        && !residents.empty;
-    socket.as_deref().or_else(|| (is_this_node && own.exists()).then_some(own))
+    Ok(socket.as_deref().or_else(|| own.exists().then_some(own)))
 }

@@ -17,6 +17,7 @@ mod faults;
 mod field;
 mod first_command;
 mod fleet_in_cluster;
+mod given_options;
 mod help_examples;
 #[path = "support/in_cluster.rs"]
 mod in_cluster;

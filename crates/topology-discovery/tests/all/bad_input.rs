@@ -1,6 +1,7 @@
 //! Trees and archives that are broken, hostile or empty: a typed error with its place, or a machine with problems.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -101,6 +102,23 @@ fn an_empty_folder_has_no_cpus() {
     let tree = SysfsTree::directory(&folder.0).unwrap();
     assert_eq!(read(&tree), Err(DiscoveryError::NoCpus));
     assert_eq!(read(&SysfsTree::from(MemoryTree::new())), Err(DiscoveryError::NoCpus));
+}
+
+#[test]
+fn a_folder_that_may_not_be_entered_is_not_taken_for_an_empty_one() {
+    for (name, closed) in [("closed", ""), ("half", "sys/devices"), ("last", CPUS)] {
+        let folder = Folder::with_two_cpus(name);
+        let path = folder.0.join(closed);
+        fs::set_permissions(&path, Permissions::from_mode(0o000)).unwrap();
+        let may_enter = fs::read_dir(&path).is_ok();
+        let found = read(&SysfsTree::directory(&folder.0).unwrap());
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        if may_enter {
+            println!("skipped: root may enter every folder");
+            return;
+        }
+        assert_eq!(found, Err(DiscoveryError::Denied(closed.to_owned())), "{name}");
+    }
 }
 
 #[test]
