@@ -158,12 +158,11 @@ impl ClusterError {
     ) -> Option<Self> {
         let path = path.to_path_buf();
         match read.kind.as_deref() {
-            Some("Config") => {}
             None if read.contexts.is_empty() && read.clusters.is_empty() => {
                 let what = "without contexts and clusters: expected a kubeconfig".to_owned();
                 return Some(Self::NotAKubeconfig { path, what });
             }
-            None => {}
+            Some("Config") | None => {}
             Some(kind) => {
                 return Some(Self::NotAKubeconfig { path, what: format!("a {kind}, not a kubeconfig") });
             }

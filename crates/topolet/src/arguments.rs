@@ -301,9 +301,6 @@ pub(crate) struct FolderArguments {
     pub(crate) pods: Option<PathBuf>,
 }
 
-/// The variable that names a daemon's socket.
-pub(crate) const SOCKET_VARIABLE: &str = "TOPOLET_SOCKET";
-
 /// Which daemon.
 #[derive(Args, Debug)]
 pub(crate) struct SocketArguments {
@@ -311,7 +308,7 @@ pub(crate) struct SocketArguments {
     #[arg(
         long,
         value_name = "PATH",
-        env = SOCKET_VARIABLE,
+        env = "TOPOLET_SOCKET",
         default_value = SOCKET,
         value_hint = ValueHint::FilePath
     )]

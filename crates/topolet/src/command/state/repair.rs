@@ -94,10 +94,8 @@ pub(super) fn run(arguments: &StateRepairArguments, screen: Screen) -> anyhow::R
         screen.show(&format!("{headline}\n{}", node_output::repairs(&shown, screen.page)))?;
     }
     let is_left = !arguments.apply && !arguments.dry_run && !repair.files.is_empty();
-    if is_left {
-        if repair.may_be_written(Losses::Refused) {
-            screen.warn("note: nothing is written: the same command with --apply writes it");
-        }
+    if is_left && repair.may_be_written(Losses::Refused) {
+        screen.warn("note: nothing is written: the same command with --apply writes it");
     }
     let is_right = !is_left && repair.leaves_nothing_open();
     Ok(if is_right { Outcome::Done } else { Outcome::SomethingWrong })
