@@ -142,7 +142,7 @@ impl ClusterError {
         matches!(self, Self::Unauthorized { .. } | Self::Unreachable { .. } | Self::Late { .. })
     }
 
-    /// Why nothing comes of the service account of the pod that this may run in.
+    /// Why the service account of the pod that this may run in cannot be used.
     pub(crate) fn of_service_account(error: &InClusterError) -> Self {
         match error {
             InClusterError::ReadEnvironmentVariable(_) => Self::NotInCluster,

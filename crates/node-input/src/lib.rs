@@ -37,6 +37,7 @@ mod bottlerocket_settings;
 mod node_class;
 mod configuration;
 mod read_configuration;
+mod counted_here;
 mod k3s_folder;
 mod kubelet_flags;
 mod devices;

@@ -36,7 +36,7 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 enum Kind {
     /// As it is in the file, or a place in it.
     Quoted,
-    /// A mark, and from this byte on what is to be said of it.
+    /// A mark, and from this byte on its sentence.
     Label(usize),
     /// A sentence.
     Sentence,
