@@ -181,7 +181,6 @@ impl Cluster {
 
 async fn config(access: &Access) -> Result<Config, ClusterError> {
     let in_cluster = || Config::incluster().map_err(|error| ClusterError::of_service_account(&error));
-    let of = |path: PathBuf| move |error| ClusterError::of_kubeconfig(path, &error);
     match access {
         Access::InCluster => in_cluster(),
         Access::Kubeconfig(path) => from_file(path, &KubeConfigOptions::default()).await,
@@ -191,7 +190,11 @@ async fn config(access: &Access) -> Result<Config, ClusterError> {
             let home = std::env::home_dir().map(|home| home.join(".kube/config"));
             match (kubeconfig, named.or(home.filter(|path| path.is_file()))) {
                 (Some(path), _) => from_file(path, &options).await,
-                (None, Some(path)) => Config::from_kubeconfig(&options).await.map_err(of(path)),
+                (None, Some(path)) => {
+                    let read = Kubeconfig::read()
+                        .map_err(|error| ClusterError::of_kubeconfig(path.clone(), &error))?;
+                    of_kubeconfig(&path, read, &options).await
+                }
                 (None, None) => in_cluster().map_err(|_| ClusterError::NoKubeconfig),
             }
         }
@@ -199,15 +202,26 @@ async fn config(access: &Access) -> Result<Config, ClusterError> {
 }
 
 async fn from_file(path: &Path, options: &KubeConfigOptions) -> Result<Config, ClusterError> {
-    let of = |error| ClusterError::of_kubeconfig(path.to_path_buf(), &error);
     // An empty file is read as the end of a kubeconfig that is missing.
     if std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii().is_empty()) {
         let what = "empty: expected a kubeconfig".to_owned();
         return Err(ClusterError::NotAKubeconfig { path: path.to_path_buf(), what });
     }
-    let read = Kubeconfig::read_from(path).map_err(of)?;
+    let read = Kubeconfig::read_from(path)
+        .map_err(|error| ClusterError::of_kubeconfig(path.to_path_buf(), &error))?;
+    of_kubeconfig(path, read, options).await
+}
+
+/// By what was read of a kubeconfig, or of several, the first of which is at `path`.
+async fn of_kubeconfig(
+    path: &Path,
+    read: Kubeconfig,
+    options: &KubeConfigOptions,
+) -> Result<Config, ClusterError> {
     if let Some(error) = ClusterError::of_read_kubeconfig(path, &read, options) {
         return Err(error);
     }
-    Config::from_custom_kubeconfig(read, options).await.map_err(of)
+    Config::from_custom_kubeconfig(read, options)
+        .await
+        .map_err(|error| ClusterError::of_kubeconfig(path.to_path_buf(), &error))
 }

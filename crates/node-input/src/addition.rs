@@ -239,10 +239,7 @@ mod tests {
                 "expected cpu, memory, hugepages-SIZE or a device plugin's resource such as example.com/gpu, found \"cpus\"",
             ),
             ("hugepages-1gi@0=1Gi", "no page has \"1gi\", expected a power of two such as 2Mi or 1Gi"),
-            (
-                "hugepages-3Mi@0=6Mi",
-                "no huge page has the size \"3Mi\": expected a power of two, as in hugepages-2Mi",
-            ),
+            ("hugepages-3Mi@0=6Mi", "no page has \"3Mi\", expected a power of two such as 2Mi or 1Gi"),
             (
                 "hugepages-1Gi@0=16",
                 "expected an amount as pods request hugepages-1Gi, a multiple of 1Gi such as 16Gi, found \"16\"",

@@ -106,7 +106,7 @@ fn from_files(
     let ManifestReading { unknown, podless, static_pods } = reading;
     let mut asked = Asked::default();
     let (mut has_ended, mut claims) = (false, ClaimObjects::default());
-    let mut without_pods: Vec<(String, Option<&'static str>)> = Vec::new();
+    let mut without_pods = Vec::new();
     let files = &manifest_files(files)?;
     for path in files {
         let are_static = is_static(path, static_pods);
@@ -148,12 +148,15 @@ fn from_files(
         let has_nothing = pods.is_empty() && !skipped.is_empty() && remarks.is_empty();
         let is_told = skipped.iter().any(is_missing);
         match skipped.as_slice() {
-            [alone] if has_nothing && !is_told => without_pods.push((alone.to_string(), alone.instead())),
+            [alone] if has_nothing && !is_told => {
+                let note = format!("note: {}", without(alone));
+                without_pods.push((alone.to_string(), alone.instead(), Some(note)));
+            }
             skipped => {
                 tell_skipped(skipped, podless, listener);
                 if has_nothing && !is_told {
                     let instead = skipped.iter().find_map(Skipped::instead);
-                    without_pods.push((format!("{} has no pods", shown_name(path)), instead));
+                    without_pods.push((format!("{} has no pods", shown_name(path)), instead, None));
                 }
             }
         }
@@ -178,12 +181,16 @@ fn from_files(
         asked.owners.extend(owners.into_iter().chain(controllers));
         asked.apart.extend(apart);
     }
-    if asked.pods.is_empty() && !without_pods.is_empty() {
-        for (text, instead) in without_pods {
+    // Beside other pods a file without any is a note.
+    let is_all = asked.pods.is_empty();
+    for (text, instead, note) in without_pods {
+        if is_all {
             let instead = instead.map(|instead| format!(": expected {instead}")).unwrap_or_default();
             listener.warn(Notice::error(format!("{text}{instead}")));
+            asked.wholeness = Wholeness::Partial;
+        } else if let Some(note) = note {
+            listener.warn(note);
         }
-        asked.wholeness = Wholeness::Partial;
     }
     claims.name_classes(&mut asked.pods);
     if asked.pods.is_empty() && (has_ended || claims != ClaimObjects::default()) {
@@ -192,6 +199,11 @@ fn from_files(
     }
     refuse_twins(&asked.pods)?;
     Ok(asked)
+}
+
+/// That an object has no pods.
+fn without(skipped: &Skipped) -> String {
+    format!("{} {:?} has no pods", skipped.kind, skipped.name)
 }
 
 /// Reports objects without pods: each that is an error in a separate line, the others in one.

@@ -246,17 +246,20 @@ mod tests {
         let kubeadm = "apiVersion: kubeadm.k8s.io/v1beta3\nkind: JoinConfiguration\nnodeRegistration: {kubeletExtraArgs: {config-dir: /a}}\n\
                        ---\napiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
         for (text, named) in [
-            ("token: a\nkubelet-arg: [config=/a, max-pods=55]\n", "--config names /a"),
+            ("token: a\nkubelet-arg: [config=/a, max-pods=55]\n", "--config names /a, which is not given"),
             (
                 "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {flags: [--config=/b, --config-dir=/a]}}\n",
-                "--config-dir names /a",
+                "--config-dir names /a, which is not given",
             ),
-            (kubeadm, "--config-dir names /a"),
-            ("k3s server --kubelet-arg=config=/a --kubelet-arg=v=2\n", "--config names /a"),
-            ("/usr/bin/kubelet --config=/a --v=2\n", "over /a"),
+            (kubeadm, "--config-dir names /a, which is not given"),
+            (
+                "k3s server --kubelet-arg=config=/a --kubelet-arg=v=2\n",
+                "--config names /a, which is not given",
+            ),
+            ("/usr/bin/kubelet --config=/a --v=2\n", "/a, which lies beneath the flags, is not known"),
         ] {
             let shown = notices(text);
-            assert_eq!(shown.matches(&format!("{named}, which is not given")).count(), 1, "{shown}");
+            assert_eq!(shown.matches(named).count(), 1, "{shown}");
         }
         assert!(!notices("token: a\nkubelet-arg: [max-pods=55]\n").contains("not given"));
         assert!(!notices(kubeadm).contains("not looked at"));

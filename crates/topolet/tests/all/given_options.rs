@@ -77,7 +77,7 @@ fn a_node_that_is_named_is_shown_and_not_the_one_of_the_environment() {
             &["repack", "-f", no_pods, "-m", XEON, "--socket", SOCKET],
             1,
             Of::Errors,
-            "--socket is for --apply: without it the files of a node are read",
+            "--socket goes with --apply: without --apply the plan is for the node of --machine",
         ),
         (
             &["repack", "-f", no_pods, "--apply", "--kubelet-flags", "--max-pods=5"],

@@ -238,7 +238,7 @@ fn devices_of_a_plugin_that_is_gone_are_not_free_and_keep_their_series() {
         &pod("both", &format!("cpu: 600, memory: 1Gi, {VF}: 1")),
     );
     assert!(
-        both.body.contains("cpu, and it asks for 600; the device plugin of example.com/vf is gone"),
+        both.body.contains("92 CPUs, and it asks for 600; the device plugin of example.com/vf is gone"),
         "{}",
         both.body
     );

@@ -104,7 +104,7 @@ fn a_picture_shows_one_pod() {
             &["--summary"],
             "a picture shows one pod, whatever its outcome: expected no --only and no --summary",
         ),
-        (&["--pod", "nobody"], "none of the 3 pods that are decided on is called nobody"),
+        (&["--pod", "nobody"], "no pod is called nobody: 3 pods are decided on"),
     ] {
         let pods = ["admit", "-m", "xeon-2s-96cpu-sriov", "-f", "fixtures/pods/workloads.yaml"];
         let output = run(&[&pods[..], arguments].concat());
