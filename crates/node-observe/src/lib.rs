@@ -77,7 +77,7 @@ const LATE: Duration = Duration::from_secs(1);
 pub fn assumed(sources: &NodeSources, machine: &LoadedMachine) -> Vec<String> {
     let note = sources.no_config(machine).map(|why| {
         format!(
-            "{why}. The built-in configuration {PINNED} is assumed, so what is explained and counted may be wrong"
+            "{why}. The built-in configuration `{PINNED}` is assumed, so what is explained and counted may be wrong"
         )
     });
     note.into_iter().collect()

@@ -368,7 +368,7 @@ fn roots_that_are_not_ours_are_refused() {
     }
     let long = "x".repeat(120);
     assert!(refused(&["--root", shown, "--socket", &long]).contains("too long"));
-    assert!(refused(&["--root", shown, "--tcp", "0.0.0.0:1"]).contains("can be reached from elsewhere"));
+    assert!(refused(&["--root", shown, "--tcp", "0.0.0.0:1"]).contains("--tcp 0.0.0.0:1: "));
     let first = Daemon::start(root.path(), &[]);
     assert!(refused(&["--root", shown]).contains("another process serves"));
     let socket = root.path().join("other.sock");

@@ -98,7 +98,7 @@ fn what_cannot_be_done_changes_nothing() {
             "/v1/repack",
             format!("{}---\n{}", large(), pod("other", "cpu: 1, memory: 1Gi")),
             400,
-            "2 pods are in it",
+            "request has 2 pods: --apply takes 1 pod a file; nothing was done",
         ),
         ("/v1/repack?moves=0", large(), 400, "moves is a number from 1 to 8"),
         ("/v1/repack?moves=many", large(), 400, "moves is a number from 1 to 8"),

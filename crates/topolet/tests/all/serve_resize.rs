@@ -86,8 +86,8 @@ fn what_cannot_be_is_one_error() {
         (
             of("app", &json!({ "requests": { "cpu": "three" } })),
             400,
-            "body: spec.containers[0].resources.requests.cpu: \"three\" is no quantity such as 4 or 8Gi: quantities must \
-             match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+            "body: spec.containers[0].resources.requests.cpu: \"three\" is no quantity, expected an amount such as 2, \
+             500m or 1.5Gi: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
         ),
         (
             of("app", &json!({ "requests": { "nvidia.com/gpu": "1" } })),

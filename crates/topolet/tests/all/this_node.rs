@@ -305,7 +305,10 @@ fn an_empty_folder_of_pods_does_not_free_what_state_files_hold() {
 fn the_state_of_another_machine_is_never_that_of_this_one() {
     for command in ["check", "show"] {
         let error = String::from_utf8(run(&["state", command, "-m", MACHINE]).stderr).unwrap();
-        assert!(error.contains(&format!("{MACHINE} has no state of a kubelet; --state names")), "{error}");
+        assert!(
+            error.contains(&format!("{MACHINE} has no state of a kubelet; --state DIR names")),
+            "{error}"
+        );
     }
     let root = Root::node("shown");
     let (text, _) = topolet(&["state", "show", "-m", &root.0.display().to_string()]);

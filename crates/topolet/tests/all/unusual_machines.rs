@@ -164,7 +164,7 @@ fn given_memory_decides() {
     for (memory, error) in [
         ("7=1Gi", "--memory names NUMA node 7; the machine has 0, 1"),
         ("0=1Gi,0=1Gi", "gives NUMA node 0 memory a second time"),
-        ("0=x", "is not NODE=SIZE, as in 0=64Gi"),
+        ("0=x", "--memory 0=x: \"x\" is no quantity, expected an amount such as 2, 500m or 1.5Gi"),
     ] {
         let said = place.error(&["admit", "-m", "./machine", "-f", "pod.yaml", "--memory", memory]);
         assert!(said.contains(error), "{memory}: {said}");
