@@ -1,6 +1,5 @@
 //! The test programs and what runs them.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,9 +78,6 @@ impl Tests {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.nextest);
         outside_package(&mut command).args(["nextest", "run", "--no-fail-fast"]);
-        // Half of their time tests wait for a daemon or a server.
-        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        command.args(["--test-threads", &(2 * cores).to_string()]);
         command.arg("--binaries-metadata").arg(&self.programs).arg("--cargo-metadata").arg(&self.workspace);
         command
     }

@@ -141,8 +141,8 @@ fn a_file_that_does_not_name_the_quarantined_pods_keeps_the_node_from_being_read
     let mark = root.path().join("topolet-quarantine.json");
     fs::write(&mark, "{\"pods\": ").unwrap();
     let daemon = Daemon::spawn(daemon::MACHINE, root.path(), "pinned", &[]);
-    until("its socket", || daemon.socket.exists().then_some(()));
-    let ready = daemon.get("/readyz");
+    // The socket is there before it is listened at.
+    let ready = until("its socket", || daemon.try_get("/readyz"));
     assert_eq!(ready.status, 503, "{}", ready.body);
     let says = "topolet-quarantine.json does not say which pods are quarantined";
     assert!(ready.message().contains(says), "{}", ready.body);
