@@ -52,7 +52,8 @@ impl Package {
         }
         let (published, private) = crates(&metadata);
 
-        let mut package = cargo(&["package", "--workspace", "--no-verify", "--quiet"]);
+        // A lock file of each would be found by asking the registry, for a minute; the users below have the project's.
+        let mut package = cargo(&["package", "--workspace", "--no-verify", "--exclude-lockfile", "--quiet"]);
         for name in &private {
             package.args(["--exclude", name]);
         }
