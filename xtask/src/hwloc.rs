@@ -7,9 +7,6 @@ use anyhow::bail;
 use workspace_tools::debian;
 use workspace_tools::workspace::{cargo, run};
 
-/// What Debian and Ubuntu call the libraries, and the program by which the build finds them.
-const PACKAGES: &[&str] = &["libhwloc-dev", "libudev-dev", "pkg-config"];
-
 /// Lints of what is built with hwloc, and the test in which both readers read every machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Hwloc {
@@ -28,16 +25,16 @@ impl Hwloc {
     /// What comes before the contract.
     pub(crate) fn lints(self) -> anyhow::Result<()> {
         if self.install && !is_installed() {
-            debian::install(PACKAGES)?;
+            debian::install(debian::HWLOC)?;
         }
         if !is_installed() {
             if self.install {
                 bail!(
                     "{} are installed, and pkg-config does not find hwloc 2.8 and libudev",
-                    PACKAGES.join(", ")
+                    debian::HWLOC.join(", ")
                 );
             }
-            eprintln!("skipped: the contract with hwloc, which needs {}", PACKAGES.join(", "));
+            eprintln!("skipped: the contract with hwloc, which needs {}", debian::HWLOC.join(", "));
             return Ok(());
         }
         let built = ["--package", "topology-discovery", "--features", "hwloc"];

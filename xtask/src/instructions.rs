@@ -36,7 +36,7 @@ impl Instructions {
                 eprintln!("skipped: instructions are not counted, since valgrind is not installed");
                 return Ok(());
             }
-            debian::install(&["valgrind"])?;
+            debian::install(debian::VALGRIND)?;
         }
         let program = workloads::build()?;
         let counter = Counter::find(&program)?;

@@ -67,7 +67,7 @@ const MACHINES: [&str; 5] = [
 impl Page {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         if self.install && !(self.quick && has_driver()) {
-            match debian::install(&["chromium", "chromium-driver"]) {
+            match debian::install(debian::BROWSER) {
                 // What is missing is reported below.
                 Err(error) if self.quick => println!("page: the browser cannot be installed: {error:#}"),
                 installed => installed?,

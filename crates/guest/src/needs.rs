@@ -7,10 +7,6 @@ use anyhow::{Context as _, bail, ensure};
 use workspace_tools::debian;
 use workspace_tools::workspace::{run, target};
 
-/// Debian's packages with the programs that are started.
-const PACKAGES: &[(&str, &str)] =
-    &[("qemu-system-x86_64", "qemu-system-x86"), ("mke2fs", "e2fsprogs"), ("strip", "binutils")];
-
 /// The kernels that guests are known to boot with.
 const KERNELS: &str = "linux-image-6.12*-cloud-amd64";
 
@@ -19,8 +15,11 @@ const KERNELS: &str = "linux-image-6.12*-cloud-amd64";
 /// # Errors
 /// Something is missing: one sentence that names the package and the flag.
 pub(crate) fn kernel(given: Option<&Path>, install: bool) -> anyhow::Result<PathBuf> {
-    let missing: Vec<&str> =
-        PACKAGES.iter().filter(|(program, _)| !is_program(program)).map(|(_, package)| *package).collect();
+    let missing: Vec<&str> = debian::GUESTS
+        .iter()
+        .filter(|(program, _)| !is_program(program))
+        .map(|(_, package)| *package)
+        .collect();
     if !missing.is_empty() {
         ensure!(install, "`--install` installs what is missing of Debian: {}", missing.join(", "));
         debian::install(&missing)?;
