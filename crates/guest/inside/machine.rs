@@ -20,7 +20,7 @@ pub(crate) struct Guest {
     /// The machine that QEMU was asked for.
     pub(crate) shape: Shape,
     pub(crate) phase: Phase,
-    /// Only tests whose names contain this.
+    /// Only tests whose names contain one of these, which commas separate.
     pub(crate) test: Option<String>,
     pub(crate) wrong_cpusets: bool,
 }

@@ -23,7 +23,8 @@ pub(crate) struct Run {
     pub(crate) kernel: PathBuf,
     pub(crate) programs: Programs,
     pub(crate) shape: Shape,
-    pub(crate) test: Option<String>,
+    /// Parts of the names of the tests that run; none: all run.
+    pub(crate) test: Vec<String>,
     /// How often topolet is killed amid moves of running pods; `None`: a few times.
     pub(crate) kills: Option<u32>,
     /// Which moments those are.
@@ -85,7 +86,7 @@ impl Run {
             began.elapsed().as_secs_f64()
         );
         ensure!(summary.failed.is_empty(), "tests failed in the guest: {}", summary.failed.join(", "));
-        ensure!(summary.passed > 0, "no test has this name; `cargo xtask vm --list` lists them");
+        ensure!(summary.passed > 0, "no test has such a name; `cargo xtask vm --list` lists them");
         Ok(())
     }
 
@@ -104,8 +105,8 @@ impl Run {
         let archive = self.file("archive.cpio");
         self.programs.archive(&archive, &shape, &[("acknowledged", summary.acknowledged.join("\n"))])?;
         let mut command_line = format!("{} guest.phase={phase:?}", kernel_line(&shape));
-        if let Some(test) = &self.test {
-            command_line += &format!(" guest.test={test}");
+        if !self.test.is_empty() {
+            command_line += &format!(" guest.test={}", self.test.join(","));
         }
         if let Some(kills) = self.kills {
             command_line += &format!(" guest.kills={kills} guest.seed={}", self.seed);

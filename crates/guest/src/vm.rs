@@ -27,9 +27,9 @@ pub(crate) struct Vm {
     /// A built-in machine (`topolet topology --list`), or whatever `topolet topology --machine` reads.
     #[arg(long, value_name = "NAME", default_value = MACHINE)]
     machine: String,
-    /// Only the tests whose names contain this.
-    #[arg(long, value_name = "TEXT")]
-    test: Option<String>,
+    /// Only the tests whose names contain this, or one of several, as in `pages,memory`.
+    #[arg(long, value_name = "TEXT", value_delimiter = ',')]
+    test: Vec<String>,
     /// Lists the tests, and boots nothing.
     #[arg(long)]
     list: bool,
