@@ -142,6 +142,18 @@ impl fmt::Display for UnknownDevices {
 }
 
 impl ContainerClaim {
+    /// Of the claims that a container uses, beside its exclusive CPUs and its bound memory, each by NUMA node: no CPUs if it shares
+    /// them. In the order of `decided`; none where the places of devices were not looked at.
+    #[must_use]
+    pub fn beside(
+        container: &str,
+        cpu_nodes: Option<&NodeIds>,
+        memory_nodes: BTreeSet<NodeId>,
+        decided: &DecidedClaims,
+    ) -> Vec<Self> {
+        Self::all(container, Own { cpu_nodes, memory_nodes }, decided)
+    }
+
     /// Of the claims that a container uses, in the order of `decided`. None where the places of devices were not looked at.
     pub(crate) fn all(container: &str, own: Own<'_>, decided: &DecidedClaims) -> Vec<Self> {
         let pinned = Pinned::of(container, own, decided);

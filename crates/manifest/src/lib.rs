@@ -91,8 +91,8 @@ pub use problem::Problem;
 pub use profile_refusals::ProfileRefusal;
 pub use refusal::Refusal;
 pub use scenario::{
-    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,
+    Scenario, ScenarioArrivals, ScenarioClaims, ScenarioConfiguration, ScenarioCpuDevices, ScenarioMachine,
+    ScenarioPlace, ScenarioPod, ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 pub use warning::Warning;

@@ -1,6 +1,7 @@
 //! Scenarios of simulations: machines, configurations, kinds of pods, and when they come. [`read_scenario`] shows the
 //! format.
 
+mod claims;
 mod read;
 mod spans;
 
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use pod_spec::Pod;
 
+pub use self::claims::{ScenarioClaims, ScenarioCpuDevices};
 pub use self::read::read_scenario;
 pub use self::spans::Spans;
 use crate::node::Field;
@@ -109,6 +111,8 @@ pub struct ScenarioConfiguration {
     pub cpu_options: BTreeMap<String, String>,
     /// Options of the Topology Manager beside the configuration's.
     pub topology_options: BTreeMap<String, String>,
+    /// How pods claim devices; `None`: device plugins offer everything.
+    pub claims: Option<ScenarioClaims>,
     /// Where it is written.
     pub place: ScenarioPlace,
 }

@@ -8,6 +8,7 @@ use pod_spec::Pod;
 use crate::extender::Extender;
 use crate::fleet::Fleet;
 use crate::host::Host;
+use crate::outcome::{Outcome, Searches};
 use crate::published::{Needs, Zones, kai, topology_match};
 use crate::scheduler::{Account, RequestSums, ResourceIndex, Scheduler};
 use crate::site::HostState;
@@ -31,7 +32,7 @@ impl<'h> Choice<'h> {
     pub(crate) fn new(fleet: &'h Fleet<'h>, templates: &[Template]) -> Self {
         let (books, scheduler) = (ResourceIndex::new(templates), fleet.scheduler);
         let of_each = |host: &'h Host<'h>, needs: fn(&Host<'_>, &Pod) -> Needs| {
-            templates.iter().map(|template| needs(host, &template.pod)).collect()
+            templates.iter().map(|template| needs(host, &host.sent(&template.pod))).collect()
         };
         let needs = |(host, _): &'h (Host<'h>, usize)| match scheduler {
             Scheduler::TopologyMatch => of_each(host, topology_match::needs),
@@ -79,15 +80,57 @@ impl<'h> Choice<'h> {
     }
 
     /// The machine that a pod of the kind is sent to; the first of equal ones.
-    pub(crate) fn choose(&mut self, sites: &[HostState<'_>], template: usize, pod: &Pod) -> Option<usize> {
+    ///
+    /// # Errors
+    /// Why it is sent to none: a reason of [`Outcome`].
+    pub(crate) fn choose(
+        &mut self,
+        sites: &mut [HostState<'_>],
+        template: usize,
+        pod: &Pod,
+        searches: &mut Searches,
+    ) -> Result<usize, &'static str> {
+        let mut enough = self.with_enough(sites, template);
+        let had_enough = !enough.is_empty();
+        let (mut is_over, mut is_cut) = (false, false);
+        // Sums come first in kube-scheduler too: of a machine without enough no devices are searched for.
+        enough.retain(|(_, at)| {
+            let Some(site) = sites.get_mut(*at).and_then(|site| site.claims.as_mut()) else { return true };
+            let answer = site.answer(template, pod);
+            if let Some(cost) = answer.cost {
+                searches.count(cost);
+            }
+            is_over |= answer.times_out();
+            is_cut |= answer.fits.is_none();
+            answer.fits == Some(true)
+        });
+        if is_over {
+            return Err(Outcome::TIMED_OUT);
+        }
+        if had_enough && enough.is_empty() {
+            return Err(if is_cut { Outcome::NOT_DECIDED } else { Outcome::NO_DEVICES });
+        }
+        self.best(enough, sites, template, pod).ok_or(Outcome::NO_ROOM)
+    }
+
+    /// The machines that have enough in sum, each with what would be left of it; of a scheduler that looks at nothing the next one.
+    fn with_enough(&mut self, sites: &[HostState<'_>], template: usize) -> Vec<(i64, usize)> {
         if !self.scheduler.knows_sums() {
             let at = self.next;
             self.next = (at + 1) % sites.len().max(1);
-            return (at < sites.len()).then_some(at);
+            return (at < sites.len()).then_some((0, at)).into_iter().collect();
         }
         let left = |site: &HostState<'_>| self.books.left(&site.account, self.sums(site.kind, template)?);
-        let enough: Vec<(i64, usize)> =
-            sites.iter().enumerate().filter_map(|(at, site)| Some((left(site)?, at))).collect();
+        sites.iter().enumerate().filter_map(|(at, site)| Some((left(site)?, at))).collect()
+    }
+
+    fn best(
+        &mut self,
+        enough: Vec<(i64, usize)>,
+        sites: &[HostState<'_>],
+        template: usize,
+        pod: &Pod,
+    ) -> Option<usize> {
         match self.scheduler {
             Scheduler::Pack => enough.into_iter().min().map(|(_, at)| at),
             Scheduler::Spread | Scheduler::Blind => most_left(enough),

@@ -11,6 +11,9 @@
 //!   weight; averaged over time. That is the measure of FGD (Weng et al., USENIX ATC 2023) for NUMA nodes.
 //! - *Bound*: how many pods [any placement](Limits::at_most) could admit at most.
 //!
+//! - *Devices beside CPUs and memory*: of the admitted pods with devices, how many have them where the CPUs and memory of their
+//!   containers are. Devices are those of plugins, or with [`Host::claiming`] those of claims.
+//! - *Steps*: the calls of kube-scheduler's inner search for claimed devices.
 //! - *Time to place*: from the arrival of a pod to its admission; only where pods are [tried again](Retry).
 //!
 //! Everything is averaged from the beginning to the last arrival. What leaves after that is looked at only where pods
@@ -20,6 +23,7 @@
 extern crate alloc;
 
 mod run;
+mod claims;
 mod outcome;
 mod workload;
 mod distribution;
@@ -41,14 +45,15 @@ mod at_most;
 
 pub use at_most::Limits;
 pub use capacity::{Capacity, Limit, capacity};
+pub use claims::{Claims, CpuDevices, CpuDriver, DeviceAlignments, PrepareError};
 pub use distribution::{Distribution, DistributionError};
 pub use fleet::Fleet;
 pub use host::{Host, NoPlugins, Plugins};
-pub use outcome::{HostOutcome, NumaUse, Outcome, Step, TemplateOutcome};
+pub use outcome::{HostOutcome, NumaUse, Outcome, Searches, Step, TemplateOutcome};
 pub use queue::Retry;
 pub use random::Random;
 pub use reservation::{MemoryPlace, ReservationPlace, SystemReservation};
 pub use rules::{POLICIES_AND_SCOPES, PolicyOption};
-pub use run::{Decision, NoObserver, Observer, fits_empty, run};
+pub use run::{Decision, DoesNotFit, NoObserver, Observer, fits_empty, run};
 pub use scheduler::{Scheduler, lacking};
 pub use workload::{Arrival, Lifetime, Template, Weight, arrivals};

@@ -5,8 +5,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use claim_allocator::{Cost, Timeout};
 use pod_spec::ResourceName;
 use topology_model::NodeId;
+
+use crate::claims::DeviceAlignments;
 
 /// What came of one run.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -19,6 +22,8 @@ pub struct Outcome {
     pub preempted: u64,
     /// From the beginning to the last arrival.
     pub span: Duration,
+    /// What kube-scheduler's searches for claimed devices cost; none where no pod claims any.
+    pub searches: Searches,
     /// The course of time, at even distances from the beginning to the last arrival.
     pub steps: Vec<Step>,
 }
@@ -36,10 +41,12 @@ pub struct TemplateOutcome {
     pub placed: u64,
     /// How many of those are on the fewest NUMA nodes that they could be on.
     pub aligned: u64,
+    /// Of the admitted pods with devices, of plugins or claims, where these are beside the CPUs and memory of their containers.
+    pub devices: DeviceAlignments,
     /// How many of those are on several NUMA nodes and may be on the fewest: the search for the fewest was cut.
     pub undecided: u64,
-    /// The others: by the kubelet's reason, or [`Outcome::NO_ROOM`] for those that the scheduler sent nowhere. Where pods
-    /// are tried again, by the reason of the last try.
+    /// The others: by the kubelet's reason, or one of [`Outcome::NO_ROOM`], [`Outcome::NO_DEVICES`], [`Outcome::TIMED_OUT`] and [`Outcome::NOT_DECIDED`] for
+    /// those that the scheduler sent nowhere. Where pods are tried again, by the reason of the last try.
     pub refused: BTreeMap<String, u64>,
     /// Every refusal by a node, by the kubelet's reason: a pod that is tried again can be refused more than once.
     pub node_refusals: BTreeMap<String, u64>,
@@ -49,6 +56,35 @@ pub struct TemplateOutcome {
     pub at_first_try: u64,
     /// How long each admitted pod waited from its arrival, in the order of admission; empty where none is tried again.
     pub waits: Vec<Duration>,
+}
+
+/// Searches of kube-scheduler for claimed devices: one for each try of a pod and machine with enough in sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Searches {
+    /// How many.
+    pub count: u64,
+    /// Calls of its inner search, in all of them; at most `u64::MAX`.
+    pub steps: u64,
+    /// Those of the longest one.
+    pub most_steps: u64,
+    /// How many may exceed kube-scheduler's limit of 10 s, which depends on its machine.
+    pub may_time_out: u64,
+    /// How many do.
+    pub time_out: u64,
+}
+
+impl Searches {
+    pub(crate) fn count(&mut self, cost: Cost) {
+        let steps = u64::try_from(cost.steps()).unwrap_or(u64::MAX);
+        self.count += 1;
+        self.steps = self.steps.saturating_add(steps);
+        self.most_steps = self.most_steps.max(steps);
+        match cost.timeout() {
+            Timeout::Within => {}
+            Timeout::May => self.may_time_out += 1,
+            Timeout::Will => self.time_out += 1,
+        }
+    }
 }
 
 /// How one kind of machine was used, on the average over its machines.
@@ -92,6 +128,20 @@ impl Outcome {
     /// What is counted among refusals for a pod for which no machine has enough in sum.
     pub const NO_ROOM: &'static str = "NoRoom";
 
+    /// For a pod for whose claims no machine with enough in sum has the devices.
+    pub const NO_DEVICES: &'static str = "NoDevices";
+
+    /// For a pod for whose claims kube-scheduler searches longer than its limit of 10 s: then the pod is sent nowhere, whatever other
+    /// machines have.
+    pub const TIMED_OUT: &'static str = "DevicesTimedOut";
+
+    /// For a pod for whose claims our own search takes too many steps, so that it is not known whether it would run.
+    pub const NOT_DECIDED: &'static str = "DevicesNotDecided";
+
+    /// For a pod that a kubelet admits and whose CPUs the CPU driver cannot prepare: the reason of the kubelet's event. The pod
+    /// does not start, and counts as gone.
+    pub const NOT_PREPARED: &'static str = "FailedPrepareDynamicResources";
+
     /// How many pods came.
     #[must_use]
     pub fn arrived(&self) -> u64 {
@@ -114,6 +164,12 @@ impl Outcome {
     #[must_use]
     pub fn aligned(&self) -> u64 {
         self.sum(|of| of.aligned)
+    }
+
+    /// Where the devices of admitted pods are.
+    #[must_use]
+    pub fn devices(&self) -> DeviceAlignments {
+        self.templates.iter().fold(DeviceAlignments::default(), |sum, of| sum.and(of.devices))
     }
 
     /// The others by reason.

@@ -30,6 +30,15 @@ pub(crate) fn back_off(tries: u32) -> Duration {
     FIRST.saturating_mul(1 << doublings).min(LONGEST)
 }
 
+/// Why a pod did not run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum WhyNot {
+    /// A node refused it.
+    Refused(Refused),
+    /// It was sent to no node, for this reason.
+    SentNowhere(&'static str),
+}
+
 /// A pod that waits.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Waiting {
@@ -37,8 +46,8 @@ pub(crate) struct Waiting {
     pub(crate) tries: u32,
     /// What was the state of the machines at the last try, counted in changes.
     pub(crate) tried_at: u64,
-    /// Why a node refused it then; `None`: it was sent to none.
-    pub(crate) refused: Option<Refused>,
+    /// Why it did not run then.
+    pub(crate) why: WhyNot,
 }
 
 /// All that wait, by number of their arrival.
@@ -111,7 +120,7 @@ mod tests {
     #[test]
     fn a_parked_pod_comes_with_a_departure_and_not_before_its_time() {
         let mut queue = Queue::default();
-        let waiting = |tries| Waiting { tries, tried_at: 0, refused: None };
+        let waiting = |tries| Waiting { tries, tried_at: 0, why: WhyNot::SentNowhere("NoRoom") };
         queue.park(1, waiting(4), seconds(100));
         queue.back_off(2, waiting(1), seconds(100));
         assert_eq!(queue.pop(), Some((seconds(101), 2, waiting(1))));

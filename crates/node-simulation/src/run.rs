@@ -13,14 +13,16 @@ use core::time::Duration;
 
 use kubelet_fates::Fate;
 use pod_spec::{Pod, PodUid};
-use topology_admission::{Placement, Refused, Verdict};
+use thiserror::Error;
+use topology_admission::{Placement, Refused};
 
 use crate::choice::Choice;
+use crate::claims::{Claiming, PrepareError};
 use crate::fleet::Fleet;
 use crate::host::Host;
 use crate::levels::Demands;
 use crate::outcome::{Outcome, TemplateOutcome};
-use crate::queue::{Queue, Retry, Waiting};
+use crate::queue::{Queue, Retry, Waiting, WhyNot};
 use crate::scheduler::{ResourceIndex, Scheduler};
 use crate::site::{Arrived, HostState};
 use crate::workload::{Arrival, Template};
@@ -34,8 +36,12 @@ pub enum Decision<'a> {
     Refused(&'a Refused),
     /// The machine's kubelet does not simply admit or refuse it.
     Fated(&'a Fate),
+    /// The machine's kubelet admits it, and the driver of its claims cannot prepare them, so that it does not start.
+    NotPrepared(&'a PrepareError),
     /// No machine has enough in sum, so it was sent to none.
     NoRoom,
+    /// No machine with enough in sum has the devices that it claims, or the search for them is too long: it was sent to none.
+    NoDevices,
 }
 
 /// Receives each decision of a run.
@@ -78,17 +84,34 @@ pub fn run(
     run.finish()
 }
 
+/// Why a pod fits no machine on which nothing runs. Displays as the reason and what is behind it.
+#[derive(Clone, PartialEq, Debug, Error)]
+pub enum DoesNotFit {
+    /// The kubelet refuses it.
+    #[error("{}: {}", .0.reason, .0.message)]
+    Refused(Box<Refused>),
+    /// kube-scheduler does not find the devices that it claims.
+    #[error("{}: {_0}", Outcome::NO_DEVICES)]
+    NoDevices(String),
+    /// The driver of its claims cannot prepare them.
+    #[error("{}: {_0}", Outcome::NOT_PREPARED)]
+    NotPrepared(PrepareError),
+}
+
 /// Whether one pod of the kind fits a machine on which nothing runs.
 ///
 /// # Errors
 /// Why it does not.
-pub fn fits_empty(host: &Host<'_>, template: &Template) -> Result<(), Box<Refused>> {
+pub fn fits_empty(host: &Host<'_>, template: &Template) -> Result<(), DoesNotFit> {
     let books = ResourceIndex::new(core::slice::from_ref(template));
     let demands = Demands::new(host, core::slice::from_ref(template));
-    let mut site = HostState::new(0, host, &demands, books.account(host));
-    match site.arrive(&template.pod) {
-        Arrived::Decided(Verdict::Refused(refused)) => Err(Box::new(refused)),
-        Arrived::Decided(Verdict::Admitted(_) | Verdict::NeedsPlugin(_)) | Arrived::Fated(_) => Ok(()),
+    let claiming: Vec<Claiming> = host.claims.iter().map(|claims| claims.claiming(&template.pod)).collect();
+    let mut site = HostState::new(0, host, &demands, books.account(host), &claiming);
+    match site.arrive(claiming.first().map_or(&template.pod, |claiming| &claiming.pod)) {
+        Arrived::Refused(refused) => Err(DoesNotFit::Refused(Box::new(refused))),
+        Arrived::NoDevices(why) => Err(DoesNotFit::NoDevices(why)),
+        Arrived::NotPrepared(error) => Err(DoesNotFit::NotPrepared(error)),
+        Arrived::Admitted(..) | Arrived::Unanswered | Arrived::Fated(_) => Ok(()),
     }
 }
 
@@ -97,6 +120,8 @@ type Departure = Reverse<(Duration, usize, usize, PodUid)>;
 
 struct Run<'h> {
     templates: &'h [Template],
+    /// By template: the pods as they claim devices, which does not depend on the machine; none where no pod claims any.
+    claiming: Vec<Claiming>,
     arrivals: &'h [Arrival],
     scheduler: Scheduler,
     retry: Retry,
@@ -119,20 +144,28 @@ struct Run<'h> {
 /// What came of one try.
 enum Tried {
     Runs,
-    NoRoom,
+    /// For this reason of [`Outcome`].
+    SentNowhere(&'static str),
     Refused(Refused),
     Fated(Fate),
+    NotPrepared(PrepareError),
 }
 
 impl<'h> Run<'h> {
     fn new(fleet: &'h Fleet<'h>, templates: &'h [Template], arrivals: &'h [Arrival]) -> Self {
         let mut choice = Choice::new(fleet, templates);
+        // The pods are written once for all machines: groups of CPUs are as large as on the first kind of machine.
+        let claiming: Vec<Claiming> = match fleet.hosts.first().and_then(|(host, _)| host.claims.as_ref()) {
+            Some(claims) => templates.iter().map(|template| claims.claiming(&template.pod)).collect(),
+            None => Vec::new(),
+        };
         let demands: Vec<Demands> =
             fleet.hosts.iter().map(|(host, _)| Demands::new(host, templates)).collect();
         let mut sites = Vec::new();
         for (kind, ((host, count), demands)) in fleet.hosts.iter().zip(&demands).enumerate() {
             let account = choice.account(host);
-            sites.extend((0..*count).map(|_| HostState::new(kind, host, demands, account.clone())));
+            sites
+                .extend((0..*count).map(|_| HostState::new(kind, host, demands, account.clone(), &claiming)));
         }
         choice.begin(&sites);
         let cpus = sites.iter().map(HostState::cpus).fold((0, 0), |sum, own| (sum.0 + own.0, sum.1 + own.1));
@@ -147,6 +180,7 @@ impl<'h> Run<'h> {
         };
         Self {
             templates,
+            claiming,
             arrivals,
             scheduler: fleet.scheduler,
             retry: fleet.retry,
@@ -202,12 +236,12 @@ impl<'h> Run<'h> {
     fn give_up(&mut self, observer: &mut dyn Observer) {
         while let Some((_, number, waiting)) = self.queue.pop() {
             let Some(arrival) = self.arrivals.get(number) else { continue };
-            if let Some(refused) = waiting.refused {
-                self.count_refused(arrival.template, &refused.reason.to_string());
-                observer.decided(number, Decision::Refused(&refused));
-            } else {
-                self.count_refused(arrival.template, Outcome::NO_ROOM);
-                observer.decided(number, Decision::NoRoom);
+            match waiting.why {
+                WhyNot::Refused(refused) => {
+                    self.count_refused(arrival.template, &refused.reason.to_string());
+                    observer.decided(number, Decision::Refused(&refused));
+                }
+                WhyNot::SentNowhere(reason) => self.sent_nowhere(number, arrival.template, reason, observer),
             }
         }
     }
@@ -291,21 +325,29 @@ impl<'h> Run<'h> {
         let tries = before.as_ref().map_or(0, |before| before.tries) + 1;
         let tried = match before {
             // The same comes out as long as nothing has changed, but for a scheduler that goes on to the next machine.
-            Some(Waiting { tried_at, refused, .. })
+            Some(Waiting { tried_at, why, .. })
                 if tried_at == self.changes && self.scheduler.knows_sums() =>
             {
-                refused.map_or(Tried::NoRoom, Tried::Refused)
+                match why {
+                    WhyNot::Refused(refused) => Tried::Refused(refused),
+                    WhyNot::SentNowhere(reason) => Tried::SentNowhere(reason),
+                }
             }
             _ => self.place(number, now, tries, arrival, observer),
         };
-        let waiting = |refused| Waiting { tries, tried_at: self.changes, refused };
+        let waiting = |why| Waiting { tries, tried_at: self.changes, why };
         match (tried, self.retry) {
             (Tried::Runs, _) => {}
-            (Tried::NoRoom, Retry::Never) => {
-                self.count_refused(arrival.template, Outcome::NO_ROOM);
-                observer.decided(number, Decision::NoRoom);
+            (Tried::SentNowhere(reason), Retry::Never) => {
+                self.sent_nowhere(number, arrival.template, reason, observer);
             }
-            (Tried::NoRoom, Retry::BackOff) => self.queue.park(number, waiting(None), now),
+            (Tried::SentNowhere(reason), Retry::BackOff) => {
+                self.queue.park(number, waiting(WhyNot::SentNowhere(reason)), now);
+            }
+            (Tried::NotPrepared(error), _) => {
+                self.count_refused(arrival.template, Outcome::NOT_PREPARED);
+                observer.decided(number, Decision::NotPrepared(&error));
+            }
             (Tried::Fated(fate), _) => {
                 if let Some(own) = self.outcome.templates.get_mut(arrival.template) {
                     *own.node_refusals.entry(fate.brief().into()).or_default() += 1;
@@ -323,10 +365,24 @@ impl<'h> Run<'h> {
                         self.count_refused(arrival.template, &reason);
                         observer.decided(number, Decision::Refused(&refused));
                     }
-                    Retry::BackOff => self.queue.back_off(number, waiting(Some(refused)), now),
+                    Retry::BackOff => {
+                        self.queue.back_off(number, waiting(WhyNot::Refused(refused)), now);
+                    }
                 }
             }
         }
+    }
+
+    fn sent_nowhere(
+        &mut self,
+        number: usize,
+        template: usize,
+        reason: &'static str,
+        observer: &mut dyn Observer,
+    ) {
+        self.count_refused(template, reason);
+        let decision = if reason == Outcome::NO_ROOM { Decision::NoRoom } else { Decision::NoDevices };
+        observer.decided(number, decision);
     }
 
     /// Sends a pod to a machine, which decides.
@@ -338,21 +394,28 @@ impl<'h> Run<'h> {
         arrival: Arrival,
         observer: &mut dyn Observer,
     ) -> Tried {
-        let Some(template) = self.templates.get(arrival.template) else { return Tried::NoRoom };
-        let pod = one_of(template, number, tries);
-        let Some(at) = self.choice.choose(&self.sites, arrival.template, &pod) else { return Tried::NoRoom };
+        let Some(template) = self.templates.get(arrival.template) else {
+            return Tried::SentNowhere(Outcome::NO_ROOM);
+        };
+        let sent = self.claiming.get(arrival.template).map_or(&template.pod, |claiming| &claiming.pod);
+        let pod = one_of(sent, number, tries);
+        let searches = &mut self.outcome.searches;
+        let at = match self.choice.choose(&mut self.sites, arrival.template, &pod, searches) {
+            Ok(at) => at,
+            Err(reason) => return Tried::SentNowhere(reason),
+        };
         let before = self.begin_change(at, now);
-        let Some(site) = self.sites.get_mut(at) else { return Tried::NoRoom };
+        let Some(site) = self.sites.get_mut(at) else { return Tried::SentNowhere(Outcome::NO_ROOM) };
         let kind = site.kind;
         let tried = match site.arrive(&pod) {
-            Arrived::Decided(Verdict::Admitted(placement)) => {
+            Arrived::Admitted(placement, settled) => {
                 site.running.insert(pod.uid.clone(), arrival.template);
                 if let Some(sums) = self.choice.sums(kind, arrival.template) {
                     site.account.enter(sums);
                 }
                 self.running += 1;
                 self.changes += 1;
-                self.count_admitted(kind, arrival, tries, now, &placement);
+                self.count_admitted(kind, arrival, tries, now, &settled);
                 for gone in &placement.preempted {
                     self.outcome.preempted += 1;
                     self.forget(at, gone);
@@ -364,9 +427,11 @@ impl<'h> Run<'h> {
                 observer.decided(number, Decision::Admitted(&placement));
                 Tried::Runs
             }
-            Arrived::Decided(Verdict::Refused(refused)) => Tried::Refused(refused),
-            // Every question has been answered.
-            Arrived::Decided(Verdict::NeedsPlugin(_)) => Tried::Runs,
+            Arrived::Refused(refused) => Tried::Refused(refused),
+            Arrived::Unanswered => Tried::Runs,
+            // The machine was asked before.
+            Arrived::NoDevices(_) => Tried::SentNowhere(Outcome::NO_DEVICES),
+            Arrived::NotPrepared(error) => Tried::NotPrepared(error),
             Arrived::Fated(fate) => Tried::Fated(fate),
         };
         self.end_change(at, before);
@@ -375,11 +440,11 @@ impl<'h> Run<'h> {
 }
 
 /// The pod of this number; made anew for each try.
-fn one_of(template: &Template, number: usize, tries: u32) -> Pod {
+fn one_of(pod: &Pod, number: usize, tries: u32) -> Pod {
     let again = if tries > 1 { format!(".{tries}") } else { String::new() };
     Pod {
-        uid: PodUid::new(&format!("{}-{number}{again}", template.pod.uid)),
-        name: format!("{}-{number}{again}", template.pod.name),
-        ..template.pod.clone()
+        uid: PodUid::new(&format!("{}-{number}{again}", pod.uid)),
+        name: format!("{}-{number}{again}", pod.name),
+        ..pod.clone()
     }
 }

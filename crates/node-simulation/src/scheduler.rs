@@ -7,7 +7,7 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use pod_spec::{Amounts, Overhead, ResourceName};
+use pod_spec::{Amounts, Overhead, Pod, ResourceName};
 
 use crate::host::Host;
 use crate::workload::Template;
@@ -92,9 +92,13 @@ impl ResourceIndex {
         Self { compared: compared.map(|(at, _)| at).collect(), resources }
     }
 
+    /// Of a pod as it is sent to the machine: what it claims is in no sum.
     pub(crate) fn needs(&self, host: &Host<'_>, template: &Template) -> RequestSums {
-        let counts = host.node.pod_level().counts();
-        let asked = template.pod.effective(Amounts::Requests, counts, Overhead::Added);
+        self.needs_of(host, &host.sent(&template.pod))
+    }
+
+    fn needs_of(&self, host: &Host<'_>, pod: &Pod) -> RequestSums {
+        let asked = pod.effective(Amounts::Requests, host.node.pod_level().counts(), Overhead::Added);
         let need = |name: &ResourceName| asked.get(name).map_or(0, |amount| units(name, amount));
         self.resources.iter().map(need).collect()
     }
@@ -155,20 +159,17 @@ impl Account {
 #[must_use]
 pub fn lacking(host: &Host<'_>, template: &Template) -> Vec<ResourceName> {
     let books = ResourceIndex::new(core::slice::from_ref(template));
-    let needs = books.needs(host, template);
+    let needs = books.needs_of(host, &template.pod);
     let asked = books.resources.iter().zip(needs).filter(|(_, needed)| *needed > 0);
     asked.filter(|(name, _)| capacity(host, name) == Some(0)).map(|(name, _)| name.clone()).collect()
 }
 
 /// What a machine has of a resource for pods; `None`: not looked at.
 fn capacity(host: &Host<'_>, name: &ResourceName) -> Option<i64> {
-    let inventory = host.empty.inventory();
-    match host.node.allocatable().get(name.as_str()) {
-        Some(amount) => Some(units(name, amount)),
-        None if inventory.is_registered(name) => {
-            Some(i64::try_from(inventory.healthy(name).count()).unwrap_or(i64::MAX))
-        }
-        None => (name.as_str() != "ephemeral-storage").then_some(0),
+    match (host.node.allocatable().get(name.as_str()), host.healthy(name)) {
+        (Some(amount), _) => Some(units(name, amount)),
+        (None, Some(healthy)) => Some(i64::try_from(healthy).unwrap_or(i64::MAX)),
+        (None, None) => (name.as_str() != "ephemeral-storage").then_some(0),
     }
 }
 

@@ -11,7 +11,7 @@ use dra_model::{
     Consumer, Device, DeviceClass, DeviceId, Feature, Features, Implementation, Node, ResourceClaim,
     ResourceSlice, node_devices,
 };
-use pod_spec::Pod;
+use pod_spec::{Pod, PodUid};
 
 use crate::claim::{ClaimState, PodClaim};
 use crate::decision::{ClaimsDecision, Missing, Outcome};
@@ -144,6 +144,30 @@ impl ClaimLedger {
             match self.objects.claims.iter_mut().find(is_same) {
                 Some(own) => *own = claim,
                 None => self.objects.claims.push(claim),
+            }
+        }
+    }
+
+    /// Takes back what [`hold`](Self::hold) reserved for the pod of this UID by the same decision. A claim that was made for the pod
+    /// is gone; any other loses its devices once no pod has it reserved, as kube-controller-manager deallocates it.
+    pub fn release(&mut self, pod: &PodUid, decision: &ClaimsDecision) {
+        for decided in &decision.claims {
+            let is_same = |own: &ResourceClaim| {
+                own.metadata.name == decided.claim.metadata.name
+                    && namespace_of(&own.metadata) == namespace_of(&decided.claim.metadata)
+            };
+            let Some(at) = self.objects.claims.iter().position(is_same) else { continue };
+            match decided.state {
+                ClaimState::FromTemplate(_) | ClaimState::NotMadeYet(_) | ClaimState::ExtendedResources => {
+                    self.objects.claims.remove(at);
+                }
+                ClaimState::Allocated | ClaimState::Pending => {
+                    let status = &mut self.objects.claims[at].status;
+                    status.reserved_for.retain(|user| user.uid != pod.as_str());
+                    if status.reserved_for.is_empty() {
+                        status.allocation = None;
+                    }
+                }
             }
         }
     }

@@ -72,7 +72,7 @@ pub(crate) fn why_never(fleet: &Fleet<'_>, template: &Template) -> Option<String
         }
         match fits_empty(host, template) {
             Ok(()) => return None,
-            Err(refused) => reasons.push(format!("{}: {}", refused.reason, refused.message)),
+            Err(why) => reasons.push(why.to_string()),
         }
     }
     if !lacked.is_empty() {

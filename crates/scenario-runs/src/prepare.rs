@@ -1,28 +1,30 @@
 //! A scenario made ready to run: machines are read, nodes are started under every configuration, and pods that could never run
 //! are errors or warnings.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
 use device_manager::Inventory;
-use node_config::{DecidedBy, UnknownRelease};
+use node_config::{DecidedBy, KubeletConfiguration, UnknownRelease};
 use node_input::{
     KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
-    Arrival, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Retry, Scheduler, Template,
-    Weight,
+    Arrival, Claims, CpuDriver, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Retry,
+    Scheduler, Template, Weight,
 };
-use pod_spec::PodRules;
+use pod_spec::{PodRules, ResourceName};
 use topology_admission::Node;
 use topology_manifest::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
     ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
 };
-use topology_model::CpuTable;
+use topology_model::{CpuTable, KubeletView};
 
+use crate::claims::{cpu_driver, of_scenario, without_exclusive_cpus};
 use crate::files::Files;
 use crate::missing::{Missing, missing, why_never};
 
@@ -50,14 +52,20 @@ pub(crate) struct PreparedConfiguration {
     pub(crate) scheduler: Scheduler,
     /// The kinds of pods, with the fields that an API server of the release fills in.
     pub(crate) templates: Vec<Template>,
+    /// How pods claim devices; `None`: device plugins offer everything.
+    pub(crate) claims: Option<Claims>,
     /// One for each kind of machine, in the order of [`Prepared::machines`].
     nodes: Vec<PreparedNode>,
 }
 
 struct PreparedNode {
     node: Arc<Node>,
+    /// With the CPU manager that the pods' exclusive CPUs are counted by; beside the CPU driver not that of `node`.
+    counts: Arc<Node>,
     cpus: CpuTable,
+    view: KubeletView,
     inventory: Inventory,
+    driver: Option<CpuDriver>,
 }
 
 /// When which pods arrive.
@@ -108,7 +116,12 @@ impl Prepared {
     /// The machines under a configuration.
     pub(crate) fn fleet<'a>(&self, configuration: &'a PreparedConfiguration) -> Fleet<'a> {
         let host = |(own, (_, count)): (&'a PreparedNode, &(String, usize))| {
-            (Host::new(&own.node, &own.cpus, own.inventory.clone(), &NoPlugins), *count)
+            let host = Host::new(&own.counts, &own.cpus, own.inventory.clone(), &NoPlugins);
+            let host = match &configuration.claims {
+                Some(claims) => host.claiming(claims, &own.node, &own.view, own.driver.clone()),
+                None => host,
+            };
+            (host, *count)
         };
         let hosts = configuration.nodes.iter().zip(&self.machines).map(host).collect();
         Fleet { hosts, scheduler: configuration.scheduler, retry: self.retry }
@@ -168,6 +181,7 @@ impl Reading<'_> {
             scope: None,
             cpu_options: std::collections::BTreeMap::new(),
             topology_options: std::collections::BTreeMap::new(),
+            claims: None,
             place: scenario.machines[0].place.clone(),
         }];
         let wanted =
@@ -178,6 +192,7 @@ impl Reading<'_> {
             for (machine, described) in loaded.iter().zip(&scenario.machines) {
                 nodes.push(self.node(machine, described, configuration, &mut warnings)?);
             }
+            let claims = self.claims(configuration, &nodes)?;
             let rules = nodes.first().map_or_else(PodRules::default, |own| own.node.pod_rules());
             let templates = scenario.pods.iter().map(|pod| template(pod, rules));
             let templates = templates.collect::<Result<Vec<_>, DistributionError>>()?;
@@ -186,6 +201,7 @@ impl Reading<'_> {
                 name: configuration.name.clone(),
                 scheduler,
                 templates,
+                claims,
                 nodes,
             });
         }
@@ -274,21 +290,40 @@ impl Reading<'_> {
         let devices = devices.map_err(|error| {
             self.error_at(&described.place, format!("{error:#}"), "devices that can be read")
         })?;
-        let node = LoadedNode::changed(machine, &rules, devices, |config| {
+        let with_options = |config: &mut KubeletConfiguration| {
             if !configuration.cpu_options.is_empty() {
                 config.cpu_manager_policy_options.clone_from(&configuration.cpu_options);
             }
             config.topology_manager_policy_options.extend(
                 configuration.topology_options.iter().map(|(name, value)| (name.clone(), value.clone())),
             );
-        });
-        let node = node.map_err(|error| {
+        };
+        let does_not_start = |error: anyhow::Error| {
             self.error_at(
                 &configuration.place,
                 format!("{error:#}"),
                 "a configuration with which a kubelet starts",
             )
+        };
+        let node = LoadedNode::changed(machine, &rules, devices.clone(), with_options);
+        let mut node = node.map_err(does_not_start)?;
+        let counts = Arc::clone(&node.node);
+        let cpus = configuration.claims.as_ref().and_then(|claims| claims.cpus);
+        let driver = cpus.map(|cpus| cpu_driver(machine, &node, cpus)).transpose();
+        let driver = driver.map_err(|error| {
+            self.error_at(
+                &configuration.place,
+                format!("{error:#}"),
+                "cpuManagerPolicy static, or no claims.cpus",
+            )
         })?;
+        if driver.is_some() {
+            let beside_driver = LoadedNode::changed(machine, &rules, devices, |config| {
+                with_options(config);
+                without_exclusive_cpus(config);
+            });
+            node = beside_driver.map_err(does_not_start)?;
+        }
         warnings.extend(
             node.warnings
                 .iter()
@@ -296,7 +331,23 @@ impl Reading<'_> {
                 .filter(|warning| !warnings.contains(warning))
                 .collect::<Vec<_>>(),
         );
-        Ok(PreparedNode { node: node.node, cpus: node.cpus, inventory: node.inventory })
+        let view = node.view().clone();
+        Ok(PreparedNode { node: node.node, counts, cpus: node.cpus, view, inventory: node.inventory, driver })
+    }
+
+    /// How the pods of a configuration claim devices of these machines.
+    fn claims(
+        &self,
+        configuration: &ScenarioConfiguration,
+        nodes: &[PreparedNode],
+    ) -> anyhow::Result<Option<Claims>> {
+        let on_machines: BTreeSet<ResourceName> =
+            nodes.iter().flat_map(|own| own.inventory.resources().cloned()).collect();
+        let claims =
+            configuration.claims.as_ref().map(|claims| of_scenario(claims, &on_machines)).transpose();
+        claims.map_err(|error| {
+            self.error_at(&configuration.place, format!("{error:#}"), "resources of the machines' devices")
+        })
     }
 
     /// The kubelet whose rules apply under a configuration.

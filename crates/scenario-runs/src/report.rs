@@ -7,7 +7,8 @@ use node_simulation::{HostOutcome, Outcome, Retry};
 use pod_spec::{Pod, ResourceName};
 use serde::Serialize;
 
-use crate::claims::claims;
+use crate::claims::{ClaimWay, claims};
+use crate::device_figures::{DevicePlacement, SearchFigures};
 use crate::prepare::{Prepared, PreparedConfiguration};
 use crate::runs::Done;
 
@@ -60,6 +61,15 @@ pub(crate) struct Summary {
     /// Those of them that are on the minimum number of NUMA nodes.
     pub(crate) aligned: u64,
     pub(crate) aligned_share: f64,
+    /// How pods claim devices; absent: device plugins offer everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) claims: Option<ClaimWay>,
+    /// Where the devices of admitted pods are; absent: no admitted pod has devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) devices: Option<DevicePlacement>,
+    /// What kube-scheduler's searches for claimed devices cost; absent where nothing is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) searches: Option<SearchFigures>,
     /// Mean over machines, weighted by their number.
     pub(crate) fragmentation: f64,
     pub(crate) span_seconds: f64,
@@ -161,11 +171,22 @@ pub(crate) struct RunLine {
     pub(crate) at_most: Option<u64>,
     pub(crate) placed: u64,
     pub(crate) aligned: u64,
+    /// Admitted pods with devices elsewhere than their CPUs and memory; absent: no admitted pod has devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) misaligned: Option<u64>,
+    /// Calls of kube-scheduler's inner search for claimed devices; absent where nothing is claimed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) search_steps: Option<u64>,
     pub(crate) fragmentation: f64,
     pub(crate) refused: BTreeMap<String, u64>,
 }
 
 impl Report {
+    /// Whether the pods of some configuration claim devices.
+    pub(crate) fn has_claims(&self) -> bool {
+        self.configurations.iter().any(|summary| summary.claims.is_some())
+    }
+
     /// Whether pods have claims of devices, which are not decided here.
     #[must_use]
     pub fn has_undecided_claims(&self) -> bool {
@@ -214,6 +235,8 @@ impl Summary {
             admitted: run.admitted(),
             placed: run.placed(),
             aligned: run.aligned(),
+            misaligned: DevicePlacement::of([run.devices()]).map(|pods| pods.misaligned),
+            search_steps: configuration.claims.as_ref().map(|_| run.searches.steps),
             fragmentation: rounded(fragmentation(run)),
             refused: run.refused().into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect(),
         });
@@ -231,6 +254,12 @@ impl Summary {
             placed,
             aligned,
             aligned_share: rounded(share(aligned, placed)),
+            claims: configuration.claims.as_ref().map(ClaimWay::of),
+            devices: DevicePlacement::of(runs.iter().map(Outcome::devices)),
+            searches: configuration
+                .claims
+                .as_ref()
+                .map(|_| SearchFigures::of(runs.iter().map(|run| &run.searches))),
             fragmentation: mean(runs, fragmentation),
             span_seconds: mean(runs, |run| run.span.as_secs_f64()),
             kinds: (0..)

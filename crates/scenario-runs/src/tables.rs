@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use terminal_text::Page;
 
+use crate::device_tables;
 use crate::report::{MachineUse, Report, Spread, Summary, share};
 
 /// The table of a scenario, ending in a newline.
@@ -12,6 +13,7 @@ pub fn simulation(report: &Report, page: Page) -> String {
     let mut text = headline(report, page);
     text.push('\n');
     text.push_str(&page.columns(configurations(report), ""));
+    text.push_str(&device_tables::devices(report, page));
     text.push_str(&retries(report, page));
     text.push_str(&kinds(report, page));
     for at in 0..report.machines.len() {
@@ -111,6 +113,9 @@ pub fn legend(report: &Report, page: Page) -> String {
             "the share of what a NUMA node has that was held, on the average over time and machines of the kind",
         ),
     ]);
+    if report.has_claims() {
+        rows.extend(device_tables::LEGEND);
+    }
     if tries_again {
         rows.extend([
             ("RAN AT ONCE", "pods that a node admitted at their first try"),
@@ -278,6 +283,8 @@ pub fn simulation_csv(report: &Report) -> String {
     let reasons: BTreeSet<&String> =
         report.configurations.iter().flat_map(|summary| summary.refused.keys()).collect();
     let mut text = "configuration,seed,pods,admitted,at_most,placed,aligned,fragmentation".to_owned();
+    let has_claims = report.has_claims();
+    text.push_str(if has_claims { ",misaligned,search_steps" } else { "" });
     text.extend(reasons.iter().map(|reason| format!(",{}", quoted(reason))));
     text.push('\n');
     for summary in &report.configurations {
@@ -293,6 +300,9 @@ pub fn simulation_csv(report: &Report) -> String {
                 run.aligned,
                 run.fragmentation
             ));
+            for figure in [run.misaligned, run.search_steps].iter().filter(|_| has_claims) {
+                text.push_str(&format!(",{}", figure.map(|figure| figure.to_string()).unwrap_or_default()));
+            }
             text.extend(reasons.iter().map(|reason| format!(",{}", run.refused.get(*reason).unwrap_or(&0))));
             text.push('\n');
         }

@@ -46,7 +46,8 @@ impl Observer for Decided {
                 json!({ "admitted": false, "reason": refused.reason.to_string(), "message": refused.message })
             }
             Decision::Fated(fate) => json!(fate.to_string()),
-            Decision::NoRoom => json!("sent nowhere"),
+            Decision::NotPrepared(error) => json!(error.to_string()),
+            Decision::NoRoom | Decision::NoDevices => json!("sent nowhere"),
         };
         self.0.insert(arrival, decision);
     }

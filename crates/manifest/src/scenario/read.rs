@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::claims::read_claims;
 use super::spans::{SPAN, read_spans, span};
 use super::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
@@ -44,6 +45,11 @@ const FIELDS: [&str; 10] = [
 /// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
 /// configurations:                        # default: the built-in one
 /// - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
+/// - name: by-claims                      # devices by claims in place of device plugins; all three fields may be left out
+///   claims:
+///     resources: [nvidia.com/gpu]        # default: all that the machines have
+///     matchAttribute: resource.kubernetes.io/numaNode   # of all devices of a claim; default: none
+///     cpus: numanode                     # or socket, individual: by the CPU driver; default: by the kubelet
 /// pods:
 /// - weight: 3
 ///   lifetime: {exponential: 2h}          # or a span, {uniform: [1h, 3h]}, {logNormal: {median: 1h, sigma: 0.5}}
@@ -194,7 +200,7 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
 
 fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
     const NAME: &str = "what the configuration is called";
-    const KNOWN: [&str; 9] = [
+    const KNOWN: [&str; 10] = [
         "name",
         "scheduler",
         "config",
@@ -204,9 +210,9 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         "scope",
         "cpuOptions",
         "topologyOptions",
+        "claims",
     ];
-    let expected =
-        "name, scheduler, config, kubelet, topoletConfig, policy, scope, cpuOptions or topologyOptions";
+    let expected = "name, scheduler, config, kubelet, topoletConfig, policy, scope, cpuOptions, topologyOptions or claims";
     known_fields(field, &KNOWN, expected)?;
     let name = field.require("name", NAME)?;
     let text = name.text(NAME)?;
@@ -223,6 +229,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         scope: optional(field, "scope", "container or pod")?,
         cpu_options: read_options(field, "cpuOptions")?,
         topology_options: read_options(field, "topologyOptions")?,
+        claims: read_claims(field)?,
         place: ScenarioPlace::of(field),
     })
 }

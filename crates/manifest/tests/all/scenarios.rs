@@ -43,3 +43,40 @@ fn pods_are_tried_again_only_where_a_scenario_says_so() {
     let error = read("retry: often\n").unwrap_err();
     assert!(error.contains("true or false"), "{error}");
 }
+
+#[test]
+fn a_configuration_says_how_its_pods_claim_devices() {
+    use topology_manifest::{ScenarioClaims, ScenarioCpuDevices};
+
+    let of = |claims: &str| {
+        let scenario = read(&format!("configurations:\n- {{name: one, claims: {claims}}}\n"));
+        scenario.map(|scenario| scenario.configurations[0].claims.clone())
+    };
+    assert_eq!(read("configurations:\n- {name: one}\n").unwrap().configurations[0].claims, None);
+    assert_eq!(of("{}"), Ok(Some(ScenarioClaims::default())));
+    for (word, cpus) in [
+        ("numanode", ScenarioCpuDevices::ByNode),
+        ("socket", ScenarioCpuDevices::BySocket),
+        ("individual", ScenarioCpuDevices::Individual),
+    ] {
+        let claims = format!("{{resources: [a/b, c/d], matchAttribute: e/f, cpus: {word}}}");
+        let expected = ScenarioClaims {
+            resources: Some(["a/b".to_owned(), "c/d".to_owned()].into()),
+            match_attribute: Some("e/f".to_owned()),
+            cpus: Some(cpus),
+        };
+        assert_eq!(of(&claims), Ok(Some(expected)));
+    }
+    assert!(of("{resources: [], cpus: socket}").is_ok(), "CPUs alone");
+    for (claims, text) in [
+        ("{resources: []}", "something that pods claim"),
+        ("{resources: [cpu]}", "an extended resource such as nvidia.com/gpu"),
+        ("{matchAttribute: numaNode}", "an attribute with its domain"),
+        ("{cpus: grouped}", "numanode, socket or individual"),
+        ("{class: gpu}", "resources, matchAttribute or cpus"),
+        ("true", "a mapping"),
+    ] {
+        let error = of(claims).unwrap_err();
+        assert!(error.contains(text), "{claims}: {error}");
+    }
+}

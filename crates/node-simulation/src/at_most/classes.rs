@@ -52,7 +52,9 @@ pub(super) fn of(fleet: &Fleet<'_>, templates: &[Template]) -> Vec<Class> {
     }
     let placed = fleet.hosts.iter().map(|(host, count)| placed(host, *count, templates));
     classes.extend(limits(&placed.collect::<Vec<_>>(), templates.len()));
-    if fleet.hosts.iter().all(|(host, _)| is_of_one_node(host, templates)) {
+    // Devices of claims need not be on the node that the policy asks for.
+    let is_of_one_node = |host: &Host<'_>| host.claims.is_none() && is_of_one_node(host, templates);
+    if fleet.hosts.iter().all(|(host, _)| is_of_one_node(host)) {
         let on_nodes = fleet.hosts.iter().map(|(host, count)| on_nodes(host, *count, templates));
         classes.extend(limits(&on_nodes.collect::<Vec<_>>(), templates.len()));
     }

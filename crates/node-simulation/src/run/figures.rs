@@ -6,13 +6,13 @@ use core::time::Duration;
 
 use node_cover::Solution;
 use pod_spec::ResourceName;
-use topology_admission::Placement;
 
 use super::Run;
 use crate::host::Host;
 use crate::levels::Levels;
 use crate::outcome::{HostOutcome, NumaUse, Outcome, Step};
 use crate::queue::Retry;
+use crate::site::Settled;
 use crate::workload::Arrival;
 
 /// How many moments of the course of time are kept.
@@ -25,19 +25,19 @@ impl Run<'_> {
         arrival: Arrival,
         tries: u32,
         now: Duration,
-        placement: &Placement,
+        settled: &Settled,
     ) {
         let template = arrival.template;
-        let (Some((host, _)), Some(own)) = (self.hosts.get(kind), self.outcome.templates.get_mut(template))
-        else {
-            return;
-        };
+        let Some(own) = self.outcome.templates.get_mut(template) else { return };
         own.admitted += 1;
         own.at_first_try += u64::from(tries == 1);
         if self.retry == Retry::BackOff {
             own.waits.push(now.saturating_sub(arrival.at));
         }
-        let places = host.places(placement);
+        if let Some(devices) = settled.devices {
+            own.devices.count(devices);
+        }
+        let places = settled.places;
         if places.is_empty() {
             return;
         }

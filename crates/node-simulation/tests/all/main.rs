@@ -4,4 +4,5 @@
 
 mod at_most;
 mod capacity;
+mod claims;
 mod runs;

@@ -175,6 +175,34 @@ fn claims_of_templates_are_decided_as_they_will_be_made_and_hold_what_they_get()
 }
 
 #[test]
+fn a_pod_that_leaves_gives_back_the_devices_of_its_claims_and_a_shared_claim_those_of_the_last() {
+    let mut ledger = cluster();
+    let admit = |ledger: &mut ClaimLedger, claims: &str, name: &str| {
+        let mut pod = pod_with(claims, "");
+        (pod.name, pod.uid) = (name.into(), pod_spec::PodUid::new(name));
+        let decision = ledger.decide(&pod).unwrap();
+        ledger.hold(&pod, &decision);
+        (pod.uid, decision)
+    };
+    let own = "{name: x, resourceClaimTemplateName: one}";
+    let shared = "{name: x, resourceClaimName: shared}";
+    let (first, of_first) = admit(&mut ledger, own, "a");
+    let (second, of_second) = admit(&mut ledger, shared, "b");
+    let (third, of_third) = admit(&mut ledger, shared, "c");
+    assert!(!admit(&mut ledger, own, "d").1.is_allocated());
+    ledger.release(&first, &of_first);
+    let (fifth, of_fifth) = admit(&mut ledger, own, "e");
+    assert_eq!(devices(&of_fifth), ["gpu=gpu-0"]);
+    // One of two users is gone, then the other.
+    ledger.release(&second, &of_second);
+    assert!(!admit(&mut ledger, own, "f").1.is_allocated());
+    ledger.release(&third, &of_third);
+    assert_eq!(devices(&admit(&mut ledger, own, "g").1), ["gpu=gpu-1"]);
+    ledger.release(&fifth, &of_fifth);
+    assert_eq!(devices(&admit(&mut ledger, own, "h").1), ["gpu=gpu-0"]);
+}
+
+#[test]
 fn a_claim_that_pods_share_is_allocated_once_and_reserved_for_256_pods() {
     let mut ledger = cluster();
     for number in 0..257 {

@@ -88,6 +88,7 @@ const SESSIONS: &[&str] = &[
     "config check -m xeon-2s-96cpu-sriov -c kubelet-defaults --for topolet",
     "simulate -f scenarios/schedulers.yaml",
     "simulate -f scenarios/edge.yaml",
+    "simulate -f ../crates/topolet/tests/cmd/simulate-claims.yaml",
     "simulate --find-max -m xeon-cxl-4node -f ../crates/topolet/tests/cmd/simulate-pod.yaml",
     "simulate --find-max -m xeon-2s-96cpu-sriov -f ../crates/topolet/tests/cmd/simulate-pod.yaml --state state/healthy --pods state/pods",
     "simulate --find-max -m phytium-ft2500-16node -f ../crates/topolet/tests/cmd/simulate-pod.yaml --config kubelet-defaults",
