@@ -55,6 +55,20 @@ pub struct ContainerClaim {
     /// shown, or it comes after the first 64 such pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub would_align: Option<Vec<ClaimRemedy>>,
+    /// How many of its devices lie where, by driver; none where the container has neither exclusive CPUs nor bound memory.
+    #[serde(skip)]
+    pub drivers: BTreeMap<String, DeviceCounts>,
+}
+
+/// How many devices lie where the CPUs and memory of their container are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DeviceCounts {
+    /// So many do.
+    pub aligned: usize,
+    /// So many lie elsewhere.
+    pub elsewhere: usize,
+    /// Of so many it is not known.
+    pub unknown: usize,
 }
 
 /// Whether the devices of a claim lie where the CPUs and memory of a container are.
@@ -165,6 +179,21 @@ impl ContainerClaim {
         used.collect()
     }
 
+    /// What lies elsewhere: `claim gpu NOT aligned: gpu-1 on NUMA 1, CPUs on NUMA 0`.
+    #[must_use]
+    pub fn misalignment(&self) -> String {
+        format!("claim {} NOT aligned: {}, {}", self.claim, joined(&self.elsewhere, ", "), self.pinned())
+    }
+
+    /// What is not known: `whether claim gpu is aligned (CPUs on NUMA 0) is not known: gpu-1: driver d publishes no NUMA node`.
+    #[must_use]
+    pub fn doubt(&self) -> String {
+        let (name, pinned) = (&self.claim, self.pinned());
+        let beside = if pinned.is_empty() { String::new() } else { format!(" ({pinned})") };
+        let unknown = joined(&self.unknown, "; ");
+        format!("whether claim {name} is aligned{beside} is not known: {unknown}")
+    }
+
     /// The CPUs and memory that its devices are compared with: `CPUs on NUMA 0, memory on NUMA 0`.
     pub(crate) fn pinned(&self) -> String {
         let cpus = self.cpu_nodes.as_ref().map(|nodes| format!("CPUs on NUMA {nodes}"));
@@ -229,13 +258,16 @@ impl Pinned {
         let mut elsewhere: BTreeMap<NodeId, Vec<String>> = BTreeMap::new();
         let mut unknown: Vec<UnknownDevices> = Vec::new();
         let mut nodes = BTreeSet::new();
+        let mut drivers: BTreeMap<String, DeviceCounts> = BTreeMap::new();
         let mut is_compared = false;
         for device in devices {
             // The CPUs themselves are beside the memory.
             let cpus = self.cpus.as_ref().filter(|_| !(self.by_driver && device.is_cpu()));
             is_compared |= cpus.is_some() || self.memory.is_some();
             let name = device.device.clone();
+            let counts = drivers.entry(device.driver.clone()).or_default();
             let Some(node) = device.node() else {
+                counts.unknown += 1;
                 let why = device.unknown_place.clone().unwrap_or_default();
                 match unknown.iter_mut().find(|known| known.why == why) {
                     Some(known) => known.devices.push(name),
@@ -249,7 +281,10 @@ impl Pinned {
             };
             if cpus.is_some_and(|own| !own.contains(&node)) || self.memory.as_ref().is_some_and(is_off_memory)
             {
+                counts.elsewhere += 1;
                 elsewhere.entry(node).or_default().push(name);
+            } else {
+                counts.aligned += 1;
             }
         }
         // CPUs are not compared with each other.
@@ -264,6 +299,14 @@ impl Pinned {
             let pods = and_more(&claim.shared_with, MOST_NAMED, " and ");
             let why = format!("other pods share the claim, and their CPUs can lie elsewhere: {pods}");
             unknown.push(UnknownDevices { why, devices: Vec::new() });
+        }
+        if !is_compared {
+            drivers.clear();
+        } else if unknown.iter().any(|unknown| unknown.devices.is_empty()) {
+            // What is not known of the claim as a whole is known of none of its devices.
+            for counts in drivers.values_mut() {
+                counts.unknown += core::mem::take(&mut counts.aligned);
+            }
         }
         let alignment = match (is_compared, elsewhere.is_empty(), unknown.is_empty()) {
             (false, ..) => Alignment::NothingPinned,
@@ -281,32 +324,19 @@ impl Pinned {
             elsewhere: elsewhere.into_iter().map(|(node, devices)| DevicesOnNode { node, devices }).collect(),
             unknown,
             would_align: None,
+            drivers,
         }
     }
 }
 
 /// The sentence about devices that lie elsewhere.
 pub(crate) fn elsewhere(f: &mut fmt::Formatter<'_>, claim: &ContainerClaim) -> fmt::Result {
-    let devices = joined(&claim.elsewhere, ", ");
-    write!(
-        f,
-        "admitted, claim {} NOT aligned: {devices}, {}; the kubelet does not align claims",
-        claim.claim,
-        claim.pinned()
-    )?;
+    write!(f, "admitted, {}; the kubelet does not align claims", claim.misalignment())?;
     if !claim.unknown.is_empty() {
         write!(f, "; not known: {}", joined(&claim.unknown, "; "))?;
     }
     let has_none = claim.would_align.as_ref().is_some_and(Vec::is_empty);
     if has_none { f.write_str("; no change that was tried aligns them") } else { Ok(()) }
-}
-
-/// The sentence about devices whose place is not known.
-pub(crate) fn unknown(f: &mut fmt::Formatter<'_>, claim: &ContainerClaim) -> fmt::Result {
-    let (name, pinned) = (&claim.claim, claim.pinned());
-    let beside = if pinned.is_empty() { String::new() } else { format!(" ({pinned})") };
-    let unknown = joined(&claim.unknown, "; ");
-    write!(f, "whether claim {name} is aligned{beside} is not known: {unknown}")
 }
 
 #[cfg(test)]

@@ -284,7 +284,7 @@ impl fmt::Display for Remark {
                  such a driver"
             ),
             Self::ClaimElsewhere(claim) => claim_alignment::elsewhere(f, claim),
-            Self::ClaimUnknown(claim) => claim_alignment::unknown(f, claim),
+            Self::ClaimUnknown(claim) => f.write_str(&claim.doubt()),
             Self::ChangesNotTried { after } => write!(
                 f,
                 "changes that would align claims are not tried for this pod and later ones: the limit is {after} pods"

@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
 
-const GROUP: &str = "resource.k8s.io";
+pub(crate) const GROUP: &str = "resource.k8s.io";
 /// So many objects are a page.
 const PAGE: u32 = 200;
 /// No cluster has more: with pages of 200 objects these are two million.
@@ -65,6 +65,11 @@ impl ClaimKind {
             _ => ["v1", "v1beta2", "v1beta1"],
         }
     }
+
+    /// The newest of the served versions that has the kind and can be read.
+    pub(crate) fn newest(self, served: &[Served]) -> Option<&'static str> {
+        self.versions().into_iter().find(|version| served.iter().any(|own| own.has(self, version)))
+    }
 }
 
 /// The objects of a cluster that decide on claims.
@@ -112,6 +117,14 @@ pub enum ClaimListError {
     Cluster(#[from] ClusterError),
 }
 
+impl ClaimListError {
+    /// The API server has not a kind.
+    pub(crate) fn not_served(cluster: &Cluster, kind: ClaimKind, served: &[Served]) -> Self {
+        let served = served.iter().map(|own| own.version.clone()).collect();
+        Self::NotServed { server: cluster.server.clone(), kind, served }
+    }
+}
+
 /// A kind that the user may not list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissingRight {
@@ -154,7 +167,7 @@ struct PageMetadata {
 }
 
 /// A version of the group that is served, with its kinds.
-struct Served {
+pub(crate) struct Served {
     version: String,
     resources: Vec<String>,
 }
@@ -170,15 +183,13 @@ impl Cluster {
         let mut lists = ClaimLists::default();
         let mut missing = Vec::new();
         for kind in ClaimKind::ALL {
-            let has_kind = |version: &&str| served.iter().any(|own| own.has(kind, version));
-            let Some(version) = kind.versions().into_iter().find(has_kind) else {
+            let Some(version) = kind.newest(&served) else {
                 if kind == ClaimKind::TaintRules {
                     continue;
                 }
-                let served = served.iter().map(|own| own.version.clone()).collect();
-                return Err(ClaimListError::NotServed { server: self.server.clone(), kind, served });
+                return Err(ClaimListError::not_served(self, kind, &served));
             };
-            match self.pages(kind, version) {
+            match self.pages_where(kind, version, &ListParams::default()) {
                 Ok(pages) => lists.pages.extend(pages.into_iter().map(|page| (kind, page))),
                 Err(ClaimListError::Cluster(error @ ClusterError::Forbidden(_)))
                     if kind == ClaimKind::TaintRules =>
@@ -195,7 +206,7 @@ impl Cluster {
     }
 
     /// The versions of the group with their kinds; none: the API server does not have the group.
-    fn served_versions(&self) -> Result<Vec<Served>, ClaimListError> {
+    pub(crate) fn served_versions(&self) -> Result<Vec<Served>, ClaimListError> {
         let group: APIGroup = match self.read(&format!("/apis/{GROUP}"), &ListParams::default()) {
             Err(ClusterError::NotFound(_)) => return Ok(Vec::new()),
             group => group?,
@@ -215,22 +226,32 @@ impl Cluster {
         versions.collect()
     }
 
-    /// All objects of a kind. Where the API server has forgotten what a page went on from, everything is listed anew, once.
-    fn pages(&self, kind: ClaimKind, version: &str) -> Result<Vec<Value>, ClaimListError> {
-        match self.pages_once(kind, version) {
-            Err(ClaimListError::Cluster(ClusterError::Expired(_))) => self.pages_once(kind, version),
+    /// The objects of a kind that are wanted. Where the API server has forgotten what a page went on from, everything is listed anew, once.
+    pub(crate) fn pages_where(
+        &self,
+        kind: ClaimKind,
+        version: &str,
+        wanted: &ListParams,
+    ) -> Result<Vec<Value>, ClaimListError> {
+        match self.pages_once(kind, version, wanted) {
+            Err(ClaimListError::Cluster(ClusterError::Expired(_))) => self.pages_once(kind, version, wanted),
             pages => pages,
         }
     }
 
-    fn pages_once(&self, kind: ClaimKind, version: &str) -> Result<Vec<Value>, ClaimListError> {
+    fn pages_once(
+        &self,
+        kind: ClaimKind,
+        version: &str,
+        wanted: &ListParams,
+    ) -> Result<Vec<Value>, ClaimListError> {
         let other = |found: String| {
             let server = self.server.clone();
             Err(ClaimListError::NoSuchList { server, kind, found })
         };
         let api_version = format!("{GROUP}/{version}");
         let address = format!("/apis/{api_version}/{}", kind.resource());
-        let mut wanted = ListParams::default().limit(PAGE);
+        let mut wanted = wanted.clone().limit(PAGE);
         let mut pages = Vec::new();
         while pages.len() < MOST_PAGES {
             let page: Page = self.read(&address, &wanted)?;
@@ -248,7 +269,7 @@ impl Cluster {
     }
 
     /// What is at an address.
-    fn read<T: for<'a> Deserialize<'a>>(
+    pub(crate) fn read<T: for<'a> Deserialize<'a>>(
         &self,
         address: &str,
         parameters: &ListParams,
@@ -267,7 +288,7 @@ impl Served {
 }
 
 /// Who has set which field decides nothing, and is often more text than the fields.
-fn without_managers(mut object: Value) -> Value {
+pub(crate) fn without_managers(mut object: Value) -> Value {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }

@@ -13,7 +13,8 @@
 //! [`PodWatch`] gives the pods of a node in the form in which a kubelet's pods API does, so that either can be listened to.
 //! [`EventRecorder`] writes events on pods, no more than [`EventPace`] lets through. [`Cluster::ask_agent`] asks the agent of
 //! another node. [`TopologyWriter`] and [`Cluster::write_state`] write what schedulers read of the node,
-//! [`Cluster::overwrite_topology`] what they read of many. [`Cluster::claim_lists`] lists what decides on claims of devices.
+//! [`Cluster::overwrite_topology`] what they read of many. [`Cluster::claim_lists`] lists what decides on claims of devices,
+//! [`Cluster::claims_of_node`] what an agent needs to know which devices the claims of its node have.
 //!
 //! Who owns a node has [`Cluster::patch_pod_status`] and [`Cluster::finalise_pod`] for what becomes of its pods,
 //! [`Cluster::register_node`] and [`Cluster::patch_node_status`] for the node's object, and [`Cluster::renew_lease`], by which
@@ -42,6 +43,7 @@ mod pace;
 mod agent;
 mod look;
 mod claims;
+mod claims_of_node;
 mod topology;
 mod state;
 mod publisher;

@@ -10,7 +10,7 @@ pub enum Status {
     True,
     /// It is not so.
     False,
-    /// It has not been tried yet.
+    /// It is not known whether it is so, or has not been tried yet.
     Unknown,
 }
 
@@ -43,6 +43,13 @@ pub enum State {
         /// What it waits for, in one sentence.
         message: String,
     },
+    /// It was tried, and cannot be known; nothing is known to be wrong.
+    Unknown {
+        /// The cause in one word, for programs: `NotPublished`.
+        reason: &'static str,
+        /// What is not known and why, in one sentence.
+        message: String,
+    },
 }
 
 impl State {
@@ -56,13 +63,18 @@ impl State {
         Self::Pending { message: message.into() }
     }
 
+    /// [`State::Unknown`] for a reason, with a message.
+    pub fn unknown(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Unknown { reason, message: message.into() }
+    }
+
     /// [`Status::True`] where it works, [`Status::False`] where it failed, else [`Status::Unknown`].
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
             Self::Works => Status::True,
             Self::Failed { .. } => Status::False,
-            Self::Pending { .. } => Status::Unknown,
+            Self::Pending { .. } | Self::Unknown { .. } => Status::Unknown,
         }
     }
 }
@@ -109,12 +121,14 @@ impl Condition {
         self.state.status()
     }
 
-    /// What is wrong, or what it waits for; empty where all is well.
+    /// What is wrong or not known, or what it waits for; empty where all is well.
     #[must_use]
     pub fn message(&self) -> &str {
         match &self.state {
             State::Works => "",
-            State::Failed { message, .. } | State::Pending { message } => message,
+            State::Failed { message, .. } | State::Pending { message } | State::Unknown { message, .. } => {
+                message
+            }
         }
     }
 
@@ -123,7 +137,7 @@ impl Condition {
     pub const fn reason(&self) -> &'static str {
         match &self.state {
             State::Works => "AsExpected",
-            State::Failed { reason, .. } => reason,
+            State::Failed { reason, .. } | State::Unknown { reason, .. } => reason,
             State::Pending { .. } => "Pending",
         }
     }

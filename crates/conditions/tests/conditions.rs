@@ -41,6 +41,7 @@ fn a_condition_is_read_as_kubernetes_spells_it() {
     assert_eq!(shown(State::Works), ["True", "AsExpected", ""]);
     assert_eq!(shown(State::failed("Forbidden", "no")), ["False", "Forbidden", "no"]);
     assert_eq!(shown(State::pending("soon")), ["Unknown", "Pending", "soon"]);
+    assert_eq!(shown(State::unknown("NotPublished", "why")), ["Unknown", "NotPublished", "why"]);
 }
 
 #[test]

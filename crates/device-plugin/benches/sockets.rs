@@ -49,7 +49,7 @@ fn snapshot() -> PodResourcesSnapshot {
         });
         let amounts =
             Amounts { cpus: "0-15".parse().unwrap(), memory: Vec::new(), devices: devices.collect() };
-        let container = ContainerEntry { name: ContainerName::new("app"), amounts };
+        let container = ContainerEntry { name: ContainerName::new("app"), amounts, claims: Vec::new() };
         PodEntry {
             name: format!("pod-{at}"),
             namespace: "default".to_owned(),

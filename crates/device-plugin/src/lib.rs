@@ -45,8 +45,8 @@ pub use folders::make_folder;
 pub use limits::Limits;
 pub use metrics::Metrics;
 pub use pod_resources::{
-    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResources, PodResourcesClient,
-    PodResourcesQuery, PodResourcesSnapshot,
+    Amounts, ClaimEntry, ClaimedEntry, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResources,
+    PodResourcesClient, PodResourcesQuery, PodResourcesSnapshot,
 };
 pub use server::Server;
 pub use setup::{Folders, Questions, Setup, Times};

@@ -7,6 +7,7 @@
 //! | `memory_manager_state` | [`memory`] | the memory manager; formats V1 to V3 |
 //! | `device-plugins/kubelet_internal_checkpoint` | [`device`] | the device manager |
 //! | `allocated_pods_state`, `actuated_pods_state` | [`pods`] | the kubelet itself; only read here |
+//! | `dra_manager_state` | [`claims`] | the DRA manager; only read here |
 //!
 //! # The checksum
 //!
@@ -38,6 +39,7 @@ pub mod cpu;
 pub mod memory;
 pub mod device;
 pub mod pods;
+pub mod claims;
 pub mod salvage;
 #[cfg(feature = "std")]
 pub mod store;

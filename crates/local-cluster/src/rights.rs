@@ -13,6 +13,8 @@ metadata: {name: topolet}
 rules:
 - {apiGroups: [''], resources: [pods], verbs: [list, watch]}
 - {apiGroups: [events.k8s.io], resources: [events], verbs: [create, patch]}
+- {apiGroups: [resource.k8s.io], resources: [resourceslices], verbs: [list]}
+- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

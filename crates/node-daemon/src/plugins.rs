@@ -190,6 +190,8 @@ fn entry(node: &LoadedNode, ledger: &Ledger, pod: &Pod, roles: &[Role]) -> PodEn
     let containers = roles.iter().copied().flat_map(of).map(|container| ContainerEntry {
         name: container.name.clone(),
         amounts: amounts(node, ledger, pod, container),
+        // No node of ours prepares claims.
+        claims: Vec::new(),
     });
     PodEntry {
         name: pod.name.clone(),

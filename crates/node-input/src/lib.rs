@@ -88,6 +88,7 @@ mod claims;
 mod explained_claims;
 mod claim_remedies;
 mod claims_beside;
+mod device_places;
 mod object_text;
 mod claim_check;
 mod sequence;

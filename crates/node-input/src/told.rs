@@ -10,7 +10,7 @@ use topology_manifest::{Source, read_pods_with};
 /// # Errors
 /// It is no manifest, in one sentence.
 pub fn told_pod(pod: &KubeletPod, rules: PodRules) -> Result<Pod, String> {
-    let text = pod.clone().without_status().to_json().map_err(|error| error.to_string())?;
+    let text = pod.clone().as_asked().to_json().map_err(|error| error.to_string())?;
     let read = Source::from_bytes("the pod", text.as_bytes())
         .and_then(|text| read_pods_with(&text, rules))
         .map_err(|error| error.to_string())?;

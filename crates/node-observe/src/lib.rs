@@ -7,12 +7,13 @@
 //! decide by other rules (`rules`), or not start at all since the machine has changed (`next_start`). What a kubelet reports
 //! of its pods (`pods`) says which it admitted (`admissions`), which it refused (`refusals`) and which its faults concern
 //! (`fates`); those that are decided otherwise here can be packed (`disagreements`). Where its containers run is compared with
-//! its files (`drift`). Files that do not fit together and do not change any more are served all the same, with a note, so
+//! its files (`drift`), and where the devices of their claims are with their CPUs and memory (`claims`); which programs pin CPUs
+//! there is read too (`pinners`). Files that do not fit together and do not change any more are served all the same, with a note, so
 //! that nothing is hidden for good.
 //!
 //! - How a kubelet's refusal is explained: `crates/node-observe/src/refusals.rs`; where pods come from: `pods.rs` and
 //!   `sources.rs` beside it; which events the API server gets: `pod_events.rs`; how containers outside their CPUs are found:
-//!   `drift.rs`; what is written when our decision differs from the kubelet's: `disagreements.rs`; when the kubelet's
+//!   `drift.rs`; where the devices of claims lie beside CPUs and memory: `claims.rs`; what is written when our decision differs from the kubelet's: `disagreements.rs`; when the kubelet's
 //!   rules are read again: `rules.rs`; how it is known that the kubelet would not start again: `next_start.rs`.
 
 mod look;
@@ -28,6 +29,8 @@ mod fates;
 mod refusals;
 mod disagreements;
 mod drift;
+mod claims;
+mod pinners;
 mod next_start;
 #[cfg(feature = "kubernetes")]
 mod pod_events;
@@ -166,6 +169,7 @@ pub fn start(
         observation;
     let root = &kubelet.root;
     drift::start(cgroups, view.clone())?;
+    claims::start(root, pod_sources, view.clone())?;
     #[cfg(feature = "kubernetes")]
     if let Some(node) = &pod_sources.cluster {
         pod_events::start(node, view.events.clone())?;

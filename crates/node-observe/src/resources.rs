@@ -62,6 +62,11 @@ impl PodResources {
     }
 }
 
+/// What the service lists of all active pods.
+pub(super) fn listed(root: &Path) -> Result<Vec<PodEntry>, ClientError> {
+    PodResourcesClient::connect(&root.join(look::SOCKET), ANSWER)?.list()
+}
+
 /// Exclusive CPUs and devices by container.
 type Held = BTreeMap<ContainerName, (CpuSet, BTreeSet<DeviceId>)>;
 

@@ -47,6 +47,10 @@ pub enum NodeCondition {
     StatePublished,
     /// A container has the CPUs and memory nodes of the kubelet's files; by container.
     InPlace,
+    /// The devices of claims lie where the CPUs and memory of their containers are.
+    ClaimsAligned,
+    /// No more than one program is known to pin CPUs of containers.
+    OnePinsCpus,
     /// The next start of the kubelet will succeed on the machine as it is.
     KubeletStarts,
     /// The machine has the memory and huge pages that the kubelet counted at its start.
@@ -60,10 +64,10 @@ pub enum NodeCondition {
 }
 
 use NodeCondition::{
-    Current, EventsWritten, FilesAgree, FoldersPresent, InPlace, KubeletStarts, LeaseRenewed,
-    MachineAsCounted, ManifestsUsable, NodeStatusSent, PartitionValid, PartitionsQuiet, PartitionsSeen,
-    PodStatusesSent, PodsRemoved, PodsWatched, QuarantineKnown, Registered, SocketServed, StatePublished,
-    StateWritten, TopologyPublished, TopologyWatched,
+    ClaimsAligned, Current, EventsWritten, FilesAgree, FoldersPresent, InPlace, KubeletStarts, LeaseRenewed,
+    MachineAsCounted, ManifestsUsable, NodeStatusSent, OnePinsCpus, PartitionValid, PartitionsQuiet,
+    PartitionsSeen, PodStatusesSent, PodsRemoved, PodsWatched, QuarantineKnown, Registered, SocketServed,
+    StatePublished, StateWritten, TopologyPublished, TopologyWatched,
 };
 
 /// The conditions of a node that is a member of a cluster.
@@ -89,6 +93,8 @@ impl NodeCondition {
             EventsWritten => "NotWritten",
             TopologyPublished | StatePublished => "NotPublished",
             InPlace => "Moved",
+            ClaimsAligned => "DevicesElsewhere",
+            OnePinsCpus => "SeveralPin",
             KubeletStarts => "StartFails",
             MachineAsCounted => "MachineChanged",
             PartitionValid => "PartitionInvalid",
@@ -110,6 +116,17 @@ impl NodeCondition {
             _ => "",
         }
     }
+}
+
+/// Whether the devices of claims lie where the CPUs and memory of their containers are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClaimsFound {
+    /// All do.
+    Aligned,
+    /// Some lie elsewhere, as the message says.
+    Elsewhere(String),
+    /// None is known to lie elsewhere, and not all are known, as the message says.
+    Unknown(String),
 }
 
 /// The node's conditions.
@@ -253,6 +270,30 @@ impl NodeConditions {
     /// The containers that have other CPUs or memory nodes than the kubelet's files say.
     pub fn drifted(&self) -> Vec<String> {
         self.wrong(&[InPlace])
+    }
+
+    /// The devices of claims that lie elsewhere than the CPUs and memory of their containers; `None`: no device is known to.
+    pub fn misaligned_claims(&self) -> Option<String> {
+        let conditions = self.all.lock();
+        let mut found =
+            conditions.of(ClaimsAligned).filter(|(_, condition)| condition.status() == Status::False);
+        found.next().map(|(_, condition)| condition.message().to_owned())
+    }
+
+    /// Sets whether the devices of claims lie where the CPUs and memory of their containers are. Each device has an event and a line
+    /// of the log already.
+    pub fn claims_aligned(&self, found: ClaimsFound) {
+        let state = match found {
+            ClaimsFound::Aligned => State::Works,
+            ClaimsFound::Elsewhere(message) => State::failed(ClaimsAligned.reason(), message),
+            ClaimsFound::Unknown(message) => State::unknown("PlacesUnknown", message),
+        };
+        let _ = self.set(ClaimsAligned, "", state);
+    }
+
+    /// The programs that pin CPUs, if there are several.
+    pub fn several_pin(&self) -> Option<String> {
+        self.wrong(&[OnePinsCpus]).pop()
     }
 
     /// Why the next start of the kubelet fails; `None`: it does not.

@@ -26,6 +26,8 @@ pub mod reason {
     pub const ENDED: &str = "Ended";
     /// A pod runs, and shares CPUs though it requests whole ones.
     pub const NOT_PINNED: &str = "NotPinned";
+    /// The devices of a pod's claim lie on other NUMA nodes than the CPUs or memory of a container.
+    pub const CLAIM_NOT_ALIGNED: &str = "ClaimNotAligned";
     /// Something is wrong with the node.
     pub const PROBLEM: &str = "Problem";
     /// A problem of the node is solved.

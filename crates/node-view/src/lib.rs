@@ -43,7 +43,7 @@ use pod_spec::Pod;
 
 pub use self::changes::{Changes, Pace};
 use self::clock::Clock;
-pub use self::conditions::{NodeCondition, NodeConditions};
+pub use self::conditions::{ClaimsFound, NodeCondition, NodeConditions};
 pub use self::decisions::{
     DECISIONS, DecisionWriter, Decisions, KUBELET, KubeletDecision, LoggedDecision, holdings, sources,
 };
@@ -51,7 +51,7 @@ pub use self::events::{Events, Kind, NodeEvent, PodName, Unseen, reason};
 pub use self::manifests::{held_back, kept};
 pub use self::message::{MESSAGES, Message, OwnerReply};
 use self::metrics::Now;
-pub use self::metrics::{Agreement, Exposition, Metrics, PartitionCounts};
+pub use self::metrics::{Agreement, ClaimDevices, Exposition, Metrics, PartitionCounts};
 pub use self::news::{News, PodNews};
 pub use self::observed::{Observed, ObservedFiles, ObservedWriter};
 pub use self::own_file::{Lasting, OwnFile};
@@ -168,6 +168,8 @@ impl NodeView {
             .chain(conditions.unpublished())
             .chain(quarantined)
             .chain(conditions.drifted())
+            .chain(conditions.misaligned_claims())
+            .chain(conditions.several_pin())
             .chain(conditions.next_start_fails())
             .chain(conditions.invalid_partitions())
             .collect()

@@ -3,6 +3,7 @@
 //! Beside a kubelet, which exports its metrics itself, none is exported under its names. Other parts, such as the sockets of
 //! plugins, add their metrics. Counters start at 0 with the program: pods that run already are not counted again.
 
+mod claims;
 mod exposition;
 mod free;
 mod kinds;
@@ -25,6 +26,7 @@ use prometheus_client::registry::Registry;
 use topology_admission::{Cause, PodLevel, Search, Verdict};
 use topology_policy::KubeletPolicy;
 
+pub use self::claims::ClaimDevices;
 pub use self::exposition::Exposition;
 use self::free::Free;
 pub(crate) use self::free::Now;
@@ -76,6 +78,7 @@ pub struct Metrics {
     observed_refusals: Family<OfReason, Counter>,
     disagreements: Counter,
     observed_fates: Family<OfFate, Counter>,
+    claims: claims::Claims,
     free: Free,
 }
 
@@ -116,6 +119,7 @@ impl Metrics {
             observed_refusals: Family::default(),
             disagreements: Counter::default(),
             observed_fates: all_fates(),
+            claims: claims::Claims::default(),
             free: Free::default(),
         };
         metrics.add(|registry| {
@@ -298,6 +302,14 @@ impl Metrics {
             "Pods that a fault of the kubelet concerns, by what happens.",
             self.observed_fates.clone(),
         );
+        self.claims.register(to);
+    }
+
+    /// Sets the gauges of the devices of claims.
+    pub fn claim_devices(&self, found: &[ClaimDevices]) {
+        // No reader sees a part of them.
+        let _unread = self.registry.lock();
+        self.claims.set(found);
     }
 
     /// A refusal of the kubelet's has been explained.

@@ -134,6 +134,17 @@ impl KubeletPod {
         Self(core::Pod { status: None, ..self.0 })
     }
 
+    /// The pod as the kubelet was asked to run it, with the names of the `ResourceClaim`s that were made for it.
+    #[must_use]
+    pub fn as_asked(self) -> Self {
+        let claims = self.0.status.map(|status| core::PodStatus {
+            resource_claim_statuses: status.resource_claim_statuses,
+            ..core::PodStatus::default()
+        });
+        let status = claims.filter(|status| !status.resource_claim_statuses.is_empty());
+        Self(core::Pod { status, ..self.0 })
+    }
+
     fn metadata(&self, field: impl Fn(&core::ObjectMeta) -> Option<&str>) -> &str {
         self.0.metadata.as_ref().and_then(field).unwrap_or_default()
     }

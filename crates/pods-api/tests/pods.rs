@@ -52,6 +52,21 @@ fn a_pod_that_go_wrote_is_the_pod_of_its_json() {
 }
 
 #[test]
+fn claims_stay_with_a_pod_and_its_status_goes() {
+    let json = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"train","namespace":"ml","uid":"1"},
+        "spec":{"containers":[{"name":"app","resources":{"claims":[{"name":"gpu","request":"first"}]}}],
+            "resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpus"},{"name":"net","resourceClaimName":"nics"}]},
+        "status":{"phase":"Failed","resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"train-gpu-x7k2p"}]}}"#;
+    let pod = KubeletPod::from_json(json).unwrap();
+    let pod = KubeletPod::from_bytes(&pod.to_bytes()).unwrap();
+    let asked = read(&pod.as_asked().to_json().unwrap());
+    assert_eq!((asked.phase, &asked.constraints), (Phase::Active, &read(json).constraints));
+    let [gpu, net] = &asked.constraints.claims[..] else { panic!("{asked:?}") };
+    assert_eq!((gpu.made.as_deref(), gpu.requests.len()), (Some("train-gpu-x7k2p"), 1));
+    assert_eq!(net.object, Some(pod_spec::ClaimObject::Claim("nics".to_owned())));
+}
+
+#[test]
 fn bytes_that_are_no_pod_are_refused() {
     for cut in 0..FORWARDER.1.len() {
         if let Ok(pod) = KubeletPod::from_bytes(&FORWARDER.1[..cut]) {

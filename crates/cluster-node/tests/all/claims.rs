@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cluster_node::{ClaimKind, ClaimListError, ClaimLists};
+use cluster_node::{ClaimKind, ClaimListError, ClaimLists, Cluster};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -71,11 +71,15 @@ impl Server {
     }
 
     fn lists(self) -> Result<ClaimLists, ClaimListError> {
+        self.cluster().claim_lists()
+    }
+
+    fn cluster(self) -> Cluster {
         let world = World::new(move |request| {
             let path = request.trim_start_matches("GET ").split('?').next().unwrap_or_default();
             self.0.get(path).map_or_else(|| refused(404), |(code, body)| Answer(*code, body.clone()))
         });
-        world.connector().connect().unwrap().claim_lists()
+        world.connector().connect().unwrap()
     }
 
     #[track_caller]
@@ -201,4 +205,34 @@ fn what_is_forgotten_between_two_pages_is_listed_anew() {
     let again = ["limit=200", "limit=200&continue=a%26b"];
     let asked = asked.lock().clone();
     assert_eq!(asked, [again, again].concat());
+}
+
+/// What an agent of node `worker-1` reads of these claims.
+fn claims_of_node(server: Server, claims: &[(&str, &str)]) -> Result<ClaimLists, ClaimListError> {
+    let claims: Vec<(String, String)> =
+        claims.iter().map(|(namespace, name)| ((*namespace).to_owned(), (*name).to_owned())).collect();
+    server.cluster().claims_of_node("worker-1", &claims)
+}
+
+#[test]
+fn an_agent_reads_the_slices_of_its_node_and_the_claims_of_its_pods() {
+    let claim = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+        "metadata": {"name": "gpu", "namespace": "ml", "managedFields": [{"manager": "scheduler"}]}});
+    let path = "/v1/namespaces/ml/resourceclaims/gpu";
+    let server = Server::whole().with(path, 200, &claim.to_string()).forbidding("/v1/resourceclaims");
+    let lists = claims_of_node(server.clone(), &[("ml", "gpu"), ("ml", "gone")]).unwrap();
+    let kinds: Vec<ClaimKind> = lists.pages.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, [ClaimKind::Slices, ClaimKind::Claims]);
+    let items = lists.pages[1].1["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "one that is gone is no error");
+    assert_eq!(items[0]["metadata"], json!({"name": "gpu", "namespace": "ml"}));
+    assert_eq!(claims_of_node(server, &[]).unwrap().pages.len(), 1);
+
+    let error = claims_of_node(Server::whole().forbidding(path), &[("ml", "gpu")]).unwrap_err().to_string();
+    assert!(error.contains("the right to list resourceclaims of resource.k8s.io is missing"), "{error}");
+    let error =
+        claims_of_node(Server::whole().forbidding("/v1/resourceslices"), &[]).unwrap_err().to_string();
+    assert!(error.contains("resources: [resourceslices], verbs: [get, list]"), "{error}");
+    let error = claims_of_node(Server::default(), &[]).unwrap_err().to_string();
+    assert!(error.contains("serves no resourceslices of resource.k8s.io"), "{error}");
 }

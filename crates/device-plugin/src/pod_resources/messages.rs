@@ -5,7 +5,7 @@ use device_manager::{DeviceEntry, DeviceId};
 use pod_spec::{ContainerName, ResourceName};
 use topology_model::NodeId;
 
-use super::{Amounts, ContainerEntry, MemoryEntry, PodEntry};
+use super::{Amounts, ClaimEntry, ClaimedEntry, ContainerEntry, MemoryEntry, PodEntry};
 use crate::proto::podresources as messages;
 use crate::proto::podresources_v1alpha1 as v1alpha1;
 
@@ -16,7 +16,7 @@ impl From<&PodEntry> for messages::PodResources {
             devices: devices(&container.amounts),
             cpu_ids: cpus(&container.amounts),
             memory: memory(&container.amounts),
-            dynamic_resources: Vec::new(),
+            dynamic_resources: container.claims.iter().map(Into::into).collect(),
         };
         Self {
             name: pod.name.clone(),
@@ -85,12 +85,45 @@ impl From<messages::PodResources> for PodEntry {
         let container = |told: messages::ContainerResources| ContainerEntry {
             name: ContainerName::new(&told.name),
             amounts: amounts(told.devices, &told.cpu_ids, told.memory),
+            claims: told.dynamic_resources.into_iter().map(Into::into).collect(),
         };
         Self {
             name: told.name,
             namespace: told.namespace,
             containers: told.containers.into_iter().map(container).collect(),
             whole: amounts(Vec::new(), &told.cpu_ids, told.memory),
+        }
+    }
+}
+
+impl From<&ClaimEntry> for messages::DynamicResource {
+    fn from(claim: &ClaimEntry) -> Self {
+        let device = |device: &ClaimedEntry| messages::ClaimResource {
+            cdi_devices: Vec::new(),
+            driver_name: device.driver.clone(),
+            pool_name: device.pool.clone(),
+            device_name: device.device.clone(),
+            share_id: None,
+        };
+        Self {
+            claim_name: claim.name.clone(),
+            claim_namespace: claim.namespace.clone(),
+            claim_resources: claim.devices.iter().map(device).collect(),
+        }
+    }
+}
+
+impl From<messages::DynamicResource> for ClaimEntry {
+    fn from(told: messages::DynamicResource) -> Self {
+        let device = |told: messages::ClaimResource| ClaimedEntry {
+            driver: told.driver_name,
+            pool: told.pool_name,
+            device: told.device_name,
+        };
+        Self {
+            namespace: told.claim_namespace,
+            name: told.claim_name,
+            devices: told.claim_resources.into_iter().map(device).collect(),
         }
     }
 }

@@ -75,6 +75,30 @@ pub struct ContainerEntry {
     pub name: ContainerName,
     /// Its exclusive CPUs, memory and devices.
     pub amounts: Amounts,
+    /// The claims of devices that it uses and that are prepared, with all devices of each.
+    pub claims: Vec<ClaimEntry>,
+}
+
+/// A claim of devices that is prepared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClaimEntry {
+    /// Namespace of the `ResourceClaim`.
+    pub namespace: String,
+    /// Name of the `ResourceClaim`.
+    pub name: String,
+    /// Its devices, whichever of its requests the container uses.
+    pub devices: Vec<ClaimedEntry>,
+}
+
+/// A device of a claim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ClaimedEntry {
+    /// Its driver.
+    pub driver: String,
+    /// Its pool.
+    pub pool: String,
+    /// Its name there.
+    pub device: String,
 }
 
 /// What a container holds, or a node has.

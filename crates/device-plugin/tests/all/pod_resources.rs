@@ -9,8 +9,8 @@ use device_manager::{DeviceEntry, RpcCode};
 use device_plugin::proto::podresources_v1alpha1::pod_resources_lister_client::PodResourcesListerClient as V1Alpha1Client;
 use device_plugin::proto::podresources_v1alpha1::{ListPodResourcesRequest, ListPodResourcesResponse};
 use device_plugin::{
-    Amounts, ClientError, ContainerEntry, MemoryEntry, PodEntry, PodResourcesClient, PodResourcesSnapshot,
-    Questions, Setup,
+    Amounts, ClaimEntry, ClaimedEntry, ClientError, ContainerEntry, MemoryEntry, PodEntry,
+    PodResourcesClient, PodResourcesSnapshot, Questions, Setup,
 };
 use pod_spec::ContainerName;
 use topology_model::NodeId;
@@ -37,8 +37,13 @@ fn pod(name: &str, containers: Vec<ContainerEntry>) -> PodEntry {
 }
 
 fn snapshot() -> PodResourcesSnapshot {
-    let app = ContainerEntry { name: ContainerName::new("app"), amounts: amounts() };
-    let idle = ContainerEntry { name: ContainerName::new("idle"), amounts: Amounts::default() };
+    let gpu =
+        ClaimedEntry { driver: "gpu.example.com".into(), pool: "worker-1".into(), device: "gpu-0".into() };
+    let claims =
+        vec![ClaimEntry { namespace: "ran".into(), name: "dpdk-gpu-x7k2p".into(), devices: vec![gpu] }];
+    let app = ContainerEntry { name: ContainerName::new("app"), amounts: amounts(), claims };
+    let idle =
+        ContainerEntry { name: ContainerName::new("idle"), amounts: Amounts::default(), claims: Vec::new() };
     PodResourcesSnapshot {
         pods: vec![pod("dpdk", vec![app, idle]), pod("bare", Vec::new())],
         allocatable: amounts(),

@@ -116,7 +116,7 @@ fn plugins_in_go_and_in_python_are_served() {
     // A client in Go lists what they hold.
     let devices = held.entries(&pod.uid, &pod.containers[0].name).collect();
     let amounts = Amounts { cpus: "2-3".parse().unwrap(), memory: Vec::new(), devices };
-    let container = ContainerEntry { name: ContainerName::new("app"), amounts };
+    let container = ContainerEntry { name: ContainerName::new("app"), amounts, claims: Vec::new() };
     let entry = PodEntry {
         name: "trainer".to_owned(),
         namespace: "default".to_owned(),

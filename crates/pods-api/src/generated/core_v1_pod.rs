@@ -82,6 +82,8 @@ pub struct PodSpec {
     >,
     #[prost(message, optional, tag = "36")]
     pub os: ::core::option::Option<PodOs>,
+    #[prost(message, repeated, tag = "39")]
+    pub resource_claims: ::prost::alloc::vec::Vec<PodResourceClaim>,
     #[prost(message, optional, tag = "40")]
     pub resources: ::core::option::Option<ResourceRequirements>,
 }
@@ -126,6 +128,28 @@ pub struct ResourceRequirements {
         ::prost::alloc::string::String,
         Quantity,
     >,
+    #[prost(message, repeated, tag = "3")]
+    pub claims: ::prost::alloc::vec::Vec<ResourceClaim>,
+}
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ResourceClaim {
+    #[prost(string, optional, tag = "1")]
+    pub name: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "2")]
+    pub request: ::core::option::Option<::prost::alloc::string::String>,
+}
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PodResourceClaim {
+    #[prost(string, optional, tag = "1")]
+    pub name: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "3")]
+    pub resource_claim_name: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "4")]
+    pub resource_claim_template_name: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -223,6 +247,17 @@ pub struct PodStatus {
     pub qos_class: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(message, repeated, tag = "10")]
     pub init_container_statuses: ::prost::alloc::vec::Vec<ContainerStatus>,
+    #[prost(message, repeated, tag = "15")]
+    pub resource_claim_statuses: ::prost::alloc::vec::Vec<PodResourceClaimStatus>,
+}
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PodResourceClaimStatus {
+    #[prost(string, optional, tag = "1")]
+    pub name: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(string, optional, tag = "2")]
+    pub resource_claim_name: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -2,13 +2,11 @@
 
 #![cfg(feature = "kubernetes")]
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::api_double::Double;
 use crate::daemon::Folder;
 use local_cluster::{Cluster, Parts, User};
 use serde_json::{Value, json};
@@ -44,76 +42,6 @@ fn decided(command: &str, pod: &str, kubeconfig: &Path) -> (String, String, Opti
     std::fs::write(&file, pod).unwrap();
     let own = ["-f", file.to_str().unwrap(), "--kubeconfig", kubeconfig.to_str().unwrap()];
     topolet(&[&[command], &NODE[..], &own[..]].concat())
-}
-
-/// An API server that answers by path: a status and a body. What is not listed is not there.
-struct Double {
-    answers: BTreeMap<String, (u16, String)>,
-}
-
-impl Double {
-    /// One that has these objects of `resource.k8s.io`, in this version.
-    fn of(version: &str, kinds: &[(&str, &str, Vec<Value>)]) -> Self {
-        let api_version = format!("resource.k8s.io/{version}");
-        let names = [json!({"version": version, "groupVersion": api_version})];
-        let group =
-            json!({"kind": "APIGroup", "apiVersion": "v1", "name": "resource.k8s.io", "versions": names});
-        let resources = kinds.iter().map(|(resource, kind, _)| {
-            json!({"name": resource, "kind": kind, "namespaced": false, "singularName": "", "verbs": ["list"]})
-        });
-        let resources = json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version,
-            "resources": resources.collect::<Vec<_>>()});
-        let mut double = Self { answers: BTreeMap::new() };
-        double.set("", 200, &group);
-        double.set(&format!("/{version}"), 200, &resources);
-        for (resource, kind, items) in kinds {
-            let list = json!({"kind": format!("{kind}List"), "apiVersion": api_version, "metadata": {}, "items": items});
-            double.set(&format!("/{version}/{resource}"), 200, &list);
-        }
-        double
-    }
-
-    fn set(&mut self, path: &str, status: u16, body: &Value) {
-        self.answers.insert(format!("/apis/resource.k8s.io{path}"), (status, body.to_string()));
-    }
-
-    fn forbidding(mut self, path: &str) -> Self {
-        let message = format!("User \"person\" cannot list {path}");
-        let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message,
-            "reason": "Forbidden", "code": 403});
-        self.set(path, 403, &status);
-        self
-    }
-
-    /// A kubeconfig of it.
-    fn start(self, folder: &Folder) -> PathBuf {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let server = listener.local_addr().unwrap();
-        std::thread::spawn(move || listener.incoming().flatten().for_each(|stream| self.answer(stream)));
-        let path = folder.path().join("kubeconfig");
-        let text = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{server}'}}}}]\n\
-             users: [{{name: u, user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]\ncurrent-context: x\n"
-        );
-        std::fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn answer(&self, mut stream: TcpStream) {
-        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let first = lines.next().and_then(Result::ok).unwrap_or_default();
-        while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
-        let path = first.split([' ', '?']).nth(1).unwrap_or_default();
-        let none =
-            (404, json!({"kind": "Status", "status": "Failure", "code": 404, "message": "no"}).to_string());
-        let (status, body) = self.answers.get(path).unwrap_or(&none);
-        // The client may have gone.
-        let _ = write!(
-            stream,
-            "HTTP/1.1 {status} Any\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
-    }
 }
 
 /// A GPU on each of two NUMA nodes with a CPU device beside the second, as `v1beta1` has them; a class; and a claim of another
@@ -209,7 +137,7 @@ fn without_a_right_nothing_is_decided_and_the_rule_is_named() {
             assert!(said.replace("\n  ", " ").contains(part), "{part}: {said}");
         }
     }
-    let server = Double { answers: BTreeMap::new() }.start(&folder);
+    let server = Double::default().start(&folder);
     let (text, said, code) = decided("admit", &pod, &server);
     assert_eq!((text.as_str(), code), ("", Some(1)));
     assert!(said.contains("serves no resourceslices of resource.k8s.io"), "{said}");

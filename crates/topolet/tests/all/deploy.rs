@@ -62,6 +62,7 @@ fn metrics(text: &str, start: &str) -> std::collections::BTreeSet<String> {
 fn rules_and_dashboards_name_metrics_that_there_are() {
     let sources = [
         "node-view/src/metrics.rs",
+        "node-view/src/metrics/claims.rs",
         "node-view/src/metrics/free.rs",
         "node-view/src/metrics/partitions.rs",
         "node-publish/src/topology/counted.rs",

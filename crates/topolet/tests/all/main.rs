@@ -2,6 +2,9 @@
 
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[cfg(feature = "kubernetes")]
+#[path = "support/api_double.rs"]
+mod api_double;
 mod capture;
 mod claims_of_cluster;
 mod command_line;
@@ -36,6 +39,7 @@ mod node_in_cluster;
 mod nrt;
 mod nrt_object;
 mod observe;
+mod observe_claims;
 mod observe_cluster;
 mod observe_kubelet;
 mod observe_pods;

@@ -74,7 +74,7 @@ impl Node {
             let devices = self.held.entries(&pod.uid, &container.name).collect();
             let nothing = Amounts::default();
             let amounts = self.others.of_containers.get(&key).unwrap_or(&nothing).listed(devices);
-            ContainerEntry { name: container.name.clone(), amounts }
+            ContainerEntry { name: container.name.clone(), amounts, claims: Vec::new() }
         };
         let pod = |pod: &&Pod| PodEntry {
             name: pod.name.clone(),
