@@ -28,7 +28,7 @@ use crate::tidy::Tidy;
 /// virtual functions; and four with memory-only ones, where what depends on the machine is tested.
 const GUESTS: [(&str, &str); 2] = [
     ("xeon-2s-96cpu-sriov", ""),
-    ("xeon-cxl-4node", "discovery,functions,capture,containers_get,pages,changed_memory"),
+    ("xeon-cxl-4node", "discovery,functions,capture,containers_get,pages,power,changed_memory"),
 ];
 
 /// Structure, format, lints, documentation, packages, conformance, tests; ends with the summary of the tests.
