@@ -2,13 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::case::{Case, Expected, Listed, Outcome};
-use crate::corpus::{ByKind, Corpus, CorpusError, Part};
+use crate::corpus::{ByKind, Corpus, CorpusError};
 use crate::written::WrittenAnswers;
 use crate::{over_sockets, play};
 
@@ -77,17 +81,48 @@ impl Report {
         Self { written: Some(written), ..self }
     }
 
-    /// Plays every case of [`Corpus::parts`].
+    /// Plays every case of [`Corpus::parts`], several files at once. The report is that of one file after the other.
     pub fn play(&mut self, folder: &Path, overlay: Option<&Path>) -> Result<(), CorpusError> {
-        for Part { corpus, files } in Corpus::parts(folder, overlay)? {
-            for file in files {
-                for case in corpus.cases(&file)? {
-                    let outcome = play(&corpus, &case);
-                    self.count(&case, outcome);
-                }
+        let parts = Corpus::parts(folder, overlay)?;
+        let files: Vec<(&Corpus, &Path)> = parts
+            .iter()
+            .flat_map(|part| part.files.iter().map(|file| (&part.corpus, file.as_path())))
+            .collect();
+        let next = AtomicUsize::new(0);
+        let play_some = || {
+            let mut played = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((corpus, file)) = files.get(at) else { return played };
+                played.push((at, self.of_file(corpus, file)));
             }
+        };
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(files.len());
+        let mut played = thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(play_some)).collect();
+            let mut all = play_some();
+            for other in others {
+                all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            all
+        });
+        played.sort_by_key(|(at, _)| *at);
+        for (_, of_file) in played {
+            let Self { kinds, unanswered, .. } = of_file?;
+            self.add(kinds);
+            self.unanswered.extend(unanswered);
         }
         Ok(())
+    }
+
+    /// The report on the cases of one file.
+    fn of_file(&self, corpus: &Corpus, file: &Path) -> Result<Self, CorpusError> {
+        let mut report = Self { written: self.written.clone(), ..Self::keeping(self.kept) };
+        for case in corpus.cases(file)? {
+            let outcome = play(corpus, &case);
+            report.count(&case, outcome);
+        }
+        Ok(report)
     }
 
     /// Counts one case.

@@ -38,6 +38,13 @@ impl WrittenAnswers {
         kind.insert(case.id.clone(), as_written(answer));
     }
 
+    /// Adds all of other answers.
+    pub(crate) fn extend(&mut self, others: Self) {
+        for (kind, answers) in others.0 {
+            self.0.entry(kind).or_default().extend(answers);
+        }
+    }
+
     /// Adds answers; one to a case that is there already replaces it. Those of another release are left out where they
     /// are the default release's.
     pub fn add(&mut self, others: Self) {
