@@ -149,7 +149,9 @@ pub struct PodResourceClaim {
     #[prost(string, optional, tag = "3")]
     pub resource_claim_name: ::core::option::Option<::prost::alloc::string::String>,
     #[prost(string, optional, tag = "4")]
-    pub resource_claim_template_name: ::core::option::Option<::prost::alloc::string::String>,
+    pub resource_claim_template_name: ::core::option::Option<
+        ::prost::alloc::string::String,
+    >,
 }
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(default, rename_all = "camelCase")]
