@@ -20,7 +20,7 @@ struct Node {
     watcher: Daemon,
     root: Folder,
     _owner: Daemon,
-    _pods: PodsServer,
+    pods: PodsServer,
     _own: Folder,
 }
 
@@ -42,8 +42,8 @@ impl Node {
         let watcher = Daemon::observe(root.path(), &more).at(&socket);
         until("a watcher", || watcher.try_get("/readyz").filter(|reply| reply.status == 200).map(drop));
         let pods = PodsServer::listen(&root.path().join(SOCKET)).unwrap();
-        let node = Self { server, watcher, root, _owner: owner, _pods: pods, _own: own };
-        node._pods.put(train());
+        let node = Self { server, watcher, root, _owner: owner, pods, _own: own };
+        node.pods.put(train());
         node
     }
 
