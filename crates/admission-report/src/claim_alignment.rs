@@ -344,23 +344,17 @@ mod tests {
     use alloc::borrow::ToOwned as _;
 
     use claim_explanation::CPU_DRIVER;
+    use dra_model::DeviceId;
 
     use super::*;
 
     /// A device of a driver on a node, or on one that is not known.
     fn device(driver: &str, name: &str, node: Option<i64>) -> ClaimedDevice {
+        let id = DeviceId { driver: driver.into(), pool: "w".into(), device: name.into() };
         ClaimedDevice {
-            request: "r".to_owned(),
-            driver: driver.to_owned(),
-            pool: "w".to_owned(),
-            device: name.to_owned(),
             numa_node: node,
-            published_node: None,
-            known_by: None,
             unknown_place: node.is_none().then(|| "it is not published".to_owned()),
-            containers: None,
-            admin_access: false,
-            consumed: BTreeMap::new(),
+            ..ClaimedDevice::new("r", &id)
         }
     }
 

@@ -276,20 +276,32 @@ fn shared_with(pod: &Pod, claim: &PodClaim) -> Vec<String> {
 }
 
 impl ClaimedDevice {
-    fn of(result: &DeviceResult) -> Self {
-        let consumed = result.consumed_capacity.iter().flatten();
+    /// A device that serves this request, whose place was not looked for.
+    #[must_use]
+    pub fn new(request: &str, device: &DeviceId) -> Self {
         Self {
-            request: result.request.to_string(),
-            driver: result.device.driver.to_string(),
-            pool: result.device.pool.to_string(),
-            device: result.device.device.to_string(),
+            request: request.into(),
+            driver: device.driver.to_string(),
+            pool: device.pool.to_string(),
+            device: device.device.to_string(),
             numa_node: None,
             published_node: None,
             known_by: None,
             unknown_place: None,
             containers: None,
+            admin_access: false,
+            consumed: BTreeMap::new(),
+        }
+    }
+
+    /// A device as it is allocated.
+    #[must_use]
+    pub fn of(result: &DeviceResult) -> Self {
+        let consumed = result.consumed_capacity.iter().flatten();
+        Self {
             admin_access: result.is_admin_access(),
             consumed: consumed.map(|(name, amount)| (name.to_string(), amount.to_string())).collect(),
+            ..Self::new(result.request.as_ref(), &result.device)
         }
     }
 

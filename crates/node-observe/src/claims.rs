@@ -41,7 +41,7 @@ use pod_spec::Pod;
 use self::found::Found;
 use self::held::{HeldClaims, Places};
 use self::reported::Reported;
-use self::sources::{ClaimName, Prepared, Told};
+use self::sources::{ClaimName, Prepared, SourceAnswers};
 use super::pinners::{CpuPolicy, Pinners};
 use super::resources;
 use super::source::PodSources;
@@ -68,7 +68,7 @@ pub(super) fn start(root: &Path, pods: &PodSources, view: NodeView) -> anyhow::R
         cluster: pods.cluster.as_ref().map(cluster::ClusterReader::of),
         node_name: node_name(pods),
         view,
-        told: Told::default(),
+        answers: SourceAnswers::default(),
         asked: None,
         looked_at: None,
         has_claims: false,
@@ -99,11 +99,11 @@ struct Watching {
     cluster: Option<cluster::ClusterReader>,
     node_name: String,
     view: NodeView,
-    told: Told,
+    answers: SourceAnswers,
     /// What was asked about last, and when.
     asked: Option<(Asked, Instant)>,
     /// What the last look was at.
-    looked_at: Option<(Arc<Snapshot>, Told)>,
+    looked_at: Option<(Arc<Snapshot>, SourceAnswers)>,
     /// Whether a container with CPUs or memory has had a claim since the start: without one there is nothing to say.
     has_claims: bool,
     reported: Reported,
@@ -129,24 +129,25 @@ impl Watching {
         }
         let snapshot = self.view.snapshot();
         let pods: Vec<&Pod> = snapshot.pods.values().map(|record| &*record.pod).collect();
-        self.told.prepared = self.prepared();
-        let names = held::names(&pods, &self.told.prepared);
-        let needs_list = held::needs_list(&pods, &self.told.prepared);
-        if !self.ask(Asked { names, prepared: self.told.prepared.clone(), needs_list }) {
+        self.answers.prepared = self.prepared();
+        let names = held::names(&pods, &self.answers.prepared);
+        let needs_list = held::needs_list(&pods, &self.answers.prepared);
+        if !self.ask(Asked { names, prepared: self.answers.prepared.clone(), needs_list }) {
             return;
         }
         self.look_for_pinners(&pods);
-        let is_same =
-            |(before, told): &(Arc<Snapshot>, Told)| Arc::ptr_eq(before, &snapshot) && *told == self.told;
+        let is_same = |(before, answers): &(Arc<Snapshot>, SourceAnswers)| {
+            Arc::ptr_eq(before, &snapshot) && *answers == self.answers
+        };
         if self.looked_at.as_ref().is_some_and(is_same) {
             return;
         }
         let node = self.view.node();
-        let places = Places::of(node, &self.node_name, &self.told.cluster);
-        let held = HeldClaims::all(&pods, &self.told, &places);
+        let places = Places::of(node, &self.node_name, &self.answers.cluster);
+        let held = HeldClaims::all(&pods, &self.answers, &places);
         let found = Found::of(&node.node, &snapshot.ledger, &held);
         self.publish(&found);
-        self.looked_at = Some((snapshot, self.told.clone()));
+        self.looked_at = Some((snapshot, self.answers.clone()));
     }
 
     /// Looks which programs pin CPUs, once in a while.
@@ -156,7 +157,7 @@ impl Watching {
             return;
         }
         let policy = if self.view.node().node.cpus().is_some() { CpuPolicy::Static } else { CpuPolicy::None };
-        let now = Pinners::of(&self.root, policy, self.told.cpu_driver(), pods);
+        let now = Pinners::of(&self.root, policy, self.answers.cpu_driver(), pods);
         now.report(&self.view, self.pinners.as_ref().map(|(before, _)| before));
         self.pinners = Some((now, clock.now()));
     }
@@ -203,7 +204,7 @@ impl Watching {
                 return is_same;
             }
         }
-        self.told.listed = if now.needs_list { self.list() } else { None };
+        self.answers.listed = if now.needs_list { self.list() } else { None };
         self.ask_cluster(&now.names);
         self.asked = Some((now, self.view.clock.now()));
         true
@@ -229,15 +230,15 @@ impl Watching {
         let Some(cluster) = &mut self.cluster else { return };
         match cluster.ask(names) {
             Ok(claims) => {
-                self.told.cluster = Ok(claims);
+                self.answers.cluster = Ok(claims);
                 self.reported.source_works("the API server");
             }
             Err(error) => {
                 let why = format!("claims and slices are not known: {error:#}");
                 self.reported.source_fails("the API server", &why);
                 // Its last answer stays.
-                if self.told.cluster.is_err() {
-                    self.told.cluster = Err(why);
+                if self.answers.cluster.is_err() {
+                    self.answers.cluster = Err(why);
                 }
             }
         }

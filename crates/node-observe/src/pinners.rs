@@ -72,7 +72,7 @@ impl Pinners {
             1 => tracing::info!("CPUs of containers are pinned by {names}"),
             _ => {
                 let message = format!(
-                    "{} programs pin CPUs of containers, and none knows what the others give: {names}; leave one",
+                    "{} programs pin CPUs of containers, and none knows what the others give: {names}; run only one of them",
                     self.0.len()
                 );
                 view.conditions.fails(NodeCondition::OnePinsCpus, &message);

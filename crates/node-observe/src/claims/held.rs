@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use admission_report::{ClaimedDevice, DecidedClaim, DecidedClaims};
 use claim_explanation::DevicePlaces;
 use device_plugin::ClaimedEntry;
-use dra_model::{DeviceResult, ResourceClaim};
+use dra_model::{DeviceId, DeviceResult, ResourceClaim};
 use kubelet_checkpoint::claims::PreparedClaim;
 use node_input::LoadedNode;
 use pod_spec::{ClaimObject, ContainerName, Pod, PodClaim, PodUid};
 
-use super::sources::{ClaimName, ClusterClaims, Prepared, Told};
+use super::sources::{ClaimName, ClusterClaims, Prepared, SourceAnswers};
 
 /// The claims of a pod.
 pub(super) struct HeldClaims<'p> {
@@ -103,10 +103,10 @@ type HeldDevices = Result<Vec<Held>, String>;
 
 impl<'p> HeldClaims<'p> {
     /// The claims of all these pods; pods without any are left out.
-    pub(super) fn all(pods: &[&'p Pod], told: &Told, places: &Places) -> Vec<Self> {
+    pub(super) fn all(pods: &[&'p Pod], answers: &SourceAnswers, places: &Places) -> Vec<Self> {
         let names: BTreeMap<&PodUid, String> =
             pods.iter().map(|pod| (&pod.uid, format!("{}/{}", pod.namespace, pod.name))).collect();
-        let all = pods.iter().map(|pod| Gathering { pod, told, names: &names }.held(places));
+        let all = pods.iter().map(|pod| Gathering { pod, answers, names: &names }.held(places));
         all.filter(|held| !held.decided.claims.is_empty() || !held.unknown.is_empty()).collect()
     }
 }
@@ -114,7 +114,7 @@ impl<'p> HeldClaims<'p> {
 /// A pod whose claims are put together.
 struct Gathering<'a, 'p> {
     pod: &'p Pod,
-    told: &'a Told,
+    answers: &'a SourceAnswers,
     /// The pods of the node, as `NAMESPACE/NAME`.
     names: &'a BTreeMap<&'p PodUid, String>,
 }
@@ -148,7 +148,7 @@ impl<'p> Gathering<'_, 'p> {
             let Some(key) = name_of(self.pod, own) else { continue };
             add(&own.name, &own.containers, &key, self.devices(&key), Some(own));
         }
-        for prepared in unnamed(self.pod, &self.told.prepared) {
+        for prepared in unnamed(self.pod, &self.answers.prepared) {
             let key = key(prepared);
             if let Some(users) = self.listed_users(&key) {
                 add(&key.1, &users, &key, self.devices(&key), None);
@@ -158,7 +158,7 @@ impl<'p> Gathering<'_, 'p> {
             let why = "which containers use it is not known: neither a manifest nor the kubelet's pod resources service says it";
             add(&key.1, &users.collect::<Vec<_>>(), &key, Err(why.to_owned()), None);
         }
-        if self.told.prepared.is_err() && self.pod.constraints.claims.is_empty() {
+        if self.answers.prepared.is_err() && self.pod.constraints.claims.is_empty() {
             for key in self.listed_claims() {
                 let users = self.listed_users(&key).unwrap_or_default();
                 add(&key.1, &users, &key, self.devices(&key), None);
@@ -187,7 +187,7 @@ impl<'p> Gathering<'_, 'p> {
 
     /// The claim at the API server, and whether that was asked for it.
     fn object(&self, key: &ClaimName) -> AtServer<'_> {
-        match &self.told.cluster {
+        match &self.answers.cluster {
             Ok(cluster) if cluster.asked.contains(key) => match cluster.claims.get(key) {
                 Some(claim) => AtServer::Is(claim),
                 None => AtServer::Gone,
@@ -199,7 +199,7 @@ impl<'p> Gathering<'_, 'p> {
 
     fn devices(&self, key: &ClaimName) -> HeldDevices {
         let prepared =
-            prepared_for(&self.told.prepared, &self.pod.uid).find(|claim| self::key(claim) == *key);
+            prepared_for(&self.answers.prepared, &self.pod.uid).find(|claim| self::key(claim) == *key);
         let object = self.object(key);
         let (namespace, name) = key;
         let contradiction = object.contradicts(prepared, self.pod);
@@ -207,12 +207,10 @@ impl<'p> Gathering<'_, 'p> {
         let Some(prepared) = prepared else {
             return match (object, contradiction) {
                 (_, Some(why)) => Err(why),
-                (AtServer::Is(claim), None) => {
-                    Ok(results(claim).map(|result| Held::allocated(result, None)).collect())
-                }
+                (AtServer::Is(claim), None) => Ok(results(claim).map(Held::allocated).collect()),
                 (AtServer::Gone, None) => Err(format!("ResourceClaim {namespace}/{name} does not exist")),
                 (AtServer::NotAsked(why), None) => self.listed_devices(key).ok_or_else(|| {
-                    let file = self.told.prepared.as_ref().err();
+                    let file = self.answers.prepared.as_ref().err();
                     let file = file.map_or("the kubelet's file does not have it", String::as_str);
                     format!("its devices are not known: {file}, and {why}")
                 }),
@@ -225,19 +223,12 @@ impl<'p> Gathering<'_, 'p> {
         let described =
             prepared.drivers.iter().flat_map(|(driver, own)| own.iter().map(move |device| (driver, device)));
         let described = described.map(|(driver, device)| {
-            let entry = ClaimedEntry {
-                driver: driver.clone(),
-                pool: device.pool.clone(),
-                device: device.device.clone(),
-            };
-            (Held::named(entry, device.requests.clone(), None), device)
+            (Held::named(&id(driver, &device.pool, &device.device), device.requests.clone()), device)
         });
         let mut devices: Vec<Held> = described
             .map(|(held, device)| {
                 match allocated.and_then(|claim| results(claim).find(|result| held.is(result))) {
-                    Some(result) => {
-                        Held { requests: device.requests.clone(), ..Held::allocated(result, None) }
-                    }
+                    Some(result) => Held { requests: device.requests.clone(), ..Held::allocated(result) },
                     None => held,
                 }
             })
@@ -262,7 +253,7 @@ impl<'p> Gathering<'_, 'p> {
             // Drivers may describe fewer devices to the kubelet than the claim has, or none.
             let is_described = |result: &&DeviceResult| devices.iter().any(|held| held.is(result));
             let rest = allocated.into_iter().flat_map(results).filter(|result| !is_described(result));
-            let rest: Vec<Held> = rest.map(|result| Held::allocated(result, None)).collect();
+            let rest: Vec<Held> = rest.map(Held::allocated).collect();
             devices.extend(rest);
         }
         if devices.is_empty() { contradiction.map_or(Ok(devices), Err) } else { Ok(devices) }
@@ -277,7 +268,7 @@ impl<'p> Gathering<'_, 'p> {
             others.extend(users.map(|user| format!("{}/{}", key.0, user.name)));
         }
         let prepared =
-            prepared_for(&self.told.prepared, &self.pod.uid).filter(|claim| self::key(claim) == *key);
+            prepared_for(&self.answers.prepared, &self.pod.uid).filter(|claim| self::key(claim) == *key);
         for uid in prepared.flat_map(|claim| &claim.pods).filter(|uid| **uid != self.pod.uid) {
             others.insert(self.names.get(uid).cloned().unwrap_or_else(|| uid.to_string()));
         }
@@ -289,7 +280,7 @@ impl<'p> Gathering<'_, 'p> {
         let is_own = |entry: &&device_plugin::PodEntry| {
             (&entry.namespace, &entry.name) == (&self.pod.namespace, &self.pod.name)
         };
-        self.told.listed.iter().flatten().find(is_own).map(|entry| entry.containers.as_slice())
+        self.answers.listed.iter().flatten().find(is_own).map(|entry| entry.containers.as_slice())
     }
 
     fn listed_users(&self, key: &ClaimName) -> Option<Vec<ContainerName>> {
@@ -311,7 +302,9 @@ impl<'p> Gathering<'_, 'p> {
             .filter(|claim| (&claim.namespace, &claim.name) == (&key.0, &key.1))
             .flat_map(|claim| &claim.devices)
             .collect();
-        let devices = devices.into_iter().map(|device| Held::named(device.clone(), Vec::new(), None));
+        let devices = devices
+            .into_iter()
+            .map(|device| Held::named(&id(&device.driver, &device.pool, &device.device), Vec::new()));
         let devices: Vec<Held> = devices.collect();
         (!devices.is_empty()).then_some(devices)
     }
@@ -361,38 +354,24 @@ impl<'a> AtServer<'a> {
     }
 }
 
+fn id(driver: &str, pool: &str, device: &str) -> DeviceId {
+    DeviceId { driver: driver.into(), pool: pool.into(), device: device.into() }
+}
+
 fn results(claim: &ResourceClaim) -> impl Iterator<Item = &DeviceResult> {
     claim.status.allocation.iter().flat_map(|allocation| &allocation.results)
 }
 
 impl Held {
-    fn named(entry: ClaimedEntry, requests: Vec<String>, doubt: Option<String>) -> Self {
-        let ClaimedEntry { driver, pool, device } = entry;
-        let device = ClaimedDevice {
-            request: requests.first().cloned().unwrap_or_default(),
-            driver,
-            pool,
-            device,
-            numa_node: None,
-            published_node: None,
-            known_by: None,
-            unknown_place: None,
-            containers: None,
-            admin_access: false,
-            consumed: BTreeMap::new(),
-        };
-        Self { device, requests, doubt }
+    /// A device as the kubelet knows it.
+    fn named(id: &DeviceId, requests: Vec<String>) -> Self {
+        let request = requests.first().map_or("", String::as_str);
+        Self { device: ClaimedDevice::new(request, id), requests, doubt: None }
     }
 
-    fn allocated(result: &DeviceResult, doubt: Option<String>) -> Self {
-        let entry = ClaimedEntry {
-            driver: result.device.driver.to_string(),
-            pool: result.device.pool.to_string(),
-            device: result.device.device.to_string(),
-        };
-        let mut held = Self::named(entry, vec![result.request.to_string()], doubt);
-        held.device.admin_access = result.is_admin_access();
-        held
+    fn allocated(result: &DeviceResult) -> Self {
+        let requests = vec![result.request.to_string()];
+        Self { device: ClaimedDevice::of(result), requests, doubt: None }
     }
 
     fn is(&self, result: &DeviceResult) -> bool {

@@ -9,7 +9,7 @@ use pod_spec::{ContainerName, Pod};
 use topology_manifest::{Source, read_pods};
 
 use super::held::{HeldClaims, Places, needs_list};
-use super::sources::Told;
+use super::sources::SourceAnswers;
 
 /// A pod of containers `a` and `b`, whose manifest names no claim.
 fn pod() -> Pod {
@@ -46,12 +46,12 @@ fn listed() -> Vec<PodEntry> {
 }
 
 /// The containers of each claim with devices, and why of each other one no device is known.
-fn held(told: &Told) -> (Vec<Vec<String>>, Vec<String>) {
+fn held(answers: &SourceAnswers) -> (Vec<Vec<String>>, Vec<String>) {
     let rules = RulesSource::default();
     let machine = LoadedMachine::named("xeon-2s-96cpu-sriov").unwrap();
     let node = LoadedNode::on(&machine, &rules, DeviceText::of(&rules).unwrap()).unwrap();
     let pod = pod();
-    let held = HeldClaims::all(&[&pod], told, &Places::of(&node, "w", &told.cluster));
+    let held = HeldClaims::all(&[&pod], answers, &Places::of(&node, "w", &answers.cluster));
     let claims = held.iter().flat_map(|held| &held.decided.claims);
     let claims: Vec<_> = claims.collect();
     let unknown =
@@ -63,7 +63,7 @@ fn held(told: &Told) -> (Vec<Vec<String>>, Vec<String>) {
 
 #[test]
 fn the_kubelets_service_says_which_containers_use_a_claim_that_no_manifest_names() {
-    let file = Told { prepared: Ok(vec![prepared()]), ..Told::default() };
+    let file = SourceAnswers { prepared: Ok(vec![prepared()]), ..SourceAnswers::default() };
     assert!(needs_list(&[&pod()], &file.prepared));
     let (users, why) = held(&file);
     assert_eq!(users, Vec::<Vec<String>>::new());
@@ -71,12 +71,12 @@ fn the_kubelets_service_says_which_containers_use_a_claim_that_no_manifest_names
 
     // Without slices no place is known.
     let no_slices = "no API server is asked (--kubeconfig FILE or --in-cluster)".to_owned();
-    let both = Told { listed: Some(listed()), ..file };
+    let both = SourceAnswers { listed: Some(listed()), ..file };
     assert_eq!(held(&both), (vec![vec!["b".to_owned()]], vec![no_slices.clone()]));
 
     // Nor is a file needed to know the devices.
-    let unreadable = Told { prepared: Err("dra_manager_state cannot be read".to_owned()), ..both };
+    let unreadable = SourceAnswers { prepared: Err("dra_manager_state cannot be read".to_owned()), ..both };
     assert!(needs_list(&[&pod()], &unreadable.prepared));
     assert_eq!(held(&unreadable), (vec![vec!["b".to_owned()]], vec![no_slices]));
-    assert_eq!(held(&Told::default()), (Vec::new(), Vec::new()));
+    assert_eq!(held(&SourceAnswers::default()), (Vec::new(), Vec::new()));
 }

@@ -16,7 +16,7 @@ use topology_manifest::{Source, read_pods};
 
 use super::found::Found;
 use super::held::{HeldClaims, Places, names, needs_list};
-use super::sources::{ClusterClaims, Told};
+use super::sources::{ClusterClaims, SourceAnswers};
 
 const MACHINES: [&str; 3] = ["xeon-2s-96cpu-sriov", "spr-8480-snc4-8node", "epyc-2s-96cpu-16l3-8gpu"];
 const SEEDS: u64 = 100;
@@ -114,7 +114,7 @@ impl<'m> Case<'m> {
     }
 
     /// What the sources say.
-    fn told(&self) -> Told {
+    fn answers(&self) -> SourceAnswers {
         let mut cluster = ClusterClaims { slices: self.slices(), ..ClusterClaims::default() };
         let mut prepared = Vec::new();
         for claim in &self.claims {
@@ -127,7 +127,7 @@ impl<'m> Case<'m> {
                 prepared.push(claim.prepared(&self.pods[claim.pod]));
             }
         }
-        Told { prepared: Ok(prepared), listed: None, cluster: Ok(cluster) }
+        SourceAnswers { prepared: Ok(prepared), listed: None, cluster: Ok(cluster) }
     }
 
     fn slices(&self) -> Vec<ResourceSlice> {
@@ -334,9 +334,9 @@ fn the_condition_is_what_was_drawn() {
     for seed in 0..SEEDS {
         let case = Case::drawn(seed, &machines);
         let pods: Vec<&Pod> = case.pods.iter().collect();
-        let told = case.told();
-        let places = Places::of(&case.node, "w", &told.cluster);
-        let held = HeldClaims::all(&pods, &told, &places);
+        let answers = case.answers();
+        let places = Places::of(&case.node, "w", &answers.cluster);
+        let held = HeldClaims::all(&pods, &answers, &places);
         let found = Found::of(&case.node.node, &case.ledger, &held);
         let (statuses, counts) = case.expected();
         let expected = if statuses.contains(&Status::Elsewhere) {
@@ -367,7 +367,8 @@ fn the_condition_is_what_was_drawn() {
         let by_driver: BTreeMap<String, [usize; 3]> = by_driver.collect();
         assert_eq!(by_driver, counts, "seed {seed}: {condition:?}");
         assert!(
-            !needs_list(&pods, &told.prepared) && names(&pods, &told.prepared).len() == case.claims.len()
+            !needs_list(&pods, &answers.prepared)
+                && names(&pods, &answers.prepared).len() == case.claims.len()
         );
         *seen.entry(expected).or_default() += 1;
     }

@@ -17,7 +17,7 @@ pub(super) type Prepared = Result<Vec<PreparedClaim>, String>;
 
 /// What each source says.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Told {
+pub(super) struct SourceAnswers {
     /// What the kubelet has prepared.
     pub(super) prepared: Prepared,
     /// What the pod resources service lists; `None`: it was not asked, or does not answer.
@@ -26,7 +26,7 @@ pub(super) struct Told {
     pub(super) cluster: Result<ClusterClaims, String>,
 }
 
-impl Told {
+impl SourceAnswers {
     /// What the sources have of the CPU driver.
     pub(super) fn cpu_driver(&self) -> CpuDriver {
         let has_claims = self.prepared.iter().flatten().any(|claim| claim.drivers.contains_key(CPU_DRIVER));
@@ -41,7 +41,7 @@ impl Told {
     }
 }
 
-impl Default for Told {
+impl Default for SourceAnswers {
     fn default() -> Self {
         let cluster = Err("no API server is asked (--kubeconfig FILE or --in-cluster)".to_owned());
         Self { prepared: Ok(Vec::new()), listed: None, cluster }

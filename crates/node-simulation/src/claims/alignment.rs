@@ -2,8 +2,8 @@
 //! and of plugins alike.
 
 use alloc::borrow::ToOwned as _;
-use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::{String, ToString as _};
+use alloc::collections::BTreeSet;
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use admission_report::{Alignment, ClaimedDevice, ContainerClaim, DecidedClaim, DecidedClaims};
@@ -92,19 +92,13 @@ pub(crate) fn of_plugins(
     let of_container = |placed: &Placed| {
         let each = placed.devices.iter().flat_map(|(resource, ids)| ids.iter().map(move |id| (resource, id)));
         let devices = each.filter_map(|(resource, id)| {
-            Some(ClaimedDevice {
-                request: resource.to_string(),
-                driver: resource.to_string(),
-                pool: String::new(),
-                device: id.to_string(),
-                numa_node: Some(node(resource, id)?.0),
-                published_node: None,
-                known_by: None,
-                unknown_place: None,
-                containers: None,
-                admin_access: false,
-                consumed: BTreeMap::new(),
-            })
+            let name = dra_model::DeviceId {
+                driver: resource.as_str().into(),
+                pool: "".into(),
+                device: id.as_str().into(),
+            };
+            let numa_node = Some(node(resource, id)?.0);
+            Some(ClaimedDevice { numa_node, ..ClaimedDevice::new(resource.as_str(), &name) })
         });
         let devices: Vec<ClaimedDevice> = devices.collect();
         (!devices.is_empty()).then(|| DecidedClaim {

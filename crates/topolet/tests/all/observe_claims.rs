@@ -280,7 +280,7 @@ fn two_programs_that_pin_cpus_are_named() {
     let watcher = watch();
     let said = format!(
         "2 programs pin CPUs of containers, and none knows what the others give: {kubelet}, CPU driver dra.cpu \
-         (plugins_registry/dra.cpu-reg.sock is there); leave one"
+         (plugins_registry/dra.cpu-reg.sock is there); run only one of them"
     );
     until("a line", || is_logged(&watcher, &said));
     let status = watcher.get("/v1/status").json("NodeStatus");
