@@ -10,7 +10,7 @@ use serde::Serialize;
 pub(crate) struct DevicePlacement {
     /// All devices are there.
     pub(crate) aligned: u64,
-    /// A device is elsewhere, and nothing reports that.
+    /// A device is elsewhere, which Kubernetes does not report.
     pub(crate) misaligned: u64,
     /// No device is known to be elsewhere, and of some it is not known.
     pub(crate) unknown: u64,

@@ -27,8 +27,8 @@ pub(crate) const LEGEND: [(&str, &str); 8] = [
     ),
     (
         "MISALIGNED",
-        "pods of which a container has a device on another NUMA node than its exclusive CPUs or its bound memory; nothing reports \
-         that",
+        "pods of which a container has a device on another NUMA node than its exclusive CPUs or its bound memory; Kubernetes \
+         does not report it",
     ),
     ("UNKNOWN", "pods of which a device has no known NUMA node, and none is known to be misaligned"),
     ("NOT PINNED", "pods whose containers have neither exclusive CPUs nor bound memory"),
