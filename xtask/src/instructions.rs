@@ -1,8 +1,7 @@
 //! `cargo xtask instructions`: how many instructions the hot paths execute, compared with what they did.
 //!
-//! valgrind counts a program that does the work once and one that does it a hundred times more; the difference holds
-//! nothing of what was set up before. Counts are the same from run to run within a few in ten thousand, whatever else
-//! the machine does.
+//! valgrind counts what a program does inside one function: nothing of what is set up before. Counts are the same from run to
+//! run within a few in a thousand, whatever else the machine does and whatever the environment is.
 
 use std::collections::BTreeMap;
 
