@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-use crate::workspace::{cargo, run, target};
+use crate::workspace::{self, cargo, run, target};
 
 /// How often the counted work is done; the mean evens out what depends on the seeds of hash tables.
 const TIMES: u64 = 5;
@@ -13,10 +13,16 @@ const TIMES: u64 = 5;
 /// files and arguments, differs by millions of instructions from start to start.
 const COUNTED: &str = "*workloads*counted*";
 
-/// Builds the program.
+/// Builds the program as it is released.
 pub fn build() -> anyhow::Result<PathBuf> {
     run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads", "--bin", "workloads"]))?;
     Ok(target().join("release/workloads"))
+}
+
+/// Builds the program as tests are built, which takes seconds where tests are.
+pub fn build_as_tests() -> anyhow::Result<PathBuf> {
+    workspace::build(&["workloads"])?;
+    Ok(target().join("debug/workloads"))
 }
 
 /// What the program prints.
