@@ -1,10 +1,10 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
 mod beside;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use fs_err as fs;
@@ -13,6 +13,7 @@ use workspace_tools::debian;
 use workspace_tools::workspace::{build, cargo, root, run, target};
 
 use self::beside::Beside;
+use self::steps::Steps;
 use crate::codegen::Codegen;
 use crate::first_minutes::{FirstMinutes, small_program};
 use crate::fixtures::Fixtures;
@@ -54,78 +55,56 @@ impl Ci {
             })
             .transpose()?;
         let install_there = install.then_some("--install");
-        let mut steps = Steps::begin();
+        let mut steps = Steps::begin()?;
         let packages =
             install.then(|| Beside::start("packages", debian::installation(&packages()))).transpose()?;
         check_text()?;
-        steps.end("format, structure, generated files, licences");
+        steps.end("format, structure, generated files, licences")?;
         run(&mut cargo(&CLIPPY))?;
-        steps.end("clippy");
+        steps.end("clippy")?;
         first_minutes()?;
-        steps.end("small build");
+        steps.end("small build")?;
         fuzz_targets()?;
-        steps.end("fuzz targets");
+        steps.end("fuzz targets")?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-        steps.end("documentation");
+        steps.end("documentation")?;
         Package { alone: false }.run()?;
-        steps.end("packages and their users");
+        steps.end("packages and their users")?;
         Guide { install }.run()?;
-        steps.end("guide as a book");
+        steps.end("guide as a book")?;
         // What cannot be installed is asked for once more where it is needed: some of it can be done without.
         if let Some(Err(error)) = packages.map(Beside::end) {
             eprintln!("{error:#}");
         }
-        steps.end("packages of Debian, the rest");
+        steps.end("packages of Debian, the rest")?;
         let tests = Tests::build()?;
-        steps.end("programs of tests");
+        steps.end("programs of tests")?;
         let guests = Beside::start("guests", guests(install_there)?)?;
         // With a folder of recorded answers its test is one of those on that.
         let hwloc = Hwloc { install };
         if recorded.is_some() { hwloc.lints() } else { hwloc.run() }?;
-        steps.end("hwloc");
+        steps.end("hwloc")?;
         Instructions { build: CountedBuild::Tests, write: false, install }.run()?;
-        steps.end("instructions");
+        steps.end("instructions")?;
         conformance(recorded.as_deref())?;
-        steps.end("conformance");
+        steps.end("conformance")?;
         tests.run_some("package(topolet) & binary(guide)", "TOPOLET_PROGRAM", &small_program())?;
-        steps.end("guide with the small program");
+        steps.end("guide with the small program")?;
         chaos()?;
-        steps.end("chaos");
+        steps.end("chaos")?;
         page(install_there)?;
-        steps.end("page in a browser");
+        steps.end("page in a browser")?;
         if let Some(folder) = recorded {
             Recorded { folder }.run()?;
-            steps.end("recorded machines and answers");
+            steps.end("recorded machines and answers")?;
         }
+        test::prepare()?;
+        steps.end("programs in Go and Python, documentation tests, examples")?;
         let took = guests.end()?;
-        steps.end("guests, the rest");
+        steps.end("guests, the rest")?;
         steps.print();
         eprintln!("{:>6} guests, beside those above", took.as_secs());
         test::in_ci()
-    }
-}
-
-/// The steps, each with its seconds.
-struct Steps {
-    since: Instant,
-    ended: Vec<(&'static str, Duration)>,
-}
-
-impl Steps {
-    fn begin() -> Self {
-        Self { since: Instant::now(), ended: Vec::new() }
-    }
-
-    fn end(&mut self, what: &'static str) {
-        self.ended.push((what, self.since.elapsed()));
-        self.since = Instant::now();
-    }
-
-    fn print(&self) {
-        eprintln!("\nseconds of the steps before the tests:");
-        for (what, took) in &self.ended {
-            eprintln!("{:>6} {what}", took.as_secs());
-        }
     }
 }
 
