@@ -94,6 +94,7 @@ const ROWS: &[Row] = &[
     ),
     row("many nodes", Pure, &["scheduler-extender"]),
     row("many pods", Pure, &["node-simulation"]),
+    row("texts", Outside, &["kubernetes-yaml"]),
     row("sockets", Outside, &["kept-socket", "http-exchange"]),
     row(
         "effects",

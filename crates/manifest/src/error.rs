@@ -5,9 +5,8 @@ use core::ops::Range;
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use kubernetes_yaml::{Excerpt, Position};
 
-use crate::excerpt::Excerpt;
-use crate::position::Position;
 use crate::problem::Problem;
 use crate::source::Source;
 

@@ -8,13 +8,10 @@
 //! whether a configuration is valid and which devices a selector means is decided elsewhere.
 
 mod source;
-mod position;
-mod excerpt;
 mod problem;
 mod error;
 mod bytes;
 mod warning;
-mod outline;
 mod template;
 mod yaml;
 mod node;
@@ -51,7 +48,6 @@ mod pod_resources;
 mod function_pool;
 mod scenario;
 mod json_documents;
-mod plain;
 
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
 pub use api::{Complaint, WrongName, check_driver_name, check_node_name};
@@ -74,6 +70,7 @@ pub use kubelet_arguments::{
     ArgumentsOf, KubeletArgument, KubeletArguments, is_bootstrap_script, is_kubelet_arguments,
     read_bootstrap_script, read_kubelet_arguments,
 };
+pub use kubernetes_yaml::plain_json;
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields, read_manifests, read_manifests_up_to,
 };
@@ -82,7 +79,6 @@ pub use own::read_own_options;
 pub use patch::{FieldChange, PatchError, patch_kubelet_config, patch_object};
 pub use pci_selector::{PciClass, PciSelector};
 pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
-pub use plain::plain_json;
 pub use pod_resources::{
     DeviceGroup, MemoryGroup, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
 };

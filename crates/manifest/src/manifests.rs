@@ -10,6 +10,7 @@ use core::fmt;
 use core::num::NonZeroUsize;
 use std::collections::{BTreeMap, BTreeSet};
 
+use kubernetes_yaml::TextPosition;
 use pod_spec::{Pod, PodUid};
 
 pub use self::reader::{read_manifests, read_manifests_up_to};
@@ -17,7 +18,6 @@ pub use self::remark::Remark;
 use crate::claims::ClaimObjects;
 use crate::dra::ResourceObjects;
 use crate::operators;
-use crate::position::TextPosition;
 use crate::problem::Quoted;
 use crate::workload::Kind;
 use crate::{Refusal, Warning};

@@ -1,36 +1,12 @@
-//! A document as a tree whose every part knows its place, and a cursor that knows the path it came by.
+//! A cursor in the tree of a document that knows the path it came by.
 
 use core::ops::Range;
 
-use crate::position::{Position, TextPosition};
+pub(crate) use kubernetes_yaml::{Entry, Node, Value};
+use kubernetes_yaml::{Position, TextPosition};
+
 use crate::problem::Quoted;
 use crate::{ManifestError, Problem, Source};
-
-/// A value and the bytes it was read from.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Node {
-    pub(crate) value: Value,
-    pub(crate) span: Range<usize>,
-}
-
-/// A value; a number is the text that it has in JSON.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Value {
-    Null,
-    Bool(bool),
-    Number(String),
-    Text(String),
-    List(Vec<Node>),
-    Map(Vec<Entry>),
-}
-
-/// One key of a mapping.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: String,
-    pub(crate) key_span: Range<usize>,
-    pub(crate) value: Node,
-}
 
 /// A node, the source it is of and the path to it.
 #[derive(Clone, Debug)]
@@ -46,16 +22,6 @@ pub(crate) struct MapEntry<'a> {
     pub(crate) key: &'a str,
     pub(crate) key_span: &'a Range<usize>,
     pub(crate) value: Field<'a>,
-}
-
-impl Node {
-    /// The members of a list; what is none is its own only one.
-    pub(crate) fn into_items(self) -> Vec<Self> {
-        match self.value {
-            Value::List(items) => items,
-            _ => vec![self],
-        }
-    }
 }
 
 impl<'a> Field<'a> {
@@ -78,7 +44,7 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn unexpected(&self, expected: &'static str) -> ManifestError {
-        self.fail(Problem::Unexpected { found: self.node.value.describe(), expected })
+        self.fail(Problem::Unexpected { found: describe(&self.node.value), expected })
     }
 
     /// The same place by another path.
@@ -196,66 +162,15 @@ impl<'a> Field<'a> {
     }
 }
 
-impl Node {
-    /// It as compact JSON, with keys in their order.
-    pub(crate) fn to_json(&self) -> String {
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let joined = |parts: Vec<String>| parts.join(",");
-        match &self.value {
-            Value::Null => "null".to_owned(),
-            Value::Bool(value) => value.to_string(),
-            Value::Number(text) => text.clone(),
-            Value::Text(text) => quoted(text),
-            Value::List(items) => format!("[{}]", joined(items.iter().map(Node::to_json).collect())),
-            Value::Map(entries) => {
-                let entry = |entry: &Entry| format!("{}:{}", quoted(&entry.key), entry.value.to_json());
-                format!("{{{}}}", joined(entries.iter().map(entry).collect()))
-            }
-        }
-    }
-
-    /// How much there is of it: values, and the bytes of their text.
-    pub(crate) fn weight(&self) -> usize {
-        1 + match &self.value {
-            Value::Null | Value::Bool(_) => 0,
-            Value::Number(text) | Value::Text(text) => text.len(),
-            Value::List(items) => items.iter().map(Node::weight).sum(),
-            Value::Map(entries) => entries.iter().map(|entry| entry.key.len() + entry.value.weight()).sum(),
-        }
-    }
-}
-
-impl Value {
-    /// The value of a key of a mapping; of repeated ones the last.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        match self {
-            Self::Map(entries) => entries.iter().rfind(|own| own.key == key).map(|own| &own.value),
-            _ => None,
-        }
-    }
-
-    /// What a person would call it.
-    fn describe(&self) -> String {
-        match self {
-            Self::Null => "nothing".to_owned(),
-            Self::Bool(value) => value.to_string(),
-            Self::Number(text) => format!("number {}", Quoted(text)),
-            Self::Text(text) => format!("text {}", Quoted(text)),
-            Self::List(_) => "a list".to_owned(),
-            Self::Map(_) => "a mapping".to_owned(),
-        }
-    }
-
-    /// What JSON calls it.
-    pub(crate) const fn json_type(&self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Bool(_) => "bool",
-            Self::Number(_) => "number",
-            Self::Text(_) => "string",
-            Self::List(_) => "array",
-            Self::Map(_) => "object",
-        }
+/// What a person would call it.
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(text) => format!("number {}", Quoted(text)),
+        Value::Text(text) => format!("text {}", Quoted(text)),
+        Value::List(_) => "a list".to_owned(),
+        Value::Map(_) => "a mapping".to_owned(),
     }
 }
 

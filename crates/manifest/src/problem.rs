@@ -3,10 +3,11 @@
 use core::fmt;
 
 use k8s_quantity::ParseError;
+use kubernetes_yaml::MAX_DEPTH;
 use thiserror::Error;
 
 use crate::Complaint;
-use crate::source::{MAX_BYTES, MAX_DEPTH, MAX_LIST_BYTES};
+use crate::source::{MAX_BYTES, MAX_LIST_BYTES};
 
 /// What is wrong.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]

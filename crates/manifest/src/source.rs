@@ -1,15 +1,11 @@
 //! A text with a name, and how much there may be of it.
 
 /// The largest text that is read: 1 MiB, more than an API server stores of one object.
-pub const MAX_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: usize = kubernetes_yaml::MAX_BYTES;
 
 /// The largest text with objects of a cluster that is read: 64 MiB, the pods of some ten thousand lines of `kubectl get
 /// pods`. No object in it is larger than [`MAX_BYTES`].
 pub const MAX_LIST_BYTES: usize = 64 << 20;
-
-/// How deep values may be nested. Pods stay below 16, and definitions of resources that have pod templates in them below
-/// 100. Trees are walked by recursion, which must not leave the two mebibytes of stack that a thread has.
-pub(crate) const MAX_DEPTH: usize = 200;
 
 /// A text to read, and what to call it in errors.
 #[derive(Clone, Copy, Debug)]

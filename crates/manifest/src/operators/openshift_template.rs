@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use core::ops::Range;
 
+use kubernetes_yaml::Position;
+
 use super::tree::with_texts;
 use crate::node::{Entry, Field, Node, Value};
-use crate::position::Position;
 use crate::{ManifestError, Problem};
 
 /// The objects of a template.

@@ -1,8 +1,8 @@
 //! Why a text cannot be patched.
 
+use kubernetes_yaml::edit::Obstacle;
 use thiserror::Error;
 
-use super::edit::Obstacle;
 use crate::ManifestError;
 
 /// Why a text cannot be patched.

@@ -4,19 +4,15 @@
 //! differ are edited; a list is written anew. At the end the text is compared with the original: a text in which
 //! anything else would mean something else, as anchors and merged keys can cause, is refused.
 
-mod edit;
 mod error;
-mod flow;
 mod object;
-mod write;
 
+use kubernetes_yaml::edit::{Language, document, remove, set};
 use serde_json::{Value as Json, json};
 
-use self::edit::{remove, set};
 pub use self::error::PatchError;
 pub use self::object::patch_object;
 use self::object::{json as json_of, laid};
-use self::write::Language;
 use crate::config_forms::{Envelope, body as body_of, envelope, form_fields, has_own_names, kind_of};
 use crate::kubelet::{documents_of, read_documents};
 use crate::node::{Field, Node, Value};
@@ -209,5 +205,5 @@ fn standing_alone(name: &str, text: String) -> Result<String, ManifestError> {
     if let Value::Map(entries) = &configz.value {
         alone.extend(entries.iter().map(|own| (own.key.clone(), json_of(&own.value))));
     }
-    Ok(write::document(&alone, Language::of(&text)))
+    Ok(document(&alone, Language::of(&text)))
 }

@@ -1,8 +1,8 @@
 //! An object's text with some of its values changed and every other byte as it was.
 
+use kubernetes_yaml::edit::set;
 use serde_json::{Map, Value as Json};
 
-use super::edit::set;
 use super::error::PatchError;
 use crate::kubelet::documents_of;
 use crate::node::{Node, Value};

@@ -29,6 +29,6 @@ mod patch;
 mod pods;
 mod readers;
 mod scenarios;
+mod templates;
 mod unknown_fields;
 mod workload_notes;
-mod yaml;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::node::Entry;
+use crate::Entry;
 
 #[derive(Default)]
-pub(super) struct Mapping {
-    pub(super) entries: Vec<Entry>,
+pub(crate) struct Mapping {
+    pub(crate) entries: Vec<Entry>,
     places: HashMap<String, Place>,
 }
 
@@ -18,7 +18,7 @@ struct Place {
 
 /// What became of a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Set {
+pub(crate) enum Set {
     New,
     /// Another mapping that is merged into this one had it.
     OverMerged,
@@ -27,12 +27,12 @@ pub(super) enum Set {
 
 impl Mapping {
     /// Puts a key that is written in the mapping itself.
-    pub(super) fn set(&mut self, entry: Entry) -> Set {
+    pub(crate) fn set(&mut self, entry: Entry) -> Set {
         self.put(entry, false)
     }
 
     /// Puts a key of a mapping that is merged into this one.
-    pub(super) fn merge(&mut self, entry: Entry) {
+    pub(crate) fn merge(&mut self, entry: Entry) {
         self.put(entry, true);
     }
 

@@ -1,16 +1,30 @@
 //! One edit: a key of a mapping is set, or removed, in the style in which the mapping is written.
+//!
+//! ```
+//! use kubernetes_yaml::{edit, read_single};
+//!
+//! let text = "maxPods: 110 # as before\nfeatureGates: {A: true}\n";
+//! let document = &read_single(text)?.nodes[0];
+//! let text = edit::set(text, document, &["featureGates", "B"], &false.into()).unwrap();
+//! assert_eq!(text, "maxPods: 110 # as before\nfeatureGates: {A: true, B: false}\n");
+//! # Ok::<(), kubernetes_yaml::TextError>(())
+//! ```
+
+mod flow;
+mod write;
 
 use core::ops::Range;
 
 use serde_json::{Value as Json, json};
 
-use super::flow::{Enclosure, quoted, value as value_range};
-use super::write::{Language, block, flow, pretty};
-use crate::node::{Entry, Node, Value};
+use self::flow::{Enclosure, quoted, value as value_range};
+pub use self::write::{Language, document};
+use self::write::{block, flow as in_flow, pretty};
+use crate::{Entry, Node, Value};
 
 /// Why a text cannot be edited at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Obstacle {
+pub enum Obstacle {
     /// A part of the mapping stands elsewhere.
     Elsewhere,
     /// A key does not stand plainly at the start of a line, or in brackets.
@@ -20,7 +34,10 @@ pub(super) enum Obstacle {
 }
 
 /// The text with a value at the end of a path of keys, all of which but the last are there.
-pub(super) fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> Result<String, Obstacle> {
+///
+/// # Errors
+/// What of the text is written in a way that is not edited.
+pub fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> Result<String, Obstacle> {
     let (key, parents, inner) = descend(document, path).ok_or(Obstacle::Elsewhere)?;
     // What has no keys yet is written anew.
     if matches!(&inner.value, Value::Map(entries) if entries.is_empty()) && !parents.is_empty() {
@@ -35,7 +52,10 @@ pub(super) fn set(text: &str, document: &Node, path: &[&str], value: &Json) -> R
 }
 
 /// The text without the key at the end of a path.
-pub(super) fn remove(text: &str, document: &Node, path: &[&str]) -> Result<String, Obstacle> {
+///
+/// # Errors
+/// What of the text is written in a way that is not edited.
+pub fn remove(text: &str, document: &Node, path: &[&str]) -> Result<String, Obstacle> {
     let (key, _, inner) = descend(document, path).ok_or(Obstacle::Elsewhere)?;
     let written = MappingText::of(text, inner)?;
     let at = written.entries.iter().rposition(|own| own.key == *key).ok_or(Obstacle::Elsewhere)?;
@@ -223,7 +243,7 @@ fn in_line(text: &str, value: &Json, at: usize, language: Language) -> String {
     let has_lines = text.trim_end().contains('\n');
     match language {
         Language::Json if has_lines => pretty(value, blanks_of_line(text, at)),
-        _ => flow(value, language),
+        _ => in_flow(value, language),
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! After libyaml, Copyright (c) 2006 Kirill Simonov, MIT licence.
 
-use super::scanner::Scanner;
-use super::token::{ScalarStyle, SyntaxError, Token, TokenKind};
+use crate::scanner::Scanner;
+use crate::token::{ScalarStyle, SyntaxError, Token, TokenKind};
 
 /// Which lines a block scalar ends with.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Gap {
 
 impl Scanner<'_> {
     /// `|` or `>` and the lines below.
-    pub(super) fn scan_block_scalar(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_block_scalar(&mut self) -> Result<Token, SyntaxError> {
         let start = self.cursor.mark;
         let is_literal = self.cursor.is(b'|');
         self.cursor.skip();
@@ -118,7 +118,7 @@ impl Scanner<'_> {
         &mut self,
         indent: &mut usize,
         breaks: &mut String,
-        end: &mut super::cursor::Mark,
+        end: &mut crate::cursor::Mark,
     ) -> Result<(), SyntaxError> {
         *end = self.cursor.mark;
         let mut deepest = 0;
@@ -145,7 +145,7 @@ impl Scanner<'_> {
     }
 
     /// Text in single or double quotes.
-    pub(super) fn scan_quoted(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_quoted(&mut self) -> Result<Token, SyntaxError> {
         let start = self.cursor.mark;
         let quote = self.cursor.byte(0);
         self.cursor.skip();
@@ -255,7 +255,7 @@ impl Scanner<'_> {
     }
 
     /// Words without quotes.
-    pub(super) fn scan_plain(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_plain(&mut self) -> Result<Token, SyntaxError> {
         let (start, mut end) = (self.cursor.mark, self.cursor.mark);
         let indent = self.indent + 1;
         let is_left = |column: usize| isize::try_from(column).is_ok_and(|column| column < indent);

@@ -4,23 +4,27 @@ use core::fmt;
 
 /// Where something is: both count from 1, columns in characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Position {
-    pub(crate) line: usize,
-    pub(crate) column: usize,
+pub struct Position {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
 }
 
 impl Position {
     /// Where every text begins.
-    pub(crate) const START: Self = Self { line: 1, column: 1 };
+    pub const START: Self = Self { line: 1, column: 1 };
 
     /// The position in a text of which this one's begins at `start`.
-    pub(crate) const fn after(self, start: Self) -> Self {
+    #[must_use]
+    pub const fn after(self, start: Self) -> Self {
         let column = if self.line == 1 { self.column + start.column - 1 } else { self.column };
         Self { line: self.line + start.line - 1, column }
     }
 
     /// The position of a byte; past the end, that of the end.
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
+    #[must_use]
+    pub fn of(text: &str, offset: usize) -> Self {
         let before = before(text, offset);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
@@ -30,9 +34,11 @@ impl Position {
 
 /// Where something is, for a person. Displays as `pods.yaml:3:5`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct TextPosition {
-    pub(crate) file: String,
-    pub(crate) position: Position,
+pub struct TextPosition {
+    /// The name of the text.
+    pub file: String,
+    /// Where in it.
+    pub position: Position,
 }
 
 impl fmt::Display for TextPosition {

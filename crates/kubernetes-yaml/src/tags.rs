@@ -2,13 +2,13 @@
 //!
 //! After libyaml, Copyright (c) 2006 Kirill Simonov, MIT licence.
 
-use super::cursor::Mark;
-use super::scanner::Scanner;
-use super::token::{SyntaxError, Token, TokenKind};
+use crate::cursor::Mark;
+use crate::scanner::Scanner;
+use crate::token::{SyntaxError, Token, TokenKind};
 
 impl Scanner<'_> {
     /// `%YAML 1.1` or `%TAG !handle! prefix`, with the line's end.
-    pub(super) fn scan_directive(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_directive(&mut self) -> Result<Token, SyntaxError> {
         let start = self.cursor.mark;
         self.cursor.skip();
         let name = self.word();
@@ -81,7 +81,7 @@ impl Scanner<'_> {
     }
 
     /// `&name` or `*name`.
-    pub(super) fn scan_anchor(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_anchor(&mut self) -> Result<Token, SyntaxError> {
         let start = self.cursor.mark;
         let is_alias = self.cursor.is(b'*');
         self.cursor.skip();
@@ -94,7 +94,7 @@ impl Scanner<'_> {
     }
 
     /// `!<uri>`, `!suffix`, `!handle!suffix` or `!`.
-    pub(super) fn scan_tag(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn scan_tag(&mut self) -> Result<Token, SyntaxError> {
         let start = self.cursor.mark;
         let (handle, suffix) = if self.cursor.byte(1) == b'<' {
             self.cursor.skip();

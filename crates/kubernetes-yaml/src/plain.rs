@@ -6,7 +6,7 @@ use core::fmt::Write as _;
 /// U+007F; for the others the text is the same.
 ///
 /// ```
-/// use topology_manifest::plain_json;
+/// use kubernetes_yaml::plain_json;
 ///
 /// assert_eq!(plain_json("{\"a\": \"\u{7f} b \u{2028}\"}"), r#"{"a": "\u007f b \u2028"}"#);
 /// ```

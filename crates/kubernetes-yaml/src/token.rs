@@ -1,17 +1,17 @@
 //! What a text is cut into before anyone asks what it means.
 
-use super::cursor::Mark;
+use crate::cursor::Mark;
 
 /// A piece of YAML, and where it is.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Token {
-    pub(super) kind: TokenKind,
-    pub(super) start: Mark,
-    pub(super) end: Mark,
+pub(crate) struct Token {
+    pub(crate) kind: TokenKind,
+    pub(crate) start: Mark,
+    pub(crate) end: Mark,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum TokenKind {
+pub(crate) enum TokenKind {
     StreamStart,
     StreamEnd,
     VersionDirective { major: u8, minor: u8 },
@@ -37,7 +37,7 @@ pub(super) enum TokenKind {
 
 /// How a scalar is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ScalarStyle {
+pub(crate) enum ScalarStyle {
     /// Without quotes: it may be a number, a boolean or nothing.
     Plain,
     /// In quotes, or as a block of lines: always text.
@@ -46,15 +46,15 @@ pub(super) enum ScalarStyle {
 
 /// What is no YAML.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct SyntaxError {
+pub(crate) struct SyntaxError {
     /// Where, in bytes.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     /// The words of libyaml.
-    pub(super) problem: &'static str,
+    pub(crate) problem: &'static str,
 }
 
 impl SyntaxError {
-    pub(super) const fn new(at: Mark, problem: &'static str) -> Self {
+    pub(crate) const fn new(at: Mark, problem: &'static str) -> Self {
         Self { at: at.byte, problem }
     }
 }

@@ -8,16 +8,17 @@ use core::ops::Range;
 
 /// One document of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Outline {
+pub struct Outline {
     /// The bytes of the document in the text.
-    pub(crate) whole: Range<usize>,
+    pub whole: Range<usize>,
     /// The items of its `items`, each with all it takes to be read alone; none if it is no list that can be cut.
-    pub(crate) items: Vec<Range<usize>>,
+    pub items: Vec<Range<usize>>,
 }
 
 impl Outline {
     /// The document without its items, every line at its place.
-    pub(crate) fn header(&self, text: &str) -> Option<String> {
+    #[must_use]
+    pub fn header(&self, text: &str) -> Option<String> {
         let (first, last) = (self.items.first()?, self.items.last()?);
         let lines = text.get(first.start..last.end)?.bytes().filter(|byte| *byte == b'\n').count();
         let (before, after) = (text.get(..first.start)?, text.get(last.end..self.whole.end)?);

@@ -4,13 +4,11 @@
 use core::ops::Range;
 use std::collections::HashMap;
 
-use super::mapping::{Mapping, Set};
-use super::parser::{Event, EventKind, Parser};
-use super::resolve::{Scalar, Unfit, json_float, key_float, resolve};
-use super::token::SyntaxError;
-use crate::Problem;
-use crate::node::{Entry, Node, Value};
-use crate::source::MAX_DEPTH;
+use crate::mapping::{Mapping, Set};
+use crate::parser::{Event, EventKind, Parser};
+use crate::resolve::{Scalar, Unfit, json_float, key_float, resolve};
+use crate::token::SyntaxError;
+use crate::{Entry, MAX_DEPTH, Node, TextError, TextProblem, Value};
 
 /// What anchors and aliases may copy: each value counts as much as it takes in memory, and texts their bytes.
 const MAX_COPIED: usize = 32 << 20;
@@ -18,29 +16,23 @@ const MAX_COPIED: usize = 32 << 20;
 const VALUE: usize = 128;
 
 /// One document, and what of the text around it has no effect.
-pub(super) struct Composed {
+pub(crate) struct Composed {
     /// `None`: there is no document.
-    pub(super) node: Option<Node>,
+    pub(crate) node: Option<Node>,
     /// Keys whose mapping has them already: the last one counts.
-    pub(super) repeated: Vec<(String, Range<usize>)>,
+    pub(crate) repeated: Vec<(String, Range<usize>)>,
     /// Keys over those of a mapping that is merged: the kubelet's strict decoder refuses them too.
-    pub(super) over_merged: Vec<(String, Range<usize>)>,
+    pub(crate) over_merged: Vec<(String, Range<usize>)>,
     /// Where what follows the document begins; it is not read.
-    pub(super) rest: Option<usize>,
+    pub(crate) rest: Option<usize>,
 }
 
-/// Why a text is no document.
-pub(super) struct ComposeError {
-    pub(super) span: Range<usize>,
-    pub(super) problem: Problem,
-}
-
-fn fail<T>(span: &Range<usize>, problem: &str) -> Result<T, ComposeError> {
-    Err(ComposeError { span: span.clone(), problem: Problem::Syntax(problem.to_owned()) })
+fn fail<T>(span: &Range<usize>, problem: &str) -> Result<T, TextError> {
+    Err(TextError { span: span.clone(), problem: TextProblem::Syntax(problem.to_owned()) })
 }
 
 /// The first document of a text that is the `within` of a larger one; all places are in that.
-pub(super) fn compose(text: &str, within: Range<usize>) -> Result<Composed, ComposeError> {
+pub(crate) fn compose(text: &str, within: Range<usize>) -> Result<Composed, TextError> {
     if let Some((at, c)) = text.char_indices().find(|(at, c)| is_forbidden(*at, *c)) {
         let at = at + within.start;
         let mark = "a byte order mark stands at the start of a text only";
@@ -109,7 +101,7 @@ struct Anchored {
 
 impl Composer<'_> {
     /// The next event, at its place in the whole text.
-    fn next(&mut self) -> Result<Event, ComposeError> {
+    fn next(&mut self) -> Result<Event, TextError> {
         let place = |at: usize| (at + self.within.start).min(self.within.end);
         match self.parser.next() {
             Ok(Event { kind, span }) => Ok(Event { kind, span: place(span.start)..place(span.end) }),
@@ -117,7 +109,7 @@ impl Composer<'_> {
         }
     }
 
-    fn node(&mut self, event: Event) -> Result<Node, ComposeError> {
+    fn node(&mut self, event: Event) -> Result<Node, TextError> {
         self.decoded += 1;
         let Event { kind, span } = event;
         match kind {
@@ -141,8 +133,8 @@ impl Composer<'_> {
     fn anchored(
         &mut self,
         anchor: Option<String>,
-        read: impl FnOnce(&mut Self) -> Result<Node, ComposeError>,
-    ) -> Result<Node, ComposeError> {
+        read: impl FnOnce(&mut Self) -> Result<Node, TextError>,
+    ) -> Result<Node, TextError> {
         let Some(anchor) = anchor.filter(|_| self.keeps_anchors) else { return read(self) };
         let start = self.decoded;
         self.anchors.insert(anchor.clone(), Anchored { start, node: None });
@@ -156,7 +148,7 @@ impl Composer<'_> {
     }
 
     /// Counts a copy.
-    fn copy(&mut self, node: &Node) -> Result<usize, ComposeError> {
+    fn copy(&mut self, node: &Node) -> Result<usize, TextError> {
         let (values, bytes) = amount(node);
         self.copied = self.copied.saturating_add(values.saturating_mul(VALUE)).saturating_add(bytes);
         if self.copied > MAX_COPIED {
@@ -165,7 +157,7 @@ impl Composer<'_> {
         Ok(values)
     }
 
-    fn alias(&mut self, name: &str, span: &Range<usize>) -> Result<Node, ComposeError> {
+    fn alias(&mut self, name: &str, span: &Range<usize>) -> Result<Node, TextError> {
         let Some(anchored) = self.anchors.get(name) else {
             return fail(span, &format!("unknown anchor '{name}' referenced"));
         };
@@ -194,10 +186,10 @@ impl Composer<'_> {
     fn nested(
         &mut self,
         span: &Range<usize>,
-        read: impl FnOnce(&mut Self) -> Result<Node, ComposeError>,
-    ) -> Result<Node, ComposeError> {
+        read: impl FnOnce(&mut Self) -> Result<Node, TextError>,
+    ) -> Result<Node, TextError> {
         if self.depth == MAX_DEPTH {
-            return Err(ComposeError { span: span.clone(), problem: Problem::TooDeep });
+            return Err(TextError { span: span.clone(), problem: TextProblem::TooDeep });
         }
         self.depth += 1;
         let node = read(self);
@@ -205,7 +197,7 @@ impl Composer<'_> {
         node
     }
 
-    fn sequence(&mut self, start: &Range<usize>) -> Result<Node, ComposeError> {
+    fn sequence(&mut self, start: &Range<usize>) -> Result<Node, TextError> {
         let mut items = Vec::new();
         loop {
             let event = self.next()?;
@@ -216,7 +208,7 @@ impl Composer<'_> {
         }
     }
 
-    fn mapping(&mut self, start: &Range<usize>) -> Result<Node, ComposeError> {
+    fn mapping(&mut self, start: &Range<usize>) -> Result<Node, TextError> {
         let mut mapping = Mapping::default();
         loop {
             let event = self.next()?;
@@ -242,7 +234,7 @@ impl Composer<'_> {
     }
 
     /// Keys that are no text become one; nothing, lists and mappings do not.
-    fn key(&mut self, event: Event) -> Result<String, ComposeError> {
+    fn key(&mut self, event: Event) -> Result<String, TextError> {
         let span = event.span.clone();
         let scalar = match &event.kind {
             EventKind::Scalar { tag, text, is_plain, .. } => Some(scalar(tag, text, *is_plain, &span)?),
@@ -264,7 +256,7 @@ impl Composer<'_> {
     }
 
     /// What is behind `<<:`, put where it stands: what is written further below counts.
-    fn merge(&mut self, mapping: &mut Mapping) -> Result<(), ComposeError> {
+    fn merge(&mut self, mapping: &mut Mapping) -> Result<(), TextError> {
         const WANTED: &str = "map merge requires map or sequence of maps as the value";
         let event = self.next()?;
         let span = event.span.clone();
@@ -296,14 +288,14 @@ fn is_merge(event: &Event) -> bool {
     }
 }
 
-fn scalar(tag: &str, text: &str, is_plain: bool, span: &Range<usize>) -> Result<Scalar, ComposeError> {
+fn scalar(tag: &str, text: &str, is_plain: bool, span: &Range<usize>) -> Result<Scalar, TextError> {
     if tag.is_empty() && !is_plain {
         return Ok(Scalar::Text);
     }
     resolve(tag, text).or_else(|Unfit(tag)| fail(span, &format!("cannot decode `{text}` as a {tag}")))
 }
 
-fn value(scalar: &Scalar, text: String, span: &Range<usize>) -> Result<Value, ComposeError> {
+fn value(scalar: &Scalar, text: String, span: &Range<usize>) -> Result<Value, TextError> {
     Ok(match scalar {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(*value),

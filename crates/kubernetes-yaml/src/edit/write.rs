@@ -4,13 +4,17 @@ use serde_json::Value as Json;
 
 /// In which language a text is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Language {
+pub enum Language {
+    /// JSON, which YAML is too.
     Json,
+    /// YAML that is no JSON.
     Yaml,
 }
 
 impl Language {
-    pub(super) fn of(text: &str) -> Self {
+    /// That of a text.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
         if serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() { Self::Json } else { Self::Yaml }
     }
 }
@@ -77,7 +81,8 @@ fn ordered(fields: &serde_json::Map<String, Json>) -> impl Iterator<Item = (&Str
 }
 
 /// A document of these fields in this order.
-pub(super) fn document(fields: &[(String, Json)], language: Language) -> String {
+#[must_use]
+pub fn document(fields: &[(String, Json)], language: Language) -> String {
     match language {
         Language::Yaml => fields.iter().map(|(key, value)| block(key, value, 0)).collect(),
         Language::Json => {

@@ -6,12 +6,13 @@ use crate::position::{Position, before, boundary};
 
 /// What of a text is shown under an error: the line, and where it is short enough the two before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Excerpt {
-    pub(crate) text: String,
+pub struct Excerpt {
+    /// Whole lines, or of a long line a part of 160 bytes at most.
+    pub text: String,
     /// Number of the first line in `text`.
-    pub(crate) first_line: usize,
+    pub first_line: usize,
     /// The bytes of `text` that are pointed at: never empty unless `text` is.
-    pub(crate) marked: Range<usize>,
+    pub marked: Range<usize>,
 }
 
 /// Lines above the faulty one.
@@ -22,7 +23,9 @@ const MAX_LINE: usize = 160;
 const SHOWN_BEFORE: usize = 40;
 
 impl Excerpt {
-    pub(crate) fn around(text: &str, span: &Range<usize>) -> Self {
+    /// The lines around a part of a text.
+    #[must_use]
+    pub fn around(text: &str, span: &Range<usize>) -> Self {
         let head = before(text, span.start);
         let offset = head.len();
         let line = head.rfind('\n').map_or(0, |end| end + 1);
@@ -48,7 +51,8 @@ impl Excerpt {
     }
 
     /// Whether the mark has this column in the text that is shown too.
-    pub(crate) fn shows_column(&self, column: usize) -> bool {
+    #[must_use]
+    pub fn shows_column(&self, column: usize) -> bool {
         Position::of(&self.text, self.marked.start).column == column
     }
 }

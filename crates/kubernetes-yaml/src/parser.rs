@@ -6,19 +6,19 @@
 
 use core::ops::Range;
 
-use super::cursor::Mark;
-use super::scanner::Scanner;
-use super::token::{ScalarStyle, SyntaxError, Token, TokenKind};
+use crate::cursor::Mark;
+use crate::scanner::Scanner;
+use crate::token::{ScalarStyle, SyntaxError, Token, TokenKind};
 
 /// Something in a text, and the bytes it is in.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Event {
-    pub(super) kind: EventKind,
-    pub(super) span: Range<usize>,
+pub(crate) struct Event {
+    pub(crate) kind: EventKind,
+    pub(crate) span: Range<usize>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum EventKind {
+pub(crate) enum EventKind {
     StreamEnd,
     DocumentStart,
     DocumentEnd,
@@ -42,7 +42,7 @@ pub(super) enum EventKind {
 }
 
 /// Reads a text event by event.
-pub(super) struct Parser<'a> {
+pub(crate) struct Parser<'a> {
     scanner: Scanner<'a>,
     state: State,
     states: Vec<State>,
@@ -85,7 +85,7 @@ enum Place {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             scanner: Scanner::new(text),
             state: State::ImplicitDocumentStart,
@@ -95,7 +95,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The next event; after the stream's end, that again.
-    pub(super) fn next(&mut self) -> Result<Event, SyntaxError> {
+    pub(crate) fn next(&mut self) -> Result<Event, SyntaxError> {
         match self.state {
             State::ImplicitDocumentStart => {
                 if self.scanner.peek()?.kind == TokenKind::StreamStart {

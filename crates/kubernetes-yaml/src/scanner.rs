@@ -8,8 +8,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::cursor::{Cursor, Mark};
-use super::token::{SyntaxError, Token, TokenKind};
+use crate::cursor::{Cursor, Mark};
+use crate::token::{SyntaxError, Token, TokenKind};
 
 /// How far from its start the `:` of a key may be, in characters.
 const LONGEST_KEY: usize = 1024;
@@ -17,21 +17,21 @@ const LONGEST_KEY: usize = 1024;
 const MAX_OPEN: usize = 10_000;
 
 /// Cuts a text into tokens.
-pub(super) struct Scanner<'a> {
-    pub(super) cursor: Cursor<'a>,
+pub(crate) struct Scanner<'a> {
+    pub(crate) cursor: Cursor<'a>,
     tokens: VecDeque<Token>,
     /// How many tokens were handed out.
     taken: usize,
     state: StreamState,
     /// The column of the innermost block collection; -1 outside of all.
-    pub(super) indent: isize,
+    pub(crate) indent: isize,
     indents: Vec<isize>,
     /// Where the flow collections begin that are open.
-    pub(super) brackets: Vec<Mark>,
+    pub(crate) brackets: Vec<Mark>,
     keys: Vec<PossibleKey>,
     /// Places in `keys` by the number of the token.
     keys_by_token: HashMap<usize, usize>,
-    pub(super) may_start_key: bool,
+    pub(crate) may_start_key: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl PossibleKey {
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self {
             cursor: Cursor::new(text),
             tokens: VecDeque::new(),
@@ -80,7 +80,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The next token, which stays the next one.
-    pub(super) fn peek(&mut self) -> Result<&Token, SyntaxError> {
+    pub(crate) fn peek(&mut self) -> Result<&Token, SyntaxError> {
         while self.state != StreamState::Ended && self.needs_more()? {
             self.fetch()?;
         }
@@ -89,7 +89,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Takes the next token.
-    pub(super) fn take(&mut self) -> Result<Token, SyntaxError> {
+    pub(crate) fn take(&mut self) -> Result<Token, SyntaxError> {
         self.peek()?;
         self.taken += 1;
         let end = SyntaxError::new(self.cursor.mark, "did not find expected node content");
@@ -107,7 +107,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    pub(super) fn in_flow(&self) -> bool {
+    pub(crate) fn in_flow(&self) -> bool {
         !self.brackets.is_empty()
     }
 

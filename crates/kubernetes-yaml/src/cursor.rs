@@ -2,56 +2,56 @@
 
 /// A place in a text. Lines and columns count from 0, columns and `index` in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Mark {
-    pub(super) byte: usize,
-    pub(super) index: usize,
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub(crate) struct Mark {
+    pub(crate) byte: usize,
+    pub(crate) index: usize,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
 }
 
 /// What is left of a text. Its end reads as zeros, which no text has in it.
 #[derive(Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     text: &'a str,
-    pub(super) mark: Mark,
+    pub(crate) mark: Mark,
 }
 
 impl<'a> Cursor<'a> {
     /// A byte order mark at the start is passed over.
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let byte = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         Self { text, mark: Mark { byte, ..Mark::default() } }
     }
 
     /// The byte so many bytes ahead.
-    pub(super) fn byte(&self, ahead: usize) -> u8 {
+    pub(crate) fn byte(&self, ahead: usize) -> u8 {
         self.text.as_bytes().get(self.mark.byte + ahead).copied().unwrap_or(0)
     }
 
-    pub(super) fn is(&self, byte: u8) -> bool {
+    pub(crate) fn is(&self, byte: u8) -> bool {
         self.byte(0) == byte
     }
 
-    pub(super) fn is_any(&self, bytes: &[u8]) -> bool {
+    pub(crate) fn is_any(&self, bytes: &[u8]) -> bool {
         bytes.contains(&self.byte(0))
     }
 
-    pub(super) fn is_end(&self) -> bool {
+    pub(crate) fn is_end(&self) -> bool {
         self.is(0)
     }
 
-    pub(super) fn is_blank(&self) -> bool {
+    pub(crate) fn is_blank(&self) -> bool {
         self.is_any(b" \t")
     }
 
     /// A letter, a digit, `_` or `-`.
-    pub(super) fn is_word(&self) -> bool {
+    pub(crate) fn is_word(&self) -> bool {
         let byte = self.byte(0);
         byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
     }
 
     /// CR, LF, NEL, or a separator of lines or paragraphs.
-    pub(super) fn is_break(&self, ahead: usize) -> bool {
+    pub(crate) fn is_break(&self, ahead: usize) -> bool {
         match self.byte(ahead) {
             b'\r' | b'\n' => true,
             0xc2 => self.byte(ahead + 1) == 0x85,
@@ -61,23 +61,23 @@ impl<'a> Cursor<'a> {
     }
 
     /// A line break or the end.
-    pub(super) fn is_line_end(&self) -> bool {
+    pub(crate) fn is_line_end(&self) -> bool {
         self.is_end() || self.is_break(0)
     }
 
     /// A blank, a line break or the end.
-    pub(super) fn is_gap(&self, ahead: usize) -> bool {
+    pub(crate) fn is_gap(&self, ahead: usize) -> bool {
         matches!(self.byte(ahead), b' ' | b'\t' | 0) || self.is_break(ahead)
     }
 
     /// `---` or `...` at the margin, alone.
-    pub(super) fn is_document_marker(&self) -> bool {
+    pub(crate) fn is_document_marker(&self) -> bool {
         let bytes = [self.byte(0), self.byte(1), self.byte(2)];
         self.mark.column == 0 && matches!(&bytes, b"---" | b"...") && self.is_gap(3)
     }
 
     /// Passes a character.
-    pub(super) fn skip(&mut self) {
+    pub(crate) fn skip(&mut self) {
         let rest = self.text.get(self.mark.byte..).unwrap_or_default();
         self.mark.byte += rest.chars().next().map_or(1, char::len_utf8);
         self.mark.index += 1;
@@ -85,19 +85,19 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes a character and appends it.
-    pub(super) fn read(&mut self, text: &mut String) {
+    pub(crate) fn read(&mut self, text: &mut String) {
         let rest = self.text.get(self.mark.byte..).unwrap_or_default();
         text.extend(rest.chars().next());
         self.skip();
     }
 
     /// Passes a line break, if there is one.
-    pub(super) fn skip_line(&mut self) {
+    pub(crate) fn skip_line(&mut self) {
         self.read_line(&mut String::new());
     }
 
     /// Passes a line break, if there is one, and appends it: LF for all but the separators of lines and paragraphs.
-    pub(super) fn read_line(&mut self, text: &mut String) {
+    pub(crate) fn read_line(&mut self, text: &mut String) {
         if !self.is_break(0) {
             return;
         }
@@ -116,14 +116,14 @@ impl<'a> Cursor<'a> {
         self.mark.column = 0;
     }
 
-    pub(super) fn skip_blanks(&mut self) {
+    pub(crate) fn skip_blanks(&mut self) {
         while self.is_blank() {
             self.skip();
         }
     }
 
     /// Passes what is left of a line if it is a comment.
-    pub(super) fn skip_comment(&mut self) {
+    pub(crate) fn skip_comment(&mut self) {
         if self.is(b'#') {
             while !self.is_line_end() {
                 self.skip();

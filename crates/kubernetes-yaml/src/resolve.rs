@@ -6,7 +6,7 @@ use node_config::go_float;
 
 /// What a scalar is.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Null,
     Bool(bool),
     Integer(i64),
@@ -18,12 +18,12 @@ pub(super) enum Scalar {
 
 /// A tag that its scalar does not fit; its short form.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Unfit(pub(super) String);
+pub(crate) struct Unfit(pub(crate) String);
 
 const STANDARD: &str = "tag:yaml.org,2002:";
 
 /// What a scalar with a tag is; `tag` is empty for one without. Tags that are not YAML's own have no effect.
-pub(super) fn resolve(tag: &str, text: &str) -> Result<Scalar, Unfit> {
+pub(crate) fn resolve(tag: &str, text: &str) -> Result<Scalar, Unfit> {
     let unfit = || Unfit(format!("!!{}", tag.strip_prefix(STANDARD).unwrap_or(tag)));
     let Some(tag) = tag.strip_prefix(STANDARD) else {
         return Ok(if tag.is_empty() { plain(text) } else { Scalar::Text });
@@ -145,7 +145,7 @@ fn float(text: &str) -> Option<f64> {
 }
 
 /// A float as Go writes it in JSON; infinity and what is no number have no such form.
-pub(super) fn json_float(value: f64) -> Option<String> {
+pub(crate) fn json_float(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
     }
@@ -158,7 +158,7 @@ pub(super) fn json_float(value: f64) -> Option<String> {
 }
 
 /// A float as a key: the shortest text that is the same number in 32 bits.
-pub(super) fn key_float(value: f64) -> String {
+pub(crate) fn key_float(value: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "so does the Go library")]
     let value = value as f32;
     if value.is_nan() {

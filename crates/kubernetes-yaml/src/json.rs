@@ -2,26 +2,18 @@
 
 use core::ops::Range;
 
-use super::mapping::{Mapping, Set};
-use crate::Problem;
-use crate::node::{Entry, Node, Value};
-use crate::source::MAX_DEPTH;
+use crate::mapping::{Mapping, Set};
+use crate::{Entry, MAX_DEPTH, Node, TextError, TextProblem, Value};
 
 /// One document, where it ends, and the keys that it repeats.
-pub(super) struct JsonDocument {
-    pub(super) node: Node,
-    pub(super) end: usize,
-    pub(super) repeated: Vec<(String, Range<usize>)>,
-}
-
-/// What is no JSON, and where.
-pub(super) struct JsonError {
-    pub(super) at: usize,
-    pub(super) problem: Problem,
+pub(crate) struct JsonDocument {
+    pub(crate) node: Node,
+    pub(crate) end: usize,
+    pub(crate) repeated: Vec<(String, Range<usize>)>,
 }
 
 /// The document that starts at a byte of a text; `None`: nothing follows but blanks.
-pub(super) fn read_json(text: &str, at: usize) -> Result<Option<JsonDocument>, JsonError> {
+pub(crate) fn read_json(text: &str, at: usize) -> Result<Option<JsonDocument>, TextError> {
     let mut reader = Reader { text, at, depth: 0, repeated: Vec::new() };
     reader.skip_blanks();
     if reader.byte() == 0 && reader.at >= text.len() {
@@ -49,15 +41,15 @@ impl Reader<'_> {
         }
     }
 
-    fn fail<T>(&self, wanted: &str) -> Result<T, JsonError> {
+    fn fail<T>(&self, wanted: &str) -> Result<T, TextError> {
         let found = match self.text.get(self.at..).and_then(|rest| rest.chars().next()) {
             None => "unexpected end of JSON input".to_owned(),
             Some(c) => format!("invalid character {c:?}"),
         };
-        Err(JsonError { at: self.at, problem: Problem::Syntax(format!("{found} {wanted}")) })
+        Err(TextError::at(self.at, TextProblem::Syntax(format!("{found} {wanted}"))))
     }
 
-    fn value(&mut self) -> Result<Node, JsonError> {
+    fn value(&mut self) -> Result<Node, TextError> {
         self.skip_blanks();
         let start = self.at;
         let value = match self.byte() {
@@ -77,10 +69,10 @@ impl Reader<'_> {
 
     fn nested(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<Value, JsonError>,
-    ) -> Result<Value, JsonError> {
+        read: impl FnOnce(&mut Self) -> Result<Value, TextError>,
+    ) -> Result<Value, TextError> {
         if self.depth == MAX_DEPTH {
-            return Err(JsonError { at: self.at, problem: Problem::TooDeep });
+            return Err(TextError::at(self.at, TextProblem::TooDeep));
         }
         self.depth += 1;
         self.at += 1;
@@ -89,7 +81,7 @@ impl Reader<'_> {
         value
     }
 
-    fn word(&mut self, word: &str, value: Value) -> Result<Value, JsonError> {
+    fn word(&mut self, word: &str, value: Value) -> Result<Value, TextError> {
         for letter in word.bytes() {
             if self.byte() != letter {
                 return self.fail(&format!("in literal {word}"));
@@ -99,7 +91,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn array(&mut self) -> Result<Value, JsonError> {
+    fn array(&mut self) -> Result<Value, TextError> {
         let mut items = Vec::new();
         self.skip_blanks();
         if self.byte() == b']' {
@@ -120,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    fn object(&mut self) -> Result<Value, JsonError> {
+    fn object(&mut self) -> Result<Value, TextError> {
         let mut mapping = Mapping::default();
         self.skip_blanks();
         if self.byte() == b'}' {
@@ -157,7 +149,7 @@ impl Reader<'_> {
     }
 
     /// A number as it is written.
-    fn number(&mut self) -> Result<String, JsonError> {
+    fn number(&mut self) -> Result<String, TextError> {
         let start = self.at;
         if self.byte() == b'-' {
             self.at += 1;
@@ -181,7 +173,7 @@ impl Reader<'_> {
     }
 
     /// One digit or more.
-    fn digits(&mut self) -> Result<(), JsonError> {
+    fn digits(&mut self) -> Result<(), TextError> {
         if !self.byte().is_ascii_digit() {
             return self.fail("in numeric literal");
         }
@@ -191,7 +183,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn string(&mut self) -> Result<String, JsonError> {
+    fn string(&mut self) -> Result<String, TextError> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -211,7 +203,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, JsonError> {
+    fn escape(&mut self) -> Result<char, TextError> {
         self.at += 1;
         let byte = self.byte();
         let c = match byte {
@@ -229,7 +221,7 @@ impl Reader<'_> {
     }
 
     /// `uXXXX`, or a pair of surrogates; a surrogate alone is U+FFFD.
-    fn code(&mut self) -> Result<char, JsonError> {
+    fn code(&mut self) -> Result<char, TextError> {
         let code = self.hex()?;
         if let Some(c) = char::from_u32(code) {
             return Ok(c);
@@ -250,7 +242,7 @@ impl Reader<'_> {
     }
 
     /// Four digits behind a letter.
-    fn hex(&mut self) -> Result<u32, JsonError> {
+    fn hex(&mut self) -> Result<u32, TextError> {
         let mut code = 0;
         for _ in 0..4 {
             self.at += 1;

@@ -1,12 +1,21 @@
-//! YAML as kubectl reads it. The expected values are those of `sigs.k8s.io/yaml` 1.6.0; `cargo xtask texts` compares more.
+//! Texts as kubectl reads them. The expected values are those of `sigs.k8s.io/yaml` 1.6.0; `cargo xtask texts` compares more.
+
+#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::time::{Duration, Instant};
 
-use topology_manifest::{Problem, Source, Style, json_documents};
+use kubernetes_yaml::{MAX_BYTES, Node, Pieces, Position, TextProblem, read_stream};
 
 fn read(text: &str) -> Result<Vec<String>, String> {
-    let read = json_documents(&Source { name: "a.yaml", text }).map_err(|error| error.to_string())?;
-    Ok(read.documents)
+    let read = read_stream(text).map_err(|error| error.to_string())?;
+    Ok(read.nodes.iter().map(Node::to_json).collect())
+}
+
+/// The lines of what kubectl takes in silence.
+fn unnoticed(text: &str) -> Vec<usize> {
+    let line = |span: core::ops::Range<usize>| Position::of(text, span.start).line;
+    let read = read_stream(text).expect(text);
+    read.unnoticed.into_iter().map(|error| line(error.span)).collect()
 }
 
 #[test]
@@ -57,20 +66,15 @@ fn documents_are_cut_as_kubectl_cuts_them() {
         let expected = expected.into_iter().map(str::to_owned).collect();
         assert_eq!(read(text), Ok(expected), "{text}");
     }
-    let unread = json_documents(&Source { name: "a.yaml", text: "a: 1\n...\nb: 2" }).unwrap();
-    assert_eq!(unread.unnoticed[0].as_error().line(), 3);
+    assert_eq!(unnoticed("a: 1\n...\nb: 2"), [3]);
 }
 
 #[test]
 fn a_key_over_a_merged_one_is_what_merge_keys_are_for() {
-    let lines = |text: &str| {
-        let read = json_documents(&Source { name: "a.yaml", text }).unwrap();
-        read.unnoticed.iter().map(|warning| warning.as_error().line()).collect::<Vec<_>>()
-    };
     let merged = "x: &a {p: 1, q: 2}\nv:\n  <<: *a\n  p: 3\n";
-    assert_eq!(lines(merged), [0; 0]);
-    assert_eq!(lines(&format!("{merged}  p: 4\n")), [5]);
-    assert_eq!(lines("x: &a {p: 1}\nv:\n  p: 3\n  <<: *a\n  p: 4\n"), [5]);
+    assert_eq!(unnoticed(merged), [0; 0]);
+    assert_eq!(unnoticed(&format!("{merged}  p: 4\n")), [5]);
+    assert_eq!(unnoticed("x: &a {p: 1}\nv:\n  p: 3\n  <<: *a\n  p: 4\n"), [5]);
 }
 
 #[test]
@@ -89,46 +93,34 @@ fn what_the_go_library_refuses() {
         ("a: .inf", 1, "json: unsupported value"),
         ("a: \u{7}", 1, "control characters are not allowed"),
     ] {
-        let Err(error) = json_documents(&Source { name: "a.yaml", text }) else {
-            panic!("{text:?} was read")
-        };
-        assert_eq!((error.line(), error.problem().to_string().as_str()), (line, problem), "{text:?}");
+        let error = read_stream(text).expect_err(text);
+        let position = Position::of(text, error.span.start);
+        assert_eq!((position.line, error.to_string().as_str()), (line, problem), "{text:?}");
     }
 }
 
 #[test]
-fn templates_are_recognised() {
-    let rendered = |text: &str| {
-        let Err(error) = json_documents(&Source { name: "t.yaml", text }) else {
-            panic!("{text:?} was read")
-        };
-        error.render(Style::Ascii)
-    };
-    insta::assert_snapshot!(rendered("kind: DaemonSet\nmetadata:\n  name: {{ include \"x.fullname\" . }}\n"), @r#"
-    error: this is a template that is not rendered yet
-     --> t.yaml:3:9
-      |
-    1 | kind: DaemonSet
-    2 | metadata:
-    3 |   name: {{ include "x.fullname" . }}
-      |         ^^ expected the text that Helm makes of it: `helm template CHART > FILE`, and FILE in its place
-    "#);
-    insta::assert_snapshot!(rendered("{{- if .Values.a }}\nkind: Pod\n{{- end }}\n"), @"
-    error: this is a template that is not rendered yet
-     --> t.yaml:1:1
-      |
-    1 | {{- if .Values.a }}
-      | ^^ expected the text that Helm makes of it: `helm template CHART > FILE`, and FILE in its place
-    ");
-    insta::assert_snapshot!(rendered("maxPods: {{ pods }}\n{% if x %}\ny: 1\n{% endif %}\n"), @"
-    error: this is a template that is not rendered yet
-     --> t.yaml:1:10
-      |
-    1 | maxPods: {{ pods }}
-      |          ^^ expected the text that Jinja or Ansible makes of it: give the file that they write on the node
-    ");
-    let other = rendered("a: 'x {{ y }}'\nb: 1\nc: d: e\n");
-    assert!(other.contains("mapping values"), "{other}");
+fn lists_are_read_item_by_item() {
+    let text = "kind: L\nitems:\n- a: 1\n- b: [\n- c: 3\nmore: 4\n";
+    let (mut pieces, outlines) = Pieces::new(text);
+    let header = pieces.read_header(&outlines[0].header(text).unwrap()).unwrap();
+    assert_eq!(header.nodes[0].to_json(), r#"{"kind":"L","items":null,"more":4}"#);
+    let found = outlines[0].items.iter().map(|item| {
+        let piece = pieces.next(item.clone());
+        let read = pieces.read_item(&piece);
+        let read = read.map(|own| own.nodes[0].to_json());
+        let line = |offset| Position::of(piece.text, offset).after(piece.start).line;
+        (piece.start.line, read.map_err(|error| (line(error.span.start), error.problem.to_string())))
+    });
+    let refused = (4, "this bracket is not closed".to_owned());
+    let expected = [(3, Ok(r#"{"a":1}"#.to_owned())), (4, Err(refused)), (5, Ok(r#"{"c":3}"#.to_owned()))];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+
+    let large = format!("a: {}\n", "x".repeat(MAX_BYTES));
+    let (mut pieces, _) = Pieces::new(&large);
+    let piece = pieces.next(0..large.len());
+    let bytes = MAX_BYTES + 4;
+    assert_eq!(pieces.read(&piece).unwrap_err().problem, TextProblem::ObjectTooLarge { bytes });
 }
 
 /// A mebibyte of anything is read or refused within seconds, in little memory and stack.
@@ -157,12 +149,11 @@ fn hostile_texts_end() {
     ];
     for (name, text, is_refused) in texts {
         let start = Instant::now();
-        let read = json_documents(&Source { name: "a.yaml", text: &text });
+        let read = read_stream(&text);
         assert_eq!(read.is_err(), is_refused, "{name}: {:?}", read.err());
         assert!(start.elapsed() < Duration::from_secs(20), "{name} took {:?}", start.elapsed());
     }
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert!(read(&deep(200)).is_ok());
-    let error = json_documents(&Source { name: "a.yaml", text: &deep(201) }).unwrap_err();
-    assert_eq!(*error.problem(), Problem::TooDeep);
+    assert_eq!(read_stream(&deep(201)).unwrap_err().problem, TextProblem::TooDeep);
 }
