@@ -111,11 +111,11 @@ Examples:
 pub(crate) const DIAGNOSE: &str = "\
 Examples:
   # A must-gather, a sosreport, or a folder with what a user has sent
-  topolet diagnose must-gather.tar.gz
+  topolet diagnose must-gather.local.42
   # Several together: the report of a node, and the pods of its cluster
-  topolet diagnose sosreport-worker-1.tar.xz pods.yaml
+  topolet diagnose sosreport-worker-1 pods.yaml
   # All about the refusal of one pod
-  topolet diagnose must-gather.tar.gz --pod ran/forwarder";
+  topolet diagnose must-gather.local.42 --pod ran/forwarder";
 
 pub(crate) const CONFIG_CHECK: &str = "\
 Examples:
