@@ -111,6 +111,15 @@ Examples:
   # A node that was captured
   topolet status -m node.tar.zst";
 
+pub(crate) const DIAGNOSE: &str = "\
+Examples:
+  # A must-gather, a sosreport, or a folder with what a user has sent
+  topolet diagnose must-gather.local.42
+  # Several together: the report of a node, and the pods of its cluster
+  topolet diagnose sosreport-worker-1 pods.yaml
+  # All about the refusal of one pod
+  topolet diagnose must-gather.local.42 --pod ran/forwarder";
+
 pub(crate) const CONFIG_CHECK: &str = "\
 Examples:
   # Does a kubelet start with it, and what does it not do?

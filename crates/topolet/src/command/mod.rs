@@ -10,6 +10,7 @@ pub(crate) mod cluster;
 mod completions;
 mod config;
 mod demo;
+mod diagnose;
 mod diff;
 mod explain;
 mod export;
@@ -41,6 +42,7 @@ use self::claim::ClaimCommandArguments;
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
 use self::demo::DemoArguments;
+use self::diagnose::DiagnoseArguments;
 use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
 use self::export::ExportArguments;
@@ -116,6 +118,10 @@ pub(crate) enum Command {
     /// is.
     #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
+    /// Says what is wrong with the nodes of a support bundle: must-gather, sosreport, cluster-info dump or loose files. Exit
+    /// status 2 if anything is.
+    #[command(after_help = examples::DIAGNOSE)]
+    Diagnose(DiagnoseArguments),
     /// Says whether slices, device classes and claims are valid and do what they were meant to do.
     Claim(ClaimCommandArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
@@ -175,6 +181,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Status(arguments) => status::run(arguments, screen),
+        Command::Diagnose(arguments) => diagnose::run(arguments, screen),
         Command::Claim(arguments) => claim::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
