@@ -4,7 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::ContainerName;
+use crate::{ContainerName, Unit};
 
 /// A claim of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,4 +41,44 @@ pub enum ClaimObject {
     Claim(String),
     /// A `ResourceClaimTemplate` of this name, of which each pod has a claim made.
     Template(String),
+}
+
+/// On which NUMA nodes of its node the devices of a pod's claims are. Filled in where CPUs and memory follow them; elsewhere, and
+/// as long as nothing is known, it is empty.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ClaimPlaces {
+    /// The devices whose NUMA node is known.
+    pub known: Vec<PlacedDevice>,
+    /// What is not known: of devices, or of claims as a whole.
+    pub unknown: Vec<UnknownPlace>,
+}
+
+/// A device of a claim on a NUMA node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlacedDevice {
+    /// What the pod calls the claim.
+    pub claim: String,
+    /// The containers that have the device.
+    pub containers: Vec<ContainerName>,
+    /// The id of the NUMA node with CPUs that the device belongs to.
+    pub node: i64,
+}
+
+/// Devices of a claim whose NUMA node is not known.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct UnknownPlace {
+    /// What the pod calls the claim.
+    pub claim: String,
+    /// Why, as a sentence without a full stop.
+    pub why: String,
+}
+
+impl ClaimPlaces {
+    /// The known devices that a unit has.
+    pub fn of(&self, unit: Unit<'_>) -> impl Iterator<Item = &PlacedDevice> {
+        self.known.iter().filter(move |device| match unit {
+            Unit::Container(_, container) => device.containers.contains(&container.name),
+            Unit::Pod(_) => !device.containers.is_empty(),
+        })
+    }
 }
