@@ -45,7 +45,7 @@ pub enum ClaimObject {
 
 /// On which NUMA nodes of its node the devices of a pod's claims are. Filled in where CPUs and memory follow them; elsewhere, and
 /// as long as nothing is known, it is empty.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct ClaimPlaces {
     /// The devices whose NUMA node is known.
     pub known: Vec<PlacedDevice>,
@@ -54,7 +54,7 @@ pub struct ClaimPlaces {
 }
 
 /// A device of a claim on a NUMA node.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct PlacedDevice {
     /// What the pod calls the claim.
     pub claim: String,

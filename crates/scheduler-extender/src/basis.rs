@@ -8,7 +8,7 @@ use kubelet_fates::{Fate, Kubelet};
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
 
-use crate::judgement::Knowledge;
+use crate::judgement::{ClaimElsewhere, Knowledge};
 use crate::score::{Score, score};
 use crate::zones::Zones;
 
@@ -27,10 +27,24 @@ pub(crate) struct Exact {
     pub(crate) ledger: Ledger,
 }
 
+/// How a pod lies on a node that it fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fit {
+    pub(crate) score: Score,
+    /// The first claim with devices elsewhere than its container's CPUs and memory.
+    pub(crate) elsewhere: Option<ClaimElsewhere>,
+}
+
+impl From<Score> for Fit {
+    fn from(score: Score) -> Self {
+        Self { score, elsewhere: None }
+    }
+}
+
 /// What came out for one pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    Fits(Score),
+    Fits(Fit),
     Refused(BriefReason),
     /// It does not fit beside other pods that may come.
     RefusedBeside,
@@ -49,7 +63,7 @@ impl Basis {
         match self {
             Self::Exact(exact) => exact.outcome(pod),
             Self::Approximate(zones) => match zones.place(pod) {
-                Ok(placed) => Outcome::Fits(placed.score),
+                Ok(placed) => Outcome::Fits(placed.score.into()),
                 Err(reason) => Outcome::Refused(reason),
             },
         }
