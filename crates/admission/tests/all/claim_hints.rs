@@ -144,7 +144,7 @@ fn a_refusal_names_what_each_node_lacks_and_no_change_of_the_claim() {
         Change::AskLess(asks) => asks.iter().any(|ask| ask.resource.as_str().contains(' ')),
         _ => false,
     };
-    assert!(!changes.iter().any(|change| asks_for_claims(&change)), "{changes:?}");
+    assert!(!changes.iter().any(asks_for_claims), "{changes:?}");
     // What ends is given back: there is nothing else booked.
     let ledger = ledger.release(&first.uid);
     assert!(matches!(node.admission(&ledger, &second).attempt().verdict, Verdict::Admitted(_)));
@@ -208,7 +208,7 @@ fn claims_are_hinted_as_devices_of_plugins_are_where_none_can_be_chosen() {
             let resource = format!("example.com/claim-{container}");
             let listed = own.iter().enumerate().map(|(at, node)| Device::new(&format!("d{at}"), &[*node]));
             inventory = inventory.with(resource.as_str(), listed);
-            let count = Quantity::from_units(own.len() as i64, Format::DecimalSi);
+            let count = Quantity::from_units(i64::try_from(own.len()).unwrap(), Format::DecimalSi);
             with_plugins.containers[container].limits.insert(resource.as_str().into(), count);
         }
         let claims = hinted.admission(&ledger, &with_claims).attempt().verdict;
@@ -264,7 +264,7 @@ proptest! {
         let mut free = [2, 3, 3, 3_u64];
         for (at, count) in held.iter().enumerate() {
             if *count > 0 {
-                let own = with_devices(pod(&format!("r{at}"), &[(*count).min(free[at])]), &[(0, at as i64)]);
+                let own = with_devices(pod(&format!("r{at}"), &[(*count).min(free[at])]), &[(0, i64::try_from(at).unwrap())]);
                 let attempt = node.admission(&ledger, &own).attempt();
                 prop_assert!(matches!(attempt.verdict, Verdict::Admitted(_)));
                 ledger = ledger.commit(attempt).unwrap();
@@ -272,7 +272,7 @@ proptest! {
             }
         }
         let wanted: BTreeSet<i64> = devices.iter().copied().collect();
-        let expected = (0..4).filter(|at| free[*at] >= cpus).find(|at| wanted.iter().all(|node| *node == *at as i64));
+        let expected = (0..4).filter(|at| free[*at] >= cpus).find(|at| wanted.iter().all(|node| usize::try_from(*node) == Ok(*at)));
         let placed: Vec<(usize, i64)> = devices.iter().map(|node| (0, *node)).collect();
         let own = with_devices(pod("p", &[cpus]), &placed);
         let found = match node.admission(&ledger, &own).attempt().verdict {

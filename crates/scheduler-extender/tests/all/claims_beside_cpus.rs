@@ -6,11 +6,12 @@ use std::sync::Arc;
 use scheduler_extender::pod_spec::{ClaimPlaces, ContainerName, PlacedDevice, Pod};
 use scheduler_extender::topology_admission::topology_model::NodeId;
 use scheduler_extender::topology_admission::{Ledger, Node, Verdict as Admitted};
-use scheduler_extender::{ClaimRule, OneThread, View};
+use scheduler_extender::{ClaimRule, OneThread, Score, View};
 
 use crate::fixture::{SMALL, node, pod, running, shown, state};
 
 /// Devices of claim `gpu` that the first container has on these NUMA nodes.
+#[expect(clippy::unnecessary_wraps, reason = "beside those that are not known")]
 fn places(nodes: &[i64]) -> Option<Arc<ClaimPlaces>> {
     let device = |node: &i64| PlacedDevice {
         claim: "gpu".to_owned(),
@@ -23,7 +24,7 @@ fn places(nodes: &[i64]) -> Option<Arc<ClaimPlaces>> {
 
 fn scores(view: &mut View, text: &str, nodes: &[(&str, Option<Arc<ClaimPlaces>>)]) -> Vec<u8> {
     let scores = view.score_placed(&pod(text), nodes.to_vec(), &OneThread);
-    scores.into_iter().map(|score| score.get()).collect()
+    scores.into_iter().map(Score::get).collect()
 }
 
 fn judged(
@@ -67,7 +68,7 @@ fn questions_differ_only_where_devices_do() {
     for name in &names {
         view.update(name, state(1, &small, small.empty_ledger()));
     }
-    let nodes = names.iter().enumerate().map(|(at, name)| (name, places(&[(at % 2) as i64])));
+    let nodes = names.iter().zip([0, 1].into_iter().cycle()).map(|(name, node)| (name, places(&[node])));
     let _ = view.score_placed(&pod("a cpu=4 memory=1Gi"), nodes, &OneThread);
     let size = view.size();
     assert_eq!((size.situations, size.questions, size.verdicts), (1, 2, 2));
@@ -125,7 +126,7 @@ fn claims_are_elsewhere_exactly_where_brute_force_says_so() {
             view.cpus().nodes().map(|(id, _)| id.0).collect()
         };
         let devices: Vec<i64> =
-            (0..1 + random.below(2)).map(|_| with_cpus[random.below(with_cpus.len())]).collect();
+            (0..=random.below(2)).map(|_| with_cpus[random.below(with_cpus.len())]).collect();
         let mut view = View::new();
         view.update("n", state(1, &node, ledger.clone()));
         let own = own_nodes(&node, &ledger, &pod(&text));
