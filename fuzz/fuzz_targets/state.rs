@@ -10,12 +10,12 @@ use kubelet_checkpoint::memory::{MemoryFile, MemoryFormat};
 
 libfuzzer_sys::fuzz_target!(|file: &[u8]| {
     for pod_level in [PodLevel::Off, PodLevel::On] {
-        if let Ok(read) = CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new()) {
-            if let Ok(state) = read.state() {
-                let again = state.encode(CpuFormat::V3);
-                let again = CpuFile::read(again.as_bytes(), Forms::plain(PodLevel::On), &ContainerIds::new());
-                assert_eq!(again.and_then(|read| read.state()).as_ref(), Ok(&state));
-            }
+        if let Ok(read) = CpuFile::read(file, Forms::plain(pod_level), &ContainerIds::new())
+            && let Ok(state) = read.state()
+        {
+            let again = state.encode(CpuFormat::V3);
+            let again = CpuFile::read(again.as_bytes(), Forms::plain(PodLevel::On), &ContainerIds::new());
+            assert_eq!(again.and_then(|read| read.state()).as_ref(), Ok(&state));
         }
         if let Ok(read) = MemoryFile::read(file, Forms::plain(pod_level)) {
             let mut state = read.state;

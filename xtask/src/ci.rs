@@ -1,23 +1,25 @@
 //! `cargo xtask ci`: everything that has to hold before a change lands.
 
 mod beside;
+mod steps;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use fs_err as fs;
 use workspace_tools::commands::Program;
 use workspace_tools::debian;
 use workspace_tools::workspace::{build, cargo, root, run, target};
 
 use self::beside::Beside;
+use self::steps::Steps;
 use crate::codegen::Codegen;
 use crate::first_minutes::{FirstMinutes, small_program};
 use crate::fixtures::Fixtures;
 use crate::guide::Guide;
 use crate::hwloc::Hwloc;
-use crate::instructions::Instructions;
+use crate::instructions::{Build as CountedBuild, Instructions};
 use crate::licences::Licences;
 use crate::package::Package;
 use crate::recorded::Recorded;
@@ -53,78 +55,56 @@ impl Ci {
             })
             .transpose()?;
         let install_there = install.then_some("--install");
-        let mut steps = Steps::begin();
+        let mut steps = Steps::begin()?;
         let packages =
             install.then(|| Beside::start("packages", debian::installation(&packages()))).transpose()?;
         check_text()?;
-        steps.end("format, structure, generated files, licences");
+        steps.end("format, structure, generated files, licences")?;
         run(&mut cargo(&CLIPPY))?;
-        steps.end("clippy");
+        steps.end("clippy")?;
         first_minutes()?;
-        steps.end("small build");
+        steps.end("small build")?;
         fuzz_targets()?;
-        steps.end("fuzz targets");
+        steps.end("fuzz targets")?;
         run(cargo(&["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "--deny warnings"))?;
-        steps.end("documentation");
+        steps.end("documentation")?;
         Package { alone: false }.run()?;
-        steps.end("packages and their users");
+        steps.end("packages and their users")?;
         Guide { install }.run()?;
-        steps.end("guide as a book");
+        steps.end("guide as a book")?;
         // What cannot be installed is asked for once more where it is needed: some of it can be done without.
         if let Some(Err(error)) = packages.map(Beside::end) {
             eprintln!("{error:#}");
         }
-        steps.end("packages of Debian, the rest");
+        steps.end("packages of Debian, the rest")?;
         let tests = Tests::build()?;
-        steps.end("programs of tests");
+        steps.end("programs of tests")?;
         let guests = Beside::start("guests", guests(install_there)?)?;
         // With a folder of recorded answers its test is one of those on that.
         let hwloc = Hwloc { install };
         if recorded.is_some() { hwloc.lints() } else { hwloc.run() }?;
-        steps.end("hwloc");
-        Instructions { write: false, install }.run()?;
-        steps.end("instructions");
+        steps.end("hwloc")?;
+        Instructions { build: CountedBuild::Tests, write: false, install }.run()?;
+        steps.end("instructions")?;
         conformance(recorded.as_deref())?;
-        steps.end("conformance");
+        steps.end("conformance")?;
         tests.run_some("package(topolet) & binary(guide)", "TOPOLET_PROGRAM", &small_program())?;
-        steps.end("guide with the small program");
+        steps.end("guide with the small program")?;
         chaos()?;
-        steps.end("chaos");
+        steps.end("chaos")?;
         page(install_there)?;
-        steps.end("page in a browser");
+        steps.end("page in a browser")?;
         if let Some(folder) = recorded {
             Recorded { folder }.run()?;
-            steps.end("recorded machines and answers");
+            steps.end("recorded machines and answers")?;
         }
+        test::prepare()?;
+        steps.end("programs in Go and Python, documentation tests, examples")?;
         let took = guests.end()?;
-        steps.end("guests, the rest");
+        steps.end("guests, the rest")?;
         steps.print();
         eprintln!("{:>6} guests, beside those above", took.as_secs());
         test::in_ci()
-    }
-}
-
-/// The steps, each with its seconds.
-struct Steps {
-    since: Instant,
-    ended: Vec<(&'static str, Duration)>,
-}
-
-impl Steps {
-    fn begin() -> Self {
-        Self { since: Instant::now(), ended: Vec::new() }
-    }
-
-    fn end(&mut self, what: &'static str) {
-        self.ended.push((what, self.since.elapsed()));
-        self.since = Instant::now();
-    }
-
-    fn print(&self) {
-        eprintln!("\nseconds of the steps before the tests:");
-        for (what, took) in &self.ended {
-            eprintln!("{:>6} {what}", took.as_secs());
-        }
     }
 }
 
@@ -189,8 +169,12 @@ fn first_minutes() -> anyhow::Result<()> {
 
 /// Whether all fuzz targets still compile: the toolchain that is pinned will do for that, and no engine is needed.
 fn fuzz_targets() -> anyhow::Result<()> {
-    let mut check = cargo(&["check", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
-    run(check.arg(target().join("fuzz-check")).env("RUSTFLAGS", "--cfg fuzzing --deny warnings"))
+    // With the versions of the project's lock file, the crates of others are those that are checked already.
+    fs::copy(root().join("Cargo.lock"), root().join("fuzz/Cargo.lock"))?;
+    let mut check = cargo(&["clippy", "--quiet", "--manifest-path", "fuzz/Cargo.toml", "--target-dir"]);
+    // The engine is linked to programs only, which a check makes none of: none is compiled.
+    check.arg(target()).env("CUSTOM_LIBFUZZER_PATH", "/not-linked/libfuzzer.a");
+    run(check.args(["--", "--deny", "warnings"]))
 }
 
 /// Kills a daemon a few times, and fills its disk.

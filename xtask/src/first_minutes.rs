@@ -175,7 +175,7 @@ fn built(folder: &Path, arguments: &[&str]) -> anyhow::Result<Cost> {
 }
 
 /// CPU time of all processes that have ended, and the memory of the largest in KiB.
-fn children() -> anyhow::Result<(Duration, i64)> {
+pub(crate) fn children() -> anyhow::Result<(Duration, i64)> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).context("failed to ask what processes used")?;
     let cpu = usage.user_time() + usage.system_time();
     Ok((Duration::from_micros(u64::try_from(cpu.num_microseconds())?), usage.max_rss()))

@@ -133,12 +133,9 @@ fn crates(metadata: &Value) -> (Vec<Published>, Vec<String>) {
     (published, private)
 }
 
-/// The manifest over the unpacked packages and their users. With the project's own profile what is built already is used
-/// again.
+/// The manifest over the unpacked packages and their users.
 fn workspace(packages: &[Published], users: &[User]) -> String {
-    let mut text =
-        "[profile.dev]\ndebug = \"line-tables-only\"\n\n[workspace]\nresolver = \"3\"\nmembers = ["
-            .to_owned();
+    let mut text = "[workspace]\nresolver = \"3\"\nmembers = [".to_owned();
     for Published { name, version, .. } in packages {
         let _ = write!(text, "\"{name}-{version}\", ");
     }

@@ -28,34 +28,39 @@ pub(crate) struct Test {
 
 impl Test {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        if self.host.is_empty() {
-            return everything(Host::This);
-        }
+        let hosts = if self.host.is_empty() {
+            prepare()?;
+            vec![Host::This]
+        } else {
+            self.host
+        };
         let tests = Tests::build()?;
-        self.host.into_iter().try_for_each(|host| tests.run(host))
+        hosts.into_iter().try_for_each(|host| tests.run(host))
     }
 }
 
-/// All that `cargo xtask test` does. The tests see nothing beside the repository's folder where that can be hidden.
+/// Runs the tests, which see nothing beside the repository's folder where that can be hidden.
 pub(crate) fn in_ci() -> anyhow::Result<()> {
-    if Host::Alone.is_possible() {
-        return everything(Host::Alone);
-    }
-    eprintln!("the tests see what lies beside the repository: hiding it needs root");
-    everything(Host::This)
+    let host = if Host::Alone.is_possible() {
+        Host::Alone
+    } else {
+        eprintln!("the tests see what lies beside the repository: hiding it needs root");
+        Host::This
+    };
+    Tests::build()?.run(host)
 }
 
-/// Each step by what it is, with the number of its kind.
-const STEPS: [&str; 6] = [
+/// Each step before the tests by what it is.
+const STEPS: [&str; 5] = [
     "cargo-nextest, which runs the tests",
     "device plugins in Go and Python, which tests talk to",
     "the kubelet's own managers, which tests are compared with",
     "etcd, kube-apiserver, kube-scheduler, kube-controller-manager and kubectl, which tests talk to",
     "examples of the documentation, and example programs",
-    "tests",
 ];
 
-fn everything(host: Host) -> anyhow::Result<()> {
+/// Installs and builds what tests need, and runs what is no test program: examples of the documentation, and examples.
+pub(crate) fn prepare() -> anyhow::Result<()> {
     let (mut steps, began) = ((1..).zip(STEPS), Instant::now());
     let mut next = || {
         if let Some((number, what)) = steps.next() {
@@ -72,10 +77,7 @@ fn everything(host: Host) -> anyhow::Result<()> {
     needed_in_ci("tests with a control plane", control_plane::build(RELEASE))?;
     next();
     run(&mut cargo(&["test", "--workspace", "--doc", "--quiet"]))?;
-    run_examples()?;
-    // Last, since its summary is what a reader looks for.
-    next();
-    Tests::build()?.run(host)
+    run_examples()
 }
 
 /// Packages and their examples that serve until they are killed: they are built and not run.

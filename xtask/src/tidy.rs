@@ -109,6 +109,7 @@ const ROWS: &[Row] = &[
             "topology-manifest",
         ],
     ),
+    row("bundles", Outside, &["support-bundle"]),
     row("cluster", Outside, &["cluster-node"]),
     row("state of a node", Outside, &["node-state"]),
     row("upgrade of a node", Outside, &["release-upgrade"]),

@@ -11,7 +11,6 @@ pub(crate) mod refusal;
 pub(crate) mod counted;
 pub(crate) mod trace;
 pub(crate) mod standing;
-pub(crate) mod willing;
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

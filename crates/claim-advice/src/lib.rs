@@ -6,8 +6,8 @@
 //! publishes, a selector that selects nothing, more devices than a claim can have, a pool that cannot be allocated from, and
 //! an order of requests with which kube-scheduler's search exceeds its time limit.
 //!
-//! [`ForbiddenPair`] is what excludes each other on one node: the CPU driver beside a static CPU manager, and a class beside a
-//! device plugin of the same extended resource.
+//! [`ForbiddenPair`] is two programs that give out the same CPUs or devices of a node: the CPU driver beside a static CPU manager, or
+//! a device class beside a device plugin of the same extended resource.
 //!
 //! This crate does not know files, lines in them, pods, or how findings are shown.
 #![no_std]

@@ -1,4 +1,4 @@
-//! What excludes each other on a node: two programs that give out the same CPUs or devices without knowing of each other.
+//! Two programs of a node that give out the same CPUs or devices without knowing of each other.
 
 use alloc::string::String;
 use core::fmt;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use claim_explanation::CPU_DRIVER;
 use dra_model::{DeviceClass, ExtendedResources, Feature, Features, Node, ResourceSlice, node_devices};
 
-/// Begins the extended resource that every class has: that of its name.
+/// Prefix of the extended resource that the API server gives each class; the class's name follows.
 const BY_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Whether a kubelet gives containers exclusive CPUs.
@@ -47,8 +47,8 @@ impl ForbiddenPair {
         cpus: CpuManager,
         resources: impl IntoIterator<Item = &'r str>,
     ) -> Vec<Self> {
-        let of_cpus = node_devices(slices, node, features).into_iter();
-        let devices = of_cpus.filter(|(slice, _)| slice.driver == *CPU_DRIVER).count();
+        let published = node_devices(slices, node, features).into_iter();
+        let devices = published.filter(|(slice, _)| slice.driver == *CPU_DRIVER).count();
         let devices = if cpus == CpuManager::Static { devices } else { 0 };
         let of_cpus = (devices > 0).then_some(Self::Cpus { devices });
         let served = ExtendedResources::of(classes);

@@ -15,7 +15,7 @@ const MOST_DEVICES: i64 = 32;
 
 impl ClaimAdvice<'_> {
     pub(crate) fn requests(&self, spec: &ResourceClaimSpec, at: &str, warnings: &mut Vec<Warning>) {
-        let mut before = 0_i64;
+        let mut needed = 0_i64;
         for (number, request) in spec.requests.iter().enumerate() {
             let at = format!("{at}.requests[{number}]");
             let minimum = match request.form() {
@@ -31,18 +31,18 @@ impl ClaimAdvice<'_> {
                 }
                 RequestForm::Neither => 0,
             };
-            if before.saturating_add(minimum) > MOST_DEVICES {
+            if needed.saturating_add(minimum) > MOST_DEVICES {
                 warnings.push(Warning::new(
                     at,
                     format!(
                         "a claim can have {MOST_DEVICES} devices, and with this request it needs {}: kube-scheduler stops the \
                          pod on every node",
-                        before.saturating_add(minimum)
+                        needed.saturating_add(minimum)
                     ),
                 ));
                 return;
             }
-            before += minimum;
+            needed += minimum;
         }
     }
 

@@ -19,9 +19,9 @@ pub(crate) enum Answer {
 /// Whether the time of kube-scheduler's search matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Time {
-    /// What certainly exceeds kube-scheduler's limit does not fit.
+    /// Claims whose search certainly exceeds kube-scheduler's limit do not fit.
     Limited,
-    /// It does not matter.
+    /// A search may take any time.
     Ignored,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Asker<'q> {
     limits: Limits,
     /// Questions so far.
     pub(crate) questions: u32,
-    /// Whether an answer was not found, or a question not asked.
+    /// Whether a question was not decided within its steps, or not asked any more.
     pub(crate) is_cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What each device is to each request, worked out once.
+//! For each request and device whether the device can serve it, or why not; worked out once.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -11,7 +11,7 @@ use dra_model::{AllocationMode, Constraint, Device, DeviceId, ResourceClaim, Res
 use crate::names::folded;
 use crate::objects::Asked;
 
-/// The devices of a node, and what each is to each request.
+/// The devices of a node, and the standing of each for each request: a candidate, or why it is none.
 pub(crate) struct Examined<'a> {
     pub(crate) devices: Vec<(&'a ResourceSlice, &'a Device)>,
     pub(crate) ways: Vec<ExaminedWay<'a>>,
@@ -20,7 +20,7 @@ pub(crate) struct Examined<'a> {
     holders: BTreeMap<DeviceId, Vec<String>>,
 }
 
-/// A way to serve a request, with the standing of each device.
+/// A request, or one of its alternatives (`firstAvailable`), with the standing of each device for it.
 pub(crate) struct ExaminedWay<'a> {
     pub(crate) way: Way<'a>,
     pub(crate) standings: Vec<Standing>,

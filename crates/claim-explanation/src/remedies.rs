@@ -20,13 +20,13 @@ use crate::places::{PLACES, Place, PlaceAttribute};
 use crate::spelling::Published;
 use crate::values::{attribute, text};
 
-/// Of one kind at most so many are listed.
+/// The most remedies of one kind that are listed.
 const MOST_OF_A_KIND: usize = 3;
 
-/// Of so many claims of others each pair is tried.
+/// Pairs are tried of at most so many claims that hold devices.
 const MOST_IN_PAIRS: usize = 10;
 
-/// At most so many claims of others are released together.
+/// The most claims whose release is tried together.
 const MOST_RELEASED: usize = 32;
 
 /// A change under which the allocator finds devices, and kube-scheduler in time.

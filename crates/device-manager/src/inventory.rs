@@ -275,6 +275,13 @@ impl Inventory {
         self.resources.iter().filter(|(_, stock)| stock.is_registered()).map(|(name, _)| name)
     }
 
+    /// Whether a plugin serves a registered resource: an admission may have to ask it.
+    #[must_use]
+    pub fn has_plugins(&self) -> bool {
+        let has_plugin = |resource| matches!(self.endpoint(resource), Some(Endpoint::Plugin { .. }));
+        self.registered().any(has_plugin)
+    }
+
     /// Whether the resource has a set of healthy devices, be it empty.
     #[must_use]
     pub fn is_registered(&self, resource: &ResourceName) -> bool {

@@ -77,6 +77,25 @@ pub enum Reply {
     Failed(RpcError),
 }
 
+impl Reply {
+    /// The reply of a plugin that prefers no device and refuses none.
+    #[must_use]
+    pub fn willing(question: &Question) -> Self {
+        match question {
+            Question::Preferred { .. } => Self::Preferred(DeviceIds::new()),
+            Question::Allocate { .. } => Self::Allocated(AllocateReply::default()),
+            Question::PreStart { .. } => Self::Started,
+        }
+    }
+
+    /// The failure of a call where no plugin serves the resource.
+    #[must_use]
+    pub fn unavailable() -> Self {
+        let message = "there is no device plugin".into();
+        Self::Failed(RpcError { code: RpcCode::UNAVAILABLE, message })
+    }
+}
+
 /// The answers so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Replies(BTreeMap<Question, Reply>);
@@ -118,6 +137,11 @@ pub struct RpcError {
 /// A gRPC status code: 0 to 16, or anything that a plugin makes up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RpcCode(pub u32);
+
+impl RpcCode {
+    /// No server answers.
+    pub const UNAVAILABLE: Self = Self(14);
+}
 
 impl fmt::Display for RpcCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

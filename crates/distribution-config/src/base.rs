@@ -2,22 +2,22 @@
 //!
 //! - *OpenShift*: the machine config operator lays a `KubeletConfig`, and what the node tuning operator makes of a
 //!   `PerformanceProfile`, over its own configuration: 500m of CPU, 1Gi of memory and 1Gi of storage for the system, 250
-//!   pods. Since 4.22, whose kubelet is 1.35, workers enforce the CPU shares of what is reserved for the system in its cgroup,
-//!   unless CPUs are listed, which the kubelet does not take beside a cgroup. Workers of clusters that were installed with 4.21 or later size the reservation by the node, as long as the
-//!   `KubeletConfig` reserves nothing for the system itself and does not have `autoSizingReserved: false`. A `MachineConfig` that
-//!   writes the kubelet's file takes the place of all that but for the reservation, which the node sets beside the file.
-//! - *Amazon EKS*: `nodeadm` has what `spec.kubelet.config` of a `NodeConfig` holds as a drop-in over its own: amounts for the
-//!   kubelet by the number of CPUs and of pods, two cgroups for what is reserved, the usual hard evictions, three feature
-//!   gates. How many pods it
-//!   counts is known by the instance type alone; where `reservedMemory` is right for one number of pods, it is that
-//!   ([`InstanceType`]).
-//! - *Bottlerocket* does the same where it runs on Amazon's instances. Elsewhere it reserves no memory for the kubelet as
-//!   long as no number of pods is set.
+//!   pods. Since 4.22, whose kubelet is 1.35, workers enforce the CPU shares of the system's reservation in its cgroup. Where CPUs
+//!   are listed they do not, since the kubelet refuses a cgroup beside such a list. Workers of clusters that were installed with
+//!   4.21 or later size the reservation by the node, unless the `KubeletConfig` reserves something for the system itself or has
+//!   `autoSizingReserved: false`. A `MachineConfig` that writes the kubelet's file replaces all of that but the reservation, which
+//!   the node sets beside the file.
+//! - *Amazon EKS*: `nodeadm` writes its own configuration, and `spec.kubelet.config` of a `NodeConfig` as a drop-in over it. Its own
+//!   has amounts for the kubelet by the number of CPUs and of pods, two cgroups for reservations, the usual hard evictions and
+//!   three feature gates. The number of pods depends on the instance type ([`InstanceType`]); without that, it is the number for
+//!   which `reservedMemory` is right, if there is one.
+//! - *Bottlerocket* does the same on Amazon's instances. Elsewhere it reserves no memory for the kubelet as long as no number of
+//!   pods is set.
 //! - *Talos* reserves for the system if its user reserves nothing, and 128Mi more on nodes of the control plane.
 //! - *k3s* and *RKE2* set other eviction thresholds than the kubelet, none of them of memory, and periods that are the
 //!   kubelet's own.
 //!
-//! Of amounts and thresholds those stay that the user did not write.
+//! Amounts and thresholds that the user did not write stay.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -61,11 +61,12 @@ impl Base {
             Distribution::Eks => {
                 Self { reservation: by_pods(own), ..base(tables::nodeadm(cpus)) }.with_memory()
             }
-            // The reader of settings fills in the other defaults.
+            // Its other defaults are among the settings, and come with these.
             Distribution::Bottlerocket => {
                 let none = base(tables::bottlerocket());
                 match by_pods(own) {
-                    // `apiclient get settings` prints max-pods, user data need not have it.
+                    // Nothing is left for the kubelet: right as long as no number of pods is set. User data need not have the
+                    // number, which `apiclient get settings` prints.
                     Reservation::ForNoPods(0) => Self { reservation: Reservation::UnlessPodsAreSet, ..none },
                     reservation => Self { reservation, ..none }.with_memory(),
                 }
@@ -138,8 +139,8 @@ impl Base {
         self.instance
     }
 
-    /// The amounts that it assumes of what the node reserves; removed from `config` where the user did not write them.
-    pub fn take_assumed(&self, config: &mut KubeletConfiguration) {
+    /// Removes from `config`, which has this beneath it, the reservations that are only assumed, since the node works them out.
+    pub fn remove_assumed(&self, config: &mut KubeletConfiguration) {
         match self.reservation {
             Reservation::ForNoPods(_) => {
                 config.kube_reserved.remove("memory");
@@ -151,8 +152,8 @@ impl Base {
         }
     }
 
-    /// A configuration in the place of which others are proposed: without a cgroup and an enforcement that are this, where the
-    /// distribution leaves them out beside a list of CPUs.
+    /// `config` as a start for proposals that list reserved CPUs: without the cgroup and the enforcement that OpenShift sets, which
+    /// its operator drops beside such a list.
     #[must_use]
     pub fn open_to_cpus(&self, mut config: KubeletConfiguration) -> KubeletConfiguration {
         if self.enforces_as_in(&config) {
@@ -161,8 +162,8 @@ impl Base {
         config
     }
 
-    /// A configuration that `proposal` is to be compared with: what it enforces of this follows the proposal, which need not
-    /// write it.
+    /// `config` for a comparison with `proposal`. Where that lists reserved CPUs, the cgroup and the enforcement that OpenShift sets
+    /// are those of the proposal: the operator drops them, and no user has to.
     #[must_use]
     pub fn enforcing_as(
         &self,
@@ -176,6 +177,7 @@ impl Base {
         config
     }
 
+    /// Whether the configuration has the cgroup and the enforcement that OpenShift sets.
     fn enforces_as_in(&self, config: &KubeletConfiguration) -> bool {
         self.distribution == Some(Distribution::OpenShift)
             && config.system_reserved_cgroup == self.fields.system_reserved_cgroup

@@ -1,8 +1,10 @@
-//! How OpenShift lays fields over each other, beyond one taking the place of another.
+//! How OpenShift lays a user's fields over its own, where that is more than replacing one by the other.
 //!
-//! As `generateKubeletIgnFiles` of the machine config operator does since 4.22 (kubelet 1.35): what is empty, 0 or false takes the
-//! place of nothing, since mergo does not carry it over; where a user enforces nothing of the system, or lists reserved CPUs, beside which the kubelet takes no cgroup, the
-//! cgroup and the enforcement of what is reserved for the system are left out.
+//! As `generateKubeletIgnFiles` of the machine config operator does since 4.22 (kubelet 1.35):
+//!
+//! - A user's field that is empty, 0 or false replaces nothing, since mergo does not carry it over.
+//! - The cgroup and the enforcement of the system's reservation are left out where a user enforces nothing of the system, and where
+//!   a user lists reserved CPUs, since the kubelet refuses a cgroup beside such a list.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -18,7 +20,7 @@ fn is_of_system(enforced: &str) -> bool {
     matches!(enforced, "system-reserved" | COMPRESSIBLE)
 }
 
-/// The user's fields without those that take the place of nothing.
+/// The user's fields without those that replace nothing.
 pub(crate) fn without_empty(mut own: KubeletConfiguration) -> KubeletConfiguration {
     own.enforce_node_allocatable = own.enforce_node_allocatable.filter(|enforced| !enforced.is_empty());
     for text in [&mut own.system_reserved_cgroup, &mut own.cgroup_root, &mut own.system_cgroups] {
@@ -44,7 +46,7 @@ pub(crate) fn beneath(own: &KubeletConfiguration, mut base: KubeletConfiguration
     base
 }
 
-/// What the operator makes of both.
+/// What the operator makes of the merged fields: without the cgroup and the enforcement of the system beside a list of CPUs.
 pub(crate) fn settled(mut made: KubeletConfiguration) -> KubeletConfiguration {
     if made.rules.version.release() < Release::V1_35 || made.reserved_cpus().is_empty() {
         return made;

@@ -6,14 +6,14 @@ pub enum Reservation {
     /// Nothing, or it is known.
     #[default]
     Known,
-    /// So much as for this number of pods, with which `reservedMemory` is right.
+    /// By the number of pods, and this is the number with which `reservedMemory` is right.
     ForPods(i64),
-    /// By a number of pods, and `reservedMemory` is right for none: with it a kubelet starts on no instance. With this number a
-    /// proposal keeps the most of it.
+    /// By the number of pods, and `reservedMemory` is right with no number: the kubelet starts on no instance. A proposal takes
+    /// this number, with which most of `reservedMemory` can stay.
     ForNoPods(i64),
-    /// By the number of pods if something sets that, and `reservedMemory` is right if nothing does.
+    /// By the number of pods if one is set, and `reservedMemory` is right as long as none is.
     UnlessPodsAreSet,
-    /// By the number of pods, and nothing tells for how many.
+    /// By the number of pods, which is not known.
     ByPods,
     /// By the size of the node.
     BySize,

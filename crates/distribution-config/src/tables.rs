@@ -35,7 +35,7 @@ pub(crate) fn openshift(rules: Rules) -> KubeletConfiguration {
     }
 }
 
-/// Looked at so often, and sent so often though nothing has changed, in seconds.
+/// The node's status is worked out every `update` seconds, and sent every `report` seconds though nothing has changed.
 fn reported_every(update: i32, report: i32) -> NodeReporting {
     NodeReporting {
         node_status_update_frequency: Some(Duration::from_seconds(update)),
@@ -70,7 +70,7 @@ pub(crate) fn nodeadm(cpus: usize) -> KubeletConfiguration {
     }
 }
 
-/// Beside what settings become.
+/// What Bottlerocket sets beside the fields that it makes of settings.
 pub(crate) fn bottlerocket() -> KubeletConfiguration {
     KubeletConfiguration { feature_gates: gates_of_amazon(), ..KubeletConfiguration::default() }
 }

@@ -48,7 +48,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Whether it says of no place of the CPU.
+    /// Whether it has no place of the CPU: no NUMA node, socket, core or cache.
     pub(crate) fn is_nowhere(&self) -> bool {
         self.node.is_none() && self.socket.is_none() && self.core.is_none() && self.caches.is_empty()
     }

@@ -36,7 +36,7 @@ impl fmt::Display for Form {
     }
 }
 
-/// An output that people have in place of one of those, and from which no machine is made.
+/// An output that people give in place of a [`Form`]. It is recognised for the error; no machine is made of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum OtherForm {

@@ -45,6 +45,7 @@ mod kubelet_fields;
 mod patch;
 mod own;
 mod node_object;
+mod pod_event;
 mod devices;
 mod pci_selector;
 mod pod_resources;
@@ -83,6 +84,7 @@ pub use patch::{FieldChange, PatchError, patch_kubelet_config, patch_object};
 pub use pci_selector::{PciClass, PciSelector};
 pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
 pub use plain::plain_json;
+pub use pod_event::PodEvent;
 pub use pod_resources::{
     DeviceGroup, MemoryGroup, NodeHoldings, PodHoldings, PodResourcesRead, read_pod_resources,
 };

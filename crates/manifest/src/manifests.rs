@@ -20,7 +20,7 @@ use crate::operators;
 use crate::position::TextPosition;
 use crate::problem::Quoted;
 use crate::workload::Kind;
-use crate::{Refusal, Warning};
+use crate::{NodeObject, PodEvent, Refusal, Warning};
 
 /// What a text holds.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,10 @@ pub struct Manifests {
     pub claim_objects: ClaimObjects,
     /// The same objects whole, with the slices, classes and taint rules that decide on claims.
     pub resources: ResourceObjects,
+    /// Nodes, of which each is in `skipped` too. One that cannot be read is not here.
+    pub nodes: Vec<NodeObject>,
+    /// Events about pods, likewise.
+    pub events: Vec<PodEvent>,
     /// Fields that their objects do not have and that were ignored ([`UnknownFields`]).
     pub unknown_fields: Vec<Warning>,
     /// Repeated keys, of which the last one counts, and text behind a document, which is not read: kubectl takes both in

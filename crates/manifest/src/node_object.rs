@@ -27,7 +27,14 @@ pub struct NodeObject {
     pub cpus: Option<Quantity>,
     /// `status.capacity.memory`; `None` as above.
     pub memory: Option<Quantity>,
+    /// `status.allocatable`: what its kubelet lets pods have; empty where it has not reported yet.
+    pub allocatable: BTreeMap<String, Quantity>,
+    /// The OpenShift `MachineConfig` that the node runs with, by its annotation.
+    pub machine_config: Option<String>,
 }
+
+/// The annotation of a node whose files a `MachineConfig` has written.
+const MACHINE_CONFIG: &str = "machineconfiguration.openshift.io/currentConfig";
 
 /// Reads one Node object, as `kubectl get node NAME -o yaml` prints it. All of its other fields are ignored.
 ///
@@ -39,7 +46,7 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
     const ONE: &str = "one Node, as `kubectl get node NAME -o yaml` prints it";
     let documents = documents(source, RepeatedKey::LastCounts)?;
     let mut fields = documents.iter().map(|node| Field::document(source, node));
-    let Some(document) = fields.next() else {
+    let Some(document) = &fields.next() else {
         return Ok(NodeObject::default());
     };
     let kind = document.require("kind", KIND)?;
@@ -55,22 +62,35 @@ pub fn read_node(source: &Source<'_>) -> Result<NodeObject, ManifestError> {
     if let Some(second) = fields.next() {
         return Err(second.unexpected(ONE));
     }
-    let metadata = document.require("metadata", "the name and labels of the node")?;
-    let name = metadata.require("name", "the name of the node")?.text("the name of the node")?.to_owned();
-    let labels = metadata.get("labels")?.map_or(Ok(BTreeMap::new()), |labels| read_labels(&labels))?;
-    let taints = match document.get("spec")? {
-        Some(spec) => read_each(&spec, "taints", read_taint)?,
-        None => Vec::new(),
-    };
-    let version = document.descend(&["status", "nodeInfo", "kubeletVersion"])?;
-    let version = version.map(|version| version.text("a version such as v1.37.1")).transpose()?;
-    let kubelet_version = version.filter(|version| !version.is_empty()).map(str::to_owned);
-    let capacity = |resource| {
-        let amount = document.descend(&["status", "capacity", resource]).ok().flatten();
-        amount.and_then(|amount| quantity(&amount).ok()).map(|(amount, _)| amount)
-    };
-    let (cpus, memory) = (capacity("cpu"), capacity("memory"));
-    Ok(NodeObject { name, labels, taints, kubelet_version, cpus, memory })
+    NodeObject::read(document)
+}
+
+impl NodeObject {
+    /// Of an object that is a Node.
+    pub(crate) fn read(document: &Field<'_>) -> Result<Self, ManifestError> {
+        let metadata = document.require("metadata", "the name and labels of the node")?;
+        let name = metadata.require("name", "the name of the node")?.text("the name of the node")?.to_owned();
+        let labels = metadata.get("labels")?.map_or(Ok(BTreeMap::new()), |labels| read_labels(&labels))?;
+        let taints = match document.get("spec")? {
+            Some(spec) => read_each(&spec, "taints", read_taint)?,
+            None => Vec::new(),
+        };
+        let version = document.descend(&["status", "nodeInfo", "kubeletVersion"])?;
+        let version = version.map(|version| version.text("a version such as v1.37.1")).transpose()?;
+        let kubelet_version = version.filter(|version| !version.is_empty()).map(str::to_owned);
+        let capacity = |resource| {
+            let amount = document.descend(&["status", "capacity", resource]).ok().flatten();
+            amount.and_then(|amount| quantity(&amount).ok()).map(|(amount, _)| amount)
+        };
+        let (cpus, memory) = (capacity("cpu"), capacity("memory"));
+        let amounts = document.descend(&["status", "allocatable"]).ok().flatten();
+        let amounts = amounts.and_then(|amounts| amounts.entries().ok()).unwrap_or_default();
+        let amounts = amounts.iter().filter_map(|entry| Some((entry.key, quantity(&entry.value).ok()?)));
+        let allocatable = amounts.map(|(resource, (amount, _))| (resource.to_owned(), amount)).collect();
+        let annotation = document.descend(&["metadata", "annotations", MACHINE_CONFIG]).ok().flatten();
+        let machine_config = annotation.and_then(|name| name.text("a name").ok()).map(str::to_owned);
+        Ok(Self { name, labels, taints, kubelet_version, cpus, memory, allocatable, machine_config })
+    }
 }
 
 fn read_taint(field: &Field<'_>) -> Result<Taint, ManifestError> {
@@ -105,7 +125,8 @@ mod tests {
         let kubelet_version = Some("v1.37.1".to_owned());
         let cpus = "8".parse().ok();
         let name = "worker-1".into();
-        let expected = NodeObject { name, labels, taints: vec![taint], kubelet_version, cpus, memory: None };
+        let expected =
+            NodeObject { name, labels, taints: vec![taint], kubelet_version, cpus, ..NodeObject::default() };
         assert_eq!(read(text), Ok(expected));
         let bare = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}"#;
         assert_eq!(read(bare), Ok(NodeObject { name: "n".into(), ..NodeObject::default() }));

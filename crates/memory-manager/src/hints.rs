@@ -1,4 +1,8 @@
 //! Where a unit's memory could be booked.
+//!
+//! A node set is a hint if it can hold all that the unit asks for together, memory and huge pages of each size (`fit`), and each
+//! of these resources gets the same sets. Preferred are the sets with as few nodes as the smallest one that could hold all of it
+//! if nothing were booked. So where one size of pages needs two nodes, sets of two are preferred for memory and the other sizes too.
 
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, ContainerName, Pod, PodUid, ResourceName, Unit};

@@ -24,6 +24,7 @@
 //! gives the turns ([`Event::Turn`]) takes in what others ask for in between.
 
 mod plan;
+mod writes;
 mod settle;
 mod pending;
 mod admit;

@@ -41,7 +41,7 @@ mod start;
 mod reload;
 mod log;
 mod systemd;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 mod fuzzing;
 
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ use self::owner::OwnerThread;
 use self::plugins::Sockets;
 use self::scribe::{Scribe, Writing};
 
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use self::fuzzing::requests;
 pub use self::log::{Log, LogLevel, LoggingFormat};
 pub use self::memory::{check_address_space, in_small_pages};
@@ -82,7 +82,7 @@ pub use cluster_node::{self, NodeInCluster};
 #[cfg(feature = "kubernetes")]
 pub use kubelet_status::ContainerReports;
 pub use node_enforce::CgroupRoot;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use node_http::clients;
 pub use node_http::{Progress, Simulated, Simulator, forms, openapi};
 #[cfg(feature = "kubernetes")]

@@ -18,8 +18,8 @@ use pod_spec::{ContainerKey, ContainerName, PodUid};
 use tempfile::TempDir;
 
 use super::isolation::{Isolation, PartitionProblemKind, Wanted};
+use super::keeper::{Keeper, Outcome};
 use super::quiet::Quiet;
-use super::{Keeper, Outcome};
 
 pub(super) const ROOT: &str = "/sys/fs/cgroup";
 const EBUSY: i32 = 16;

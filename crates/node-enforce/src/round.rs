@@ -12,9 +12,9 @@ use cpu_manager::{ContainerId, CpuQuota};
 use cpuset::CpuSet;
 use node_agent::{Enforcement, Pinning, in_order};
 
-use super::ContainerCondition::{HasCpus, Placed};
 use super::isolation::{CgroupCpus, Wanted};
-use super::{ContainerProblem, ContainerProblemKind, Keeper, Outcome};
+use super::keeper::ContainerCondition::{HasCpus, Placed};
+use super::keeper::{ContainerProblem, ContainerProblemKind, Keeper, Outcome};
 
 impl<F: Files> Keeper<F> {
     /// A round with these containers, of which those without exclusive CPUs share the `pool`.

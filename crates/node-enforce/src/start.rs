@@ -13,9 +13,10 @@ use node_input::LoadedNode;
 use node_view::clock::Clock;
 
 use super::isolation::{self, CgroupCpus, Isolation, kind_of};
+use super::keeper::Keeper;
 use super::quiet::Quiet;
 use super::watched::{PATIENCE, Watched, end};
-use super::{CgroupRoot, EnforcedNode, Enforcer, Keeper, Orders, Unenforced, round, run};
+use super::{CgroupRoot, EnforcedNode, Enforcer, Orders, Unenforced, round, run};
 
 /// The cgroups at `at` that containers of a node are kept in. `None`: they are switched off, or this host has none that can be
 /// written; the log has the reason.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use device_manager::{Replies, Reply, RpcCode, RpcError};
+use device_manager::Reply;
 use kubelet_status::{PodObject, Refusal, Step, Surroundings, Verdict as Decided};
 use node_input::{NodeHoldings, PublishedRefusal, told_object};
 use node_resource_topology::{Fingerprint, FingerprintMethod, NodeFacts, NodeResourceTopology};
@@ -14,9 +14,6 @@ use topology_admission::{ContainerId, Ledger, Placement, Refused, Verdict};
 
 use crate::fleet_pod::{FleetPod, Sending};
 use crate::kind::{Counters, Kind};
-
-/// What is answered to who asks a plugin: there are none.
-const UNAVAILABLE: RpcCode = RpcCode(14);
 
 /// A node of the fleet.
 pub(crate) struct FleetNode {
@@ -168,13 +165,8 @@ impl FleetNode {
 
     /// Decides on a pod, which is on the ledger if it is admitted.
     pub(crate) fn decide(&mut self, pod: &Pod, kind: &Kind) -> Outcome {
-        let mut replies = Replies::new();
-        let attempt = loop {
-            let attempt = kind.node.node.admission(&self.ledger, pod).with(&replies).attempt();
-            let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
-            let error = RpcError { code: UNAVAILABLE, message: "there is no device plugin".into() };
-            replies.insert(question.clone(), Reply::Failed(error));
-        };
+        let admission = kind.node.node.admission(&self.ledger, pod);
+        let (attempt, _) = admission.attempt_with(|_| Reply::unavailable());
         let verdict = attempt.verdict.clone();
         match self.ledger.commit(attempt) {
             Ok(after) => self.ledger = after,

@@ -78,7 +78,7 @@ impl Daemon {
 
 /// Root and the daemon's health are answered whatever the clients do, and every place is free again when the deadlines
 /// of silent clients have passed.
-#[cfg_attr(not(fuzzing), expect(unreachable_pub, reason = "without fuzzing only tests call it"))]
+#[cfg_attr(not(feature = "fuzzing"), expect(unreachable_pub, reason = "without fuzzing only tests call it"))]
 pub fn clients(bytes: &[u8]) {
     static DAEMON: OnceLock<Daemon> = OnceLock::new();
     let daemon = DAEMON.get_or_init(Daemon::start);

@@ -41,20 +41,20 @@ mod sent;
 mod simulator;
 mod listening;
 
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 mod small;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod crowd_tests;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 mod fuzzing;
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use fuzzing::clients;
 pub use listening::{listen, read_token};
 pub use node::NodeControl;

@@ -125,6 +125,8 @@ fn from_files(
             unknown_fields,
             unnoticed,
             lists: _,
+            nodes: _,
+            events: _,
         } = listener
             .during(&format!("reading {}", shown_name(path)), || manifests_in(path, rules, unknown))?;
         if are_static {

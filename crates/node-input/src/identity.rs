@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use device_manager::Moment;
 use k8s_quantity::{Amount, Quantity};
 use node_output::manifest_error;
 use pod_spec::{Container, Pod};
@@ -71,6 +72,49 @@ impl LoadedNode {
             self.node = self.node.as_ref().clone().with_identity(identity).into();
         }
         Ok(self)
+    }
+
+    /// The node that its object describes: as it calls it, with its labels and taints.
+    #[must_use]
+    pub(crate) fn with_node_object(mut self, object: NodeObject) -> Self {
+        let NodeObject { name, labels, taints, .. } = object;
+        self.node = self.node.as_ref().clone().with_identity(Identity { name, labels, taints }).into();
+        self
+    }
+
+    /// In what a Node object contradicts the machine and the configuration, as text to be shown.
+    pub(crate) fn contradicted_by(&self, object: &NodeObject) -> Vec<String> {
+        if let Some(other) = self.other_machine(object) {
+            return vec![other];
+        }
+        let (own, pods) = self.reported_amounts(&self.empty_ledger(), Moment::default());
+        let parsed =
+            |amounts: &BTreeMap<String, String>, name: &str| amounts.get(name)?.parse::<Quantity>().ok();
+        let kept_from_pods = |all: Option<Quantity>, pods: Option<Quantity>, of: fn(&Quantity) -> i64| {
+            Some(of(&all?).saturating_sub(of(&pods?)))
+        };
+        let kept = |name: &str, all: Option<&Quantity>, of: fn(&Quantity) -> i64| {
+            let reported = kept_from_pods(all.cloned(), object.allocatable.get(name).cloned(), of)?;
+            Some((reported, kept_from_pods(parsed(&own, name), parsed(&pods, name), of)?))
+        };
+        let mut found = Vec::new();
+        let mut tell = |what: &str, (reported, here): (String, String)| {
+            found.push(format!(
+                "by its object the node keeps {reported} of {what} from pods, and by configuration {} {here}: its kubelet runs with                  another configuration, or has not restarted since it changed",
+                self.line.configuration
+            ));
+        };
+        let cpu = kept("cpu", object.cpus.as_ref(), Quantity::milli_value);
+        if let Some((reported, here)) = cpu.filter(|(reported, here)| reported != here) {
+            tell("CPU", (format!("{reported}m"), format!("{here}m")));
+        }
+        // Bytes are reported in whole kibibytes, and huge pages are part of the difference on both sides.
+        let memory = kept("memory", object.memory.as_ref(), Quantity::value);
+        if let Some((reported, here)) = memory.filter(|(reported, here)| reported.abs_diff(*here) > 1 << 20) {
+            let bytes = |value: i64| Amount::Bytes(u64::try_from(value).unwrap_or(0)).to_string();
+            tell("memory", (bytes(reported), bytes(here)));
+        }
+        found
     }
 
     /// That a Node object has not the size of the machine.

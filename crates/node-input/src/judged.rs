@@ -120,6 +120,14 @@ impl LoadedMachine {
         Ok(other_machine::evidence(&Written::of(folder), view.cpus().all(), &nodes))
     }
 
+    /// Why state files are evidently those of another machine, as text to be shown; `None`: they may be its own.
+    pub(crate) fn contradicted_by(&self, folder: &StateFolder) -> Option<String> {
+        let view = KubeletView::new(&self.info).ok()?;
+        let nodes: Vec<_> = view.nodes().ids().collect();
+        let why = other_machine::evidence(&Written::of(folder), view.cpus().all(), &nodes)?;
+        Some(format!("the state files are evidently those of another machine: {why}"))
+    }
+
     /// The node by which `resident` is judged: with the configuration that is given or found, else with what the files say
     /// themselves; on this machine, or, where it is evidently another's and no machine was named, on one that has
     /// what the files name.

@@ -27,6 +27,8 @@ pub enum NamedBy {
     StateFiles,
     /// The executable of the kubelet that runs.
     Executable,
+    /// The log of the kubelet, in which each start has its version.
+    Log,
     /// The file with the configuration, such as the `kubernetesVersion` of its cluster.
     Configuration,
     /// Nothing: it is the default release.
@@ -77,6 +79,12 @@ impl KubeletVersion {
         Some(Self { named_by: NamedBy::Executable, ..version })
     }
 
+    /// The version that a line of a kubelet's log has.
+    pub(crate) fn of_log(version: &str) -> Option<Self> {
+        let version: Self = version.parse().ok()?;
+        Some(Self { named_by: NamedBy::Log, ..version })
+    }
+
     /// The version that the file with a configuration states.
     pub(crate) fn of_configuration(version: &str) -> Option<Self> {
         let version: Self = version.parse().ok()?;
@@ -107,6 +115,7 @@ impl fmt::Display for NamedBy {
             Self::Argument => "as given",
             Self::NodeObject => "by the Node object",
             Self::Executable => "by the executable of the kubelet that runs",
+            Self::Log => "by its log",
             Self::Configuration => "by the file with the configuration",
             Self::StateFiles => "by the form of the state files",
             Self::Nobody => "since nothing names another",

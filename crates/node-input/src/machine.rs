@@ -119,6 +119,23 @@ impl LoadedMachine {
         Self::unpacked(name, machine_archive::short(name), &tree)
     }
 
+    /// The machine in a tree that was read from `file`, with what a node file has beside it; it is shown as `short`.
+    ///
+    /// # Errors
+    /// The tree has no machine.
+    pub(crate) fn of_tree(file: &str, short: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
+        Self::unpacked(file, short, tree)
+    }
+
+    /// The machine that texts with these names tell together; it is shown as `short`.
+    ///
+    /// # Errors
+    /// They tell none, or contradict each other.
+    pub(crate) fn of_texts(short: &str, texts: &[(&str, &[u8])]) -> anyhow::Result<Self> {
+        let (info, machine, text) = machine_texts::of_texts(texts)?;
+        Ok(Self { text, ..Self::new(short.to_owned(), info, machine, Vec::new()) })
+    }
+
     /// A machine or the node of a node file.
     fn unpacked(name: &str, short: &str, tree: &SysfsTree) -> anyhow::Result<Self> {
         let packed = Packed::read(name, short, tree)?;

@@ -18,7 +18,7 @@ pub(crate) struct ReadText {
 }
 
 /// A machine as the kubelet gets it, as it is where that is known, and what its text lacks.
-type Read = (MachineInfo, Option<Machine>, Option<ReadText>);
+pub(crate) type Read = (MachineInfo, Option<Machine>, Option<ReadText>);
 
 /// Reads the machine from a file, or from several with commas between their names: the outputs of one machine. The other
 /// value is how it is shown.
@@ -27,23 +27,34 @@ pub(crate) fn read(name: &str) -> anyhow::Result<(String, Read)> {
         if Path::new(name).exists() { Vec::from([name]) } else { name.split(',').collect() };
     let mut texts = Vec::new();
     for name in &names {
-        let content = bytes(Path::new(name), machine_text::MAX_TEXT as u64)?;
+        texts.push((*name, bytes(Path::new(name), machine_text::MAX_TEXT as u64)?));
+    }
+    let texts: Vec<(&str, &[u8])> = texts.iter().map(|(name, text)| (*name, text.as_slice())).collect();
+    let shown: Vec<String> = names.iter().map(|name| files::short(Path::new(name))).collect();
+    Ok((shown.join(","), of_texts(&texts)?))
+}
+
+/// Reads the machine that texts with these names tell together.
+pub(crate) fn of_texts(named: &[(&str, &[u8])]) -> anyhow::Result<Read> {
+    let mut texts = Vec::new();
+    for (name, content) in named {
         texts.push(
-            text(content).with_context(|| format!("{name} is neither text nor an archive that is read"))?,
+            text(content.to_vec())
+                .with_context(|| format!("{name} is neither text nor an archive that is read"))?,
         );
     }
-    let shown: Vec<String> = names.iter().map(|name| files::short(Path::new(name))).collect();
-    let (shown, text) = (shown.join(","), texts.join("\n"));
+    let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+    let (name, text) = (names.join(","), texts.join("\n"));
     let failed = || format!("failed to read {name}");
     match machine_text::read(&text) {
         Ok(MachineText { machine, forms, assumed, lacks }) => {
             let info = MachineInfo::from(&machine);
-            Ok((shown, (info, Some(machine), Some(ReadText { forms, assumed, lacks }))))
+            Ok((info, Some(machine), Some(ReadText { forms, assumed, lacks })))
         }
         // Nothing that it names is in it: it is what cAdvisor prints, or damaged as that.
         Err(MachineTextError::Unknown) if text.trim_start().starts_with('{') => {
             let info = topology_discovery::machine_info_from_json(text.as_bytes()).with_context(failed)?;
-            Ok((shown, (info, None, None)))
+            Ok((info, None, None))
         }
         Err(error) => bail!(anyhow::Error::from(error).context(failed())),
     }
@@ -61,6 +72,25 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 }
 
 impl ReadText {
+    /// What was assumed, and what is not known, with the command that prints it; for commands that have no flags for it.
+    pub(crate) fn gaps(&self, name: &str) -> Vec<String> {
+        let Self { forms, assumed, lacks } = self;
+        let assumed = (!assumed.is_empty())
+            .then(|| format!("not all of the machine is in {name}: {}", assumed.join("; ")));
+        let lacks: Vec<String> = lacks
+            .iter()
+            .map(|lack| {
+                if is_printed(*lack, forms) {
+                    lack.to_string()
+                } else {
+                    format!("{lack} (`{}`)", lack.printed_by())
+                }
+            })
+            .collect();
+        let lacks = (!lacks.is_empty()).then(|| format!("not in {name}: {}", lacks.join(", ")));
+        assumed.into_iter().chain(lacks).collect()
+    }
+
     /// What was assumed, and what is not known and was not given by a flag.
     pub(crate) fn notices(&self, name: &str, given: &[String]) -> Vec<Notice> {
         let Self { forms, assumed, lacks } = self;
@@ -80,14 +110,18 @@ impl ReadText {
     }
 }
 
-/// A lack with the command that prints it, where that is not in the text, and the flag that gives it.
-fn shown(lack: Lack, forms: &[Form]) -> String {
-    let is_there = match lack {
+/// Whether the output is there that would tell it.
+fn is_printed(lack: Lack, forms: &[Form]) -> bool {
+    match lack {
         Lack::Cores | Lack::Caches => forms.contains(&Form::LscpuTable),
         Lack::Memory | Lack::Distances => forms.contains(&Form::Numactl),
         _ => false,
-    };
-    let command = (!is_there).then(|| format!("`{}`", lack.printed_by()));
+    }
+}
+
+/// A lack with the command that prints it, where that is not in the text, and the flag that gives it.
+fn shown(lack: Lack, forms: &[Form]) -> String {
+    let command = (!is_printed(lack, forms)).then(|| format!("`{}`", lack.printed_by()));
     match (command, flag(lack)) {
         (Some(command), Some(flag)) => format!("{lack} ({command}, or {flag})"),
         (Some(one), None) => format!("{lack} ({one})"),

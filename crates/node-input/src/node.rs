@@ -291,6 +291,7 @@ impl LoadedNode {
                 NamedBy::NodeObject => "the Node object",
                 NamedBy::StateFiles => "the state files",
                 NamedBy::Executable => "the kubelet that runs",
+                NamedBy::Log => "the kubelet's log",
                 NamedBy::Argument | NamedBy::Nobody => "--kubelet",
             })
         });

@@ -352,7 +352,7 @@ impl ReadConfiguration {
     pub fn without_assumed(&self, proposal: &KubeletConfiguration) -> KubeletConfiguration {
         let mut config = self.config.clone();
         if self.base.reservation() != Reservation::FixedUnlessSized || proposal.memory_policy() == "Static" {
-            self.base.take_assumed(&mut config);
+            self.base.remove_assumed(&mut config);
         }
         self.base.enforcing_as(config, proposal)
     }
@@ -362,7 +362,7 @@ impl ReadConfiguration {
     pub fn proposed_from(&self) -> KubeletConfiguration {
         let mut config = self.config.clone();
         if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
-            self.base.take_assumed(&mut config);
+            self.base.remove_assumed(&mut config);
         }
         if matches!(self.base.reservation(), Reservation::ForNoPods(_)) {
             config.reserved_memory.clear();

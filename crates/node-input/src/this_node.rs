@@ -24,7 +24,7 @@ use crate::pod_names::{OWN, POD_LOGS, of_logs};
 use crate::running_kubelet::{RunningKubelet, Search};
 
 /// Where a kubelet's configuration usually is.
-const CONFIGS: [&str; 5] = [
+pub(crate) const CONFIGS: [&str; 5] = [
     "/var/lib/kubelet/config.yaml",
     "/etc/kubernetes/kubelet.conf",
     "/etc/kubernetes/kubelet/config.json",

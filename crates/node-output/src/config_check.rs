@@ -76,6 +76,18 @@ impl ConfigCheck {
         Self { beside, ..self }
     }
 
+    /// What is wrong, most harmful first.
+    #[must_use]
+    pub fn findings(&self) -> &[ConfigFinding] {
+        &self.findings
+    }
+
+    /// What else has to be known, as text to be shown.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// The release whose rules apply.
     #[must_use]
     pub fn rules_of(&self) -> &str {

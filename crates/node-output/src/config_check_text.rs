@@ -107,7 +107,7 @@ fn admitted(trial: Option<&Trial>) -> String {
 }
 
 /// What makes a finding go away: each field as it is to be written.
-fn expected(expected: Option<&Expected>) -> String {
+pub(crate) fn expected(expected: Option<&Expected>) -> String {
     match expected {
         None => String::new(),
         Some(Expected::Text(text)) => format!("  expected    {text}\n"),

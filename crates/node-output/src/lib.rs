@@ -14,6 +14,8 @@ mod comparison;
 mod rows;
 mod explained_claims;
 mod decision;
+mod diagnosis;
+mod diagnosis_text;
 mod decisions;
 mod explanation;
 mod moves;
@@ -49,6 +51,11 @@ pub use config_check_text::config_check;
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
 pub use decisions::{DecisionSummary, Decisions, Explanations};
+pub use diagnosis::{
+    ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, FoundPart, MissingPart, NamedRelease,
+    NodeDiagnosis, RefusedPod, SightedBy, Sighting, StateDiagnosis,
+};
+pub use diagnosis_text::{RefusalDepth, diagnosis};
 pub use document::{Document, Format, JsonList, WriteError};
 pub use explanation::explanation;
 pub use held::{ContainerLine, DevicesHeld, FileLine, Held, MemoryHeld, Shown, shown};

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use cpuset::CpuSet;
-use device_manager::{DeviceId, Inventory, Question, Reply, RpcCode, RpcError};
+use device_manager::{DeviceId, Inventory, Question, Reply};
 use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Amounts, Overhead, Pod, ResourceName, Unit};
 use topology_admission::{Ledger, Node, Placed, Placement};
@@ -28,8 +28,7 @@ pub struct NoPlugins;
 
 impl Plugins for NoPlugins {
     fn answer(&self, _: &Question) -> Reply {
-        const UNAVAILABLE: RpcCode = RpcCode(14);
-        Reply::Failed(RpcError { code: UNAVAILABLE, message: "there is no device plugin".into() })
+        Reply::unavailable()
     }
 }
 

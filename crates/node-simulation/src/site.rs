@@ -7,7 +7,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use admission_report::{Alignment, DecidedClaims};
-use device_manager::Replies;
 use kubelet_fates::{Blocker, Fate, Kubelet};
 use numa_bitmask::NodeMask;
 use pod_spec::{Pod, PodUid, Role};
@@ -90,13 +89,8 @@ impl<'h> HostState<'h> {
             },
             _ => None,
         };
-        let mut replies = Replies::new();
-        let attempt = loop {
-            let attempt = self.host.node.admission(&self.ledger, pod).with(&replies).attempt();
-            let Verdict::NeedsPlugin(question) = &attempt.verdict else { break attempt };
-            let reply = self.host.plugins.answer(question);
-            replies.insert(question.clone(), reply);
-        };
+        let admission = self.host.node.admission(&self.ledger, pod);
+        let (attempt, replies) = admission.attempt_with(|question| self.host.plugins.answer(question));
         let fate = Kubelet::of(self.host.node).and_then(|own| own.fate(&self.ledger, pod, &replies));
         match fate {
             // It runs there, with harm that a simulation without restarts does not see.

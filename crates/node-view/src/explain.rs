@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admission_report::{AdmissionQueue, Conclusion, Deferred, Facts, Note, Remark, Report};
-use device_manager::{AllocateReply, DeviceIds, Moment, Question, Replies, Reply};
+use device_manager::{Moment, Replies, Reply};
 use node_agent::Snapshot;
 use node_input::{ADVICE, FateOfPod, LoadedNode, Requests};
 use pod_spec::Pod;
@@ -128,19 +128,11 @@ impl Tried {
             let (attempt, trace) = node.node.admission(before, pod).with(&replies).trace(detail);
             match &attempt.verdict {
                 Verdict::NeedsPlugin(question) if asked < QUESTIONS => {
-                    replies.insert(question.clone(), agreed(question));
+                    replies.insert(question.clone(), Reply::willing(question));
                     asked += 1;
                 }
                 _ => return Self { attempt, trace, replies, asked },
             }
         }
-    }
-}
-
-fn agreed(question: &Question) -> Reply {
-    match question {
-        Question::Preferred { .. } => Reply::Preferred(DeviceIds::new()),
-        Question::Allocate { .. } => Reply::Allocated(AllocateReply::default()),
-        Question::PreStart { .. } => Reply::Started,
     }
 }

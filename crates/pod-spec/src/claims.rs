@@ -4,7 +4,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::{ContainerName, Unit};
+use crate::ContainerName;
 
 /// A claim of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,14 +71,4 @@ pub struct UnknownPlace {
     pub claim: String,
     /// Why, as a sentence without a full stop.
     pub why: String,
-}
-
-impl ClaimPlaces {
-    /// The known devices that a unit has.
-    pub fn of(&self, unit: Unit<'_>) -> impl Iterator<Item = &PlacedDevice> {
-        self.known.iter().filter(move |device| match unit {
-            Unit::Container(_, container) => device.containers.contains(&container.name),
-            Unit::Pod(_) => !device.containers.is_empty(),
-        })
-    }
 }

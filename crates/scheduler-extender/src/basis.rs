@@ -3,13 +3,13 @@
 use alloc::sync::Arc;
 
 use admission_report::{BriefReason, Facts};
-use device_manager::{AllocateReply, DeviceIds, Question as PluginQuestion, Replies, Reply};
+use device_manager::{Replies, Reply};
 use kubelet_fates::{Fate, Kubelet};
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
 
-use crate::judgement::{ClaimElsewhere, Knowledge};
-use crate::score::{Score, score};
+use crate::judgement::Knowledge;
+use crate::score::{Fit, score};
 use crate::zones::Zones;
 
 /// What is known of a node, with everything that holds something there.
@@ -25,20 +25,6 @@ pub(crate) enum Basis {
 pub(crate) struct Exact {
     pub(crate) node: Arc<Node>,
     pub(crate) ledger: Ledger,
-}
-
-/// How a pod lies on a node that it fits.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fit {
-    pub(crate) score: Score,
-    /// The first claim with devices elsewhere than its container's CPUs and memory.
-    pub(crate) elsewhere: Option<ClaimElsewhere>,
-}
-
-impl From<Score> for Fit {
-    fn from(score: Score) -> Self {
-        Self { score, elsewhere: None }
-    }
 }
 
 /// What came out for one pod.
@@ -160,20 +146,6 @@ impl Exact {
 
     /// With plugins that prefer no device and refuse none: they run on the node, and cannot be asked from afar.
     fn attempt(&self, pod: &Pod) -> (Attempt, Replies) {
-        let mut replies = Replies::new();
-        loop {
-            let attempt = self.node.admission(&self.ledger, pod).with(&replies).attempt();
-            let Verdict::NeedsPlugin(question) = &attempt.verdict else { return (attempt, replies) };
-            // A question that has been answered is not asked again.
-            replies.insert(question.clone(), willing(question));
-        }
-    }
-}
-
-fn willing(question: &PluginQuestion) -> Reply {
-    match question {
-        PluginQuestion::Preferred { .. } => Reply::Preferred(DeviceIds::new()),
-        PluginQuestion::Allocate { .. } => Reply::Allocated(AllocateReply::default()),
-        PluginQuestion::PreStart { .. } => Reply::Started,
+        self.node.admission(&self.ledger, pod).attempt_with(Reply::willing)
     }
 }

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use admission_report::BriefReason;
 use pod_spec::{ClaimPlaces, Pod};
 
-use crate::basis::{Basis, Fit, Outcome};
+use crate::basis::{Basis, Outcome};
 use crate::judgement::{ClaimRule, Judgement, Reason, Verdict};
 use crate::question::{Question, QuestionId};
-use crate::score::Score;
+use crate::score::{Fit, Score};
 use crate::shape::Shape;
 use crate::situation::{Situation, SituationId};
 use crate::threads::Threads;

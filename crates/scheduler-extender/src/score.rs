@@ -9,7 +9,6 @@ use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, Placed, Placement};
 use topology_model::NodeId;
 
-use crate::basis::Fit;
 use crate::judgement::ClaimElsewhere;
 
 /// A score: 0 to [`Score::BEST`].
@@ -58,6 +57,20 @@ impl Alignment {
     }
 }
 
+/// How a pod lies on a node that it fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fit {
+    pub(crate) score: Score,
+    /// The first claim with devices elsewhere than its container's CPUs and memory.
+    pub(crate) elsewhere: Option<ClaimElsewhere>,
+}
+
+impl From<Score> for Fit {
+    fn from(score: Score) -> Self {
+        Self { score, elsewhere: None }
+    }
+}
+
 /// Of a pod that was given `placement`, after which the node's ledger is `after`.
 pub(crate) fn score(node: &Node, pod: &Pod, placement: &Placement, after: &Ledger) -> Fit {
     let mut all = NodeMask::EMPTY;
@@ -95,7 +108,7 @@ impl Lies {
             .filter_map(|device| Some((device.claim.as_str(), node.nodes().index_of(NodeId(device.node))?)));
         let devices: Vec<(&str, NodeIndex)> = devices.collect();
         if own.is_empty() {
-            // Without CPUs and memory of its own a container is where its devices are.
+            // A container without exclusive CPUs and memory is where its devices are.
             lies.nodes = devices.iter().fold(lies.nodes, |all, (_, node)| all | NodeMask::from(*node));
             return lies;
         }

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::io::{self, BufRead as _, Read as _};
-#[cfg(feature = "kubernetes")]
-use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
@@ -30,24 +28,14 @@ const LARGEST: usize = 64 << 20;
 /// An answer.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    status: u16,
-    fields: Fields,
+    /// Of HTTP.
+    pub(crate) status: u16,
+    /// The fields of its head.
+    pub(crate) fields: Fields,
     pub(crate) body: String,
 }
 
 impl Reply {
-    /// Of a status, the fields of a head, and a body.
-    #[cfg(feature = "kubernetes")]
-    pub(crate) fn new(status: u16, fields: &[(String, String)], body: String) -> Self {
-        Self { status, fields: Fields(fields.to_vec()), body }
-    }
-
-    /// Of HTTP.
-    #[cfg(feature = "kubernetes")]
-    pub(crate) const fn status(&self) -> u16 {
-        self.status
-    }
-
     /// A field of the head.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name)
@@ -84,20 +72,13 @@ pub(crate) fn send(socket: &Path, method: &str, path: &str, body: Sent<'_>) -> a
     exchanged(stream, method, path, body).with_context(failed)
 }
 
-/// The same over TCP, where `address` is `HOST:PORT`.
-#[cfg(feature = "kubernetes")]
-pub(crate) fn send_over_tcp(
-    address: &str,
+/// The same on a connection to a daemon.
+pub(crate) fn exchanged(
+    stream: impl Timeout,
     method: &str,
     path: &str,
-    body: Sent<'_>,
+    sent: Sent<'_>,
 ) -> anyhow::Result<Reply> {
-    let failed = || format!("failed to reach topolet at http://{address}");
-    let stream = TcpStream::connect(address).with_context(failed)?;
-    exchanged(stream, method, path, body).with_context(failed)
-}
-
-fn exchanged(stream: impl Timeout, method: &str, path: &str, sent: Sent<'_>) -> anyhow::Result<Reply> {
     let name = sent.name.map(|name| (FILE, name));
     let request = Request { fields: name.as_slice(), ..Request::new(method, path).with_body(sent.bytes) };
     let response = request.exchange(Timed::new(stream, PATIENCE), LARGEST)?;

@@ -1,21 +1,21 @@
-//! Where the API server and the kubelet's HTTPS endpoint are. Without feature `kubernetes` there is nothing to say.
+//! Where the API server and the kubelet's HTTPS endpoint are. `without_cluster.rs` has the same for a build without feature
+//! `kubernetes`.
 
-use clap::Args;
-#[cfg(feature = "kubernetes")]
-use {
-    anyhow::Context as _,
-    clap::ValueHint,
-    node_daemon::cluster_node::{Access, KubeletAccess, OthersFields},
-    node_daemon::{ContainerReports, Membership, NodeInCluster, Publications, TopologyPublication},
-    std::path::PathBuf,
-    topology_manifest::check_node_name,
+use std::path::PathBuf;
+
+use admission_report::Notice;
+use anyhow::Context as _;
+use clap::{Args, ValueHint};
+use node_daemon::cluster_node::{Access, ClaimKind, Cluster, KubectlAccess, KubeletAccess, OthersFields};
+use node_daemon::{
+    ContainerReports, Membership, NodeInCluster, PodSources, Publications, TopologyPublication,
 };
+use node_input::{IdentitySource, Listener as _, ObjectText};
+use topology_manifest::check_node_name;
 
-use node_daemon::PodSources;
-use node_input::IdentitySource;
+use crate::screen::Screen;
 
 /// Whose cluster the node is a member of; with a kubelet, who tells of its pods where its pods API does not.
-#[cfg(feature = "kubernetes")]
 #[derive(Args, Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PodSourceArguments {
@@ -59,7 +59,6 @@ pub(crate) struct PodSourceArguments {
     kubelet_certificate: Option<PathBuf>,
 }
 
-#[cfg(feature = "kubernetes")]
 impl PodSourceArguments {
     /// Those of a node, which is called as this host if it has no name. A member of a cluster is known there by its labels
     /// too.
@@ -131,28 +130,41 @@ fn named(node_name: Option<&str>) -> String {
     node_name.map(str::to_owned).or_else(crate::arguments::host_name).unwrap_or_default()
 }
 
-/// No API server: this build has no client for one.
-#[cfg(not(feature = "kubernetes"))]
+/// Where the slices, classes and claims of a cluster are listed.
 #[derive(Args, Clone, Debug, Default)]
-pub(crate) struct PodSourceArguments {}
+pub(crate) struct ClaimServerArguments {
+    /// Takes slices, device classes, claims and templates of claims from the API server that this file names, beside those of
+    /// files, which replace objects of the same name. It needs the rights of deploy/claims/rights.yaml.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The same with this context of the kubeconfig. Without --kubeconfig it is one of KUBECONFIG, else of ~/.kube/config.
+    #[arg(long, value_name = "CONTEXT")]
+    pub(crate) context: Option<String>,
+}
 
-#[cfg(not(feature = "kubernetes"))]
-impl PodSourceArguments {
-    /// None.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as with the feature")]
-    pub(crate) fn sources(&self, identity: &IdentitySource) -> anyhow::Result<PodSources> {
-        Ok(PodSources { node_name: named(identity.node_name.as_deref()) })
+impl ClaimServerArguments {
+    pub(crate) fn listed(&self, screen: Screen) -> anyhow::Result<Vec<ObjectText>> {
+        if self.given().is_none() {
+            return Ok(Vec::new());
+        }
+        let Self { kubeconfig, context } = self.clone();
+        let cluster = Cluster::new(&Access::Kubectl(KubectlAccess { kubeconfig, context }))?;
+        let server = cluster.server();
+        let lists = screen.during(&format!("reading claims of {server}"), || cluster.claim_lists())?;
+        if let Some(error) = lists.without_taint_rules {
+            screen.warn(Notice::warning(format!(
+                "devicetaintrules of {server} are not looked at: {error}; kube-scheduler decides otherwise where a rule taints \
+                 a device"
+            )));
+        }
+        let text = |(kind, list): (ClaimKind, _)| {
+            ObjectText::of_list(format!("{} of {server}", kind.resource()), &list)
+        };
+        lists.pages.into_iter().map(text).collect()
     }
 
-    /// There is none.
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(crate) const fn joins(&self) -> bool {
-        false
-    }
-
-    /// There is none.
-    #[expect(clippy::unused_self, reason = "as with the feature")]
-    pub(crate) const fn has_cluster(&self) -> bool {
-        false
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let kubeconfig = self.kubeconfig.as_ref().map(|_| "--kubeconfig");
+        kubeconfig.or_else(|| self.context.as_ref().map(|_| "--context"))
     }
 }

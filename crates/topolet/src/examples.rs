@@ -1,5 +1,8 @@
 //! What `--help` of each command ends with. A test runs every line in a folder that has the files they name.
 
+#[cfg(feature = "kubernetes")]
+pub(crate) mod cluster;
+
 pub(crate) const DEMO: &str = "\
 Examples:
   # A few decisions, with nothing to prepare
@@ -108,6 +111,15 @@ Examples:
   # A node that was captured
   topolet status -m node.tar.zst";
 
+pub(crate) const DIAGNOSE: &str = "\
+Examples:
+  # A must-gather, a sosreport, or a folder with what a user has sent
+  topolet diagnose must-gather.local.42
+  # Several together: the report of a node, and the pods of its cluster
+  topolet diagnose sosreport-worker-1 pods.yaml
+  # All about the refusal of one pod
+  topolet diagnose must-gather.local.42 --pod ran/forwarder";
+
 pub(crate) const CONFIG_CHECK: &str = "\
 Examples:
   # Does a kubelet start with it, and what does it not do?
@@ -147,32 +159,6 @@ Examples:
   topolet serve --kubeconfig node.conf --simulate-containers --root node
   # Beside a kubelet, of which nothing is changed
   topolet serve --observe --root kubelet --socket topolet.sock";
-
-#[cfg(feature = "kubernetes")]
-pub(crate) const SCHEDULER: &str = "\
-Examples:
-  # Beside kube-scheduler, whose configuration has
-  #   extenders: [{urlPrefix: https://127.0.0.1:10270, filterVerb: filter,
-  #     prioritizeVerb: prioritize, preemptVerb: preempt, weight: 10,
-  #     nodeCacheCapable: true, ignorable: true, enableHTTPS: true,
-  #     tlsConfig: {caFile: a, certFile: client.crt, keyFile: client.key}}]
-  # and where a is an authority that signs nothing else (certificates.sh)
-  topolet scheduler --kubeconfig k.conf --tls-cert c --tls-key k --client-ca a
-  # The same for a trial on one host: every user of the host can query it
-  topolet scheduler --kubeconfig scheduler.conf --insecure-http";
-
-#[cfg(feature = "kubernetes")]
-pub(crate) const FLEET: &str = "\
-Examples:
-  # A hundred nodes of eight NUMA nodes each
-  topolet fleet --kubeconfig node.conf --nodes 100 -m spr-8480-snc4-8node
-  # Five pods a second come to each node by themselves
-  topolet fleet --kubeconfig node.conf -f pod.yaml --pods-a-second 5
-  # Pods that end: annotations say when, with which code, and how slowly
-  #   fleet.topolet.dev/run-seconds: '30'
-  #   fleet.topolet.dev/exit-code: '1'
-  #   fleet.topolet.dev/stop-seconds: '5'
-  topolet fleet --kubeconfig node.conf";
 
 pub(crate) const GET_PODS: &str = "\
 Examples:
@@ -218,21 +204,6 @@ Examples:
   topolet delete pod web-0 web-1
   # The pods of a folder
   topolet delete -f manifests/";
-
-#[cfg(feature = "kubernetes")]
-pub(crate) const KUBECTL_EXPLAIN: &str = "\
-Examples:
-  # Why does the node refuse this pod? A link kubectl-topolet makes it a plugin
-  kubectl topolet explain web-0
-  # For programs, and without kubectl
-  topolet kubectl explain web-0 -n default -o json";
-
-#[cfg(feature = "kubernetes")]
-pub(crate) const KUBECTL_NODE: &str = "\
-Examples:
-  # What is free on each NUMA node, and who holds what?
-  kubectl topolet node worker-1
-  topolet kubectl node worker-1 -o yaml";
 
 #[cfg(feature = "terminal")]
 pub(crate) const COMPLETIONS: &str = "\

@@ -5,18 +5,17 @@
 //! number of entries, the size of one file and of all, the length of a name, the unpacked stream, and the window of
 //! the packer. What does not lie in folders of a machine is passed over.
 
-mod blocks;
+mod bounded;
 mod limits;
 mod pack;
-mod packed;
 mod placed;
 mod tar_entries;
 mod zip_entries;
 
-use blocks::is_tar;
-use packed::Packer;
+use bounded::{failed, stream};
 use zip_entries::is_zip;
 
+use crate::entries::{Packer, is_tar};
 use crate::memory::MemoryTree;
 
 pub use limits::ArchiveError;
@@ -34,7 +33,7 @@ pub fn is_archive(start: &[u8]) -> bool {
 /// Unpacks the files of machines, and names what else is there.
 pub(crate) fn unpack(bytes: &[u8]) -> Result<(MemoryTree, ArchiveNames), ArchiveError> {
     let placed = if let Some(packer) = Packer::of(bytes) {
-        let read = tar_entries::read(packer.stream(bytes)?).map_err(|error| packer.failed(error))?;
+        let read = tar_entries::read(stream(packer, bytes)?).map_err(|error| failed(packer, error))?;
         read.ok_or(ArchiveError::NotTar { packer: packer.name() })?
     } else if is_zip(bytes) {
         zip_entries::read(bytes)?

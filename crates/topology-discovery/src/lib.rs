@@ -11,6 +11,7 @@
 //!
 //! # Where things are
 //!
+//! - Entries of archives as streams: `crates/topology-discovery/src/entries.rs`.
 //! - What a driver publishes of a device's place in the machine: `crates/topology-discovery/src/device_attributes.rs`.
 
 mod archive;
@@ -19,6 +20,7 @@ mod cadvisor_json;
 mod capture;
 mod device_attributes;
 mod directory;
+pub mod entries;
 #[cfg(feature = "hwloc")]
 mod hwloc;
 mod kernel;

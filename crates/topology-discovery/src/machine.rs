@@ -75,17 +75,17 @@ pub enum DiscoveryError {
 /// ```
 pub fn read(tree: &SysfsTree) -> Result<Discovery, DiscoveryError> {
     let kernel = Kernel::new(tree);
-    let parts = parts(tree, &kernel)?;
+    let parts = parts(&kernel)?;
     let machine = Machine::new(parts)?;
     let info = cadvisor::read_mended(&kernel)?.info;
     Ok(Discovery { machine, info, problems: kernel.into_problems() })
 }
 
-fn parts(tree: &SysfsTree, kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
+fn parts(kernel: &Kernel<'_>) -> Result<MachineParts, DiscoveryError> {
     let cpus = cpus::lists(kernel);
     if cpus.online.is_empty() {
         let folders = cpus::folders(kernel);
-        return Err(match (folders.is_empty(), tree.denied(CPUS)) {
+        return Err(match (folders.is_empty(), kernel.tree.denied(CPUS)) {
             (false, _) => DiscoveryError::NoOnlineCpus(folders),
             (true, Some(folder)) => DiscoveryError::Denied(folder),
             (true, None) => DiscoveryError::NoCpus,

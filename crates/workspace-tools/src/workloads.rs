@@ -5,18 +5,24 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 
-use crate::workspace::{cargo, run, target};
+use crate::workspace::{self, cargo, run, target};
 
-/// How often work is repeated in the longer of two runs, and how often if it is long.
-const TIMES: u64 = 101;
-const TIMES_OF_LONG: u64 = 3;
-/// From this many instructions on, setup included, work is long.
-const LONG: u64 = 500_000_000;
+/// How often the counted work is done; the mean evens out what depends on the seeds of hash tables.
+const TIMES: u64 = 5;
+/// The function of the program whose instructions are counted, as valgrind names it. What the program does before, reading
+/// files and arguments, differs by millions of instructions from start to start.
+const COUNTED: &str = "*workloads*counted*";
 
-/// Builds the program.
+/// Builds the program as it is released.
 pub fn build() -> anyhow::Result<PathBuf> {
     run(&mut cargo(&["build", "--release", "--quiet", "--package", "workloads", "--bin", "workloads"]))?;
     Ok(target().join("release/workloads"))
+}
+
+/// Builds the program as tests are built, which takes seconds where tests are.
+pub fn build_as_tests() -> anyhow::Result<PathBuf> {
+    workspace::build(&["workloads"])?;
+    Ok(target().join("debug/workloads"))
 }
 
 /// What the program prints.
@@ -55,21 +61,18 @@ impl Counter {
 
     /// How many instructions the work of this name takes.
     pub fn count(&self, name: &str) -> anyhow::Result<u64> {
-        let once = self.run(name, 1)?;
-        let times = if once > LONG { TIMES_OF_LONG } else { TIMES };
-        Ok(self.run(name, times)?.saturating_sub(once) / (times - 1))
-    }
-
-    fn run(&self, name: &str, times: u64) -> anyhow::Result<u64> {
         let output = Command::new("valgrind")
             .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+            .arg(format!("--toggle-collect={COUNTED}"))
             .arg(&self.program)
-            .args(["once", name, "--times", &times.to_string()])
+            .args(["once", name, "--times", &TIMES.to_string()])
             .output()
             .context("failed to start valgrind")?;
         let report = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "valgrind failed: {}\n{report}", output.status);
         let counted = report.lines().find_map(|line| line.split("Collected :").nth(1)).map(str::trim);
-        counted.and_then(|count| count.parse().ok()).context("valgrind printed no count of instructions")
+        let counted: Option<u64> = counted.and_then(|count| count.parse().ok());
+        let counted = counted.filter(|count| *count > 0);
+        Ok(counted.with_context(|| format!("valgrind counted no instructions in {COUNTED}"))? / TIMES)
     }
 }

@@ -1,7 +1,9 @@
 //! The test programs and what runs them.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context as _, ensure};
 use fs_err::{self as fs, File};
@@ -78,6 +80,9 @@ impl Tests {
     fn command(&self) -> Command {
         let mut command = Command::new(&self.nextest);
         outside_package(&mut command).args(["nextest", "run", "--no-fail-fast"]);
+        // For a third of their time tests wait: for daemons, and for time to pass.
+        let cores = thread::available_parallelism().map_or(2, NonZero::get);
+        command.args(["--test-threads", &(cores + cores / 2).to_string()]);
         command.arg("--binaries-metadata").arg(&self.programs).arg("--cargo-metadata").arg(&self.workspace);
         command
     }

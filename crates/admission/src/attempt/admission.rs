@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::time::Duration;
 
-use device_manager::Replies;
+use device_manager::{Question, Replies, Reply};
 use pod_spec::Pod;
 
 use crate::attempt::steps::Steps;
@@ -113,7 +113,17 @@ impl<'a> Admission<'a> {
         steps.run().unless_asking(self.ledger)
     }
 
-    /// The same, with what was looked at on the way.
+    /// The same, where `answer` replies to each question for a device plugin, and the replies. No question comes twice.
+    pub fn attempt_with(self, mut answer: impl FnMut(&Question) -> Reply) -> (Attempt, Replies) {
+        let mut replies = self.replies.clone();
+        loop {
+            let attempt = Admission { replies: &replies, ..self }.attempt();
+            let Verdict::NeedsPlugin(question) = &attempt.verdict else { return (attempt, replies) };
+            replies.insert(question.clone(), answer(question));
+        }
+    }
+
+    /// The same as [`Admission::attempt`], with what was looked at on the way.
     pub fn trace(self, detail: Detail) -> (Attempt, Trace) {
         let mut trace = Trace { detail, rules: Some(self.rules), ..Trace::default() };
         let pod = Arc::new(self.node.classified(self.pod.clone()));

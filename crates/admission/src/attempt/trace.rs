@@ -273,8 +273,10 @@ impl Node {
             let room = self.room_of_devices(ledger, pod, &resource);
             row(resource, asked, room);
         }
-        if self.has_claim_hints() {
-            rows.extend(claim_hints::amounts(&self.nodes, unit));
+        if self.has_claim_hints()
+            && let Some((claims, asked, room)) = claim_hints::room(&self.nodes, unit)
+        {
+            row(claims, asked, room);
         }
         rows
     }

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use device_manager::Replies;
+use device_manager::{Replies, Reply};
 use node_config::{PodChoice, Scope, TopologyPolicyName};
 use numa_bitmask::NodeMask;
 use pod_spec::{Pod, PodUid};
@@ -15,7 +15,6 @@ use crate::attempt::admission::Admission;
 use crate::attempt::refusal::Refused;
 use crate::attempt::trace::Search;
 use crate::attempt::trace::{Trace, UnitTrace};
-use crate::attempt::willing;
 use crate::attempt::{Placement, Rules, Verdict};
 use crate::explain::change::Change;
 use crate::explain::explanation::{Limits, OnEmptyNode, Plugins, Tries, WouldFit};
@@ -85,7 +84,7 @@ impl<'a> Trial<'a> {
             replies,
             rules,
             tries,
-            plugins_are_asked: willing::are_asked(ledger.inventory()),
+            plugins_are_asked: ledger.inventory().has_plugins(),
             stop,
             kept,
             made: 0,
@@ -140,7 +139,7 @@ impl<'a> Trial<'a> {
                 }
                 Verdict::Refused(_) => break,
                 Verdict::NeedsPlugin(question) => {
-                    let reply = willing::willing_reply(&question);
+                    let reply = Reply::willing(&question);
                     // A question that has been answered is not asked again.
                     willing.get_or_insert_with(|| self.replies.clone()).insert(question, reply);
                     next.clone_from(&again);

@@ -16,8 +16,7 @@ use pod_spec::{ResourceName, Unit};
 use topology_hint::{Affinity, Answers, Grant, Held, Provider, Refusal};
 use topology_model::{NodeId, Nodes};
 
-use crate::attempt::trace::NodeAmounts;
-use crate::node::room::Cell;
+use crate::node::room::{Cell, Room};
 
 /// The provider.
 pub(super) struct ClaimHints;
@@ -39,8 +38,9 @@ impl Provider for ClaimHints {
     }
 }
 
-/// The row of a unit's claims in a trace: how many devices it has, and on which nodes they are. `None`: it has none of a known node.
-pub(crate) fn amounts(nodes: &Nodes, unit: Unit<'_>) -> Option<(ResourceName, NodeAmounts)> {
+/// What stands for a unit's claims among the resources, how many devices it has, and on which nodes they are. `None`: it has none
+/// of a known node.
+pub(crate) fn room(nodes: &Nodes, unit: Unit<'_>) -> Option<(ResourceName, u64, Room)> {
     let devices = Devices::of(nodes, unit)?;
     let mut cells = vec![Cell::default(); nodes.len()];
     for node in &devices.places {
@@ -50,7 +50,7 @@ pub(crate) fn amounts(nodes: &Nodes, unit: Unit<'_>) -> Option<(ResourceName, No
         }
     }
     let asked = devices.places.len() as u64;
-    Some((devices.resource(), NodeAmounts { asked, nodes: cells, elsewhere: Cell::default() }))
+    Some((devices.resource(), asked, Room { nodes: cells, elsewhere: Cell::default() }))
 }
 
 /// The devices of a unit whose NUMA nodes are known; at least one.
@@ -61,8 +61,8 @@ struct Devices<'a> {
 
 impl<'a> Devices<'a> {
     fn of(nodes: &Nodes, unit: Unit<'a>) -> Option<Self> {
-        let placed = unit.pod().constraints.claim_places.of(unit);
-        let (claims, places): (BTreeSet<&str>, Vec<NodeIndex>) = placed
+        let (claims, places): (BTreeSet<&str>, Vec<NodeIndex>) = unit
+            .claimed_devices()
             .filter_map(|device| Some((device.claim.as_str(), nodes.index_of(NodeId(device.node))?)))
             .unzip();
         (!places.is_empty()).then_some(Self { claims, places })

@@ -4,12 +4,12 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::ControlFlow;
 
-use device_manager::Replies;
+use device_manager::{Replies, Reply};
 use pod_spec::Pod;
 
 use crate::attempt::refusal::{Cause, Refused};
 use crate::attempt::trace::Search;
-use crate::attempt::{Placement, Rules, Verdict, willing};
+use crate::attempt::{Placement, Rules, Verdict};
 use crate::explain::explanation::{Limits, Plugins, Tries};
 use crate::ledger::Ledger;
 use crate::node::Node;
@@ -55,7 +55,7 @@ pub(crate) struct Created {
 impl<'a> Attempts<'a> {
     pub(crate) fn new(node: &'a Node, ledger: &Ledger, replies: &'a Replies, limits: &Limits<'a>) -> Self {
         let Tries(left) = limits.tries;
-        let plugins_are_asked = willing::are_asked(ledger.inventory());
+        let plugins_are_asked = ledger.inventory().has_plugins();
         Self { node, replies, left, stop: limits.stop, plugins_are_asked, made: 0, search: Search::Complete }
     }
 
@@ -96,7 +96,7 @@ impl<'a> Attempts<'a> {
                 Verdict::Admitted(_) | Verdict::Refused(_) => return Tried::Refused,
                 Verdict::NeedsPlugin(_) if !self.plugins_are_asked => return Tried::Refused,
                 Verdict::NeedsPlugin(question) => {
-                    let reply = willing::willing_reply(question);
+                    let reply = Reply::willing(question);
                     // A question that has been answered is not asked again.
                     willing.get_or_insert_with(|| self.replies.clone()).insert(question.clone(), reply);
                     continue;

@@ -78,7 +78,7 @@ fn cpus_follow_the_devices_of_their_container() {
         let own = with_devices(pod("a", &[2, 2]), &[(0, 1)]);
         assert_eq!(cpus_on(&node, &own), Ok(vec![on(&[1]), on(&[0])]), "{policy}");
     }
-    // Policy none asks nobody.
+    // Policy none asks no provider.
     let node = node("none", "container");
     assert_eq!(cpus_on(&node, &with_devices(pod("a", &[2]), &[(0, 1)])), Ok(vec![on(&[0])]));
 }

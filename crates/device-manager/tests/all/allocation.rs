@@ -8,9 +8,7 @@ use pod_spec::{PodUid, Role};
 use proptest::prelude::*;
 use topology_hint::Affinity;
 
-use crate::fixture::{
-    GPU, asking, devices, gpu, ids, machine, names, near, plugged, pod, serve, settle, willing,
-};
+use crate::fixture::{GPU, asking, devices, gpu, ids, machine, names, near, plugged, pod, serve, settle};
 
 const PREFERS: PluginOptions = PluginOptions { preferred_allocation: true, pre_start: false };
 
@@ -55,7 +53,7 @@ fn the_plugin_is_asked_about_the_tier_that_is_cut() {
         let request = Request::new(&pod, &pod.containers[0], near(&inventory, nodes));
         let answering = |question: &Question| match question {
             Question::Preferred { .. } => Reply::Preferred(ids(answer)),
-            other => willing(other),
+            other => Reply::willing(other),
         };
         let held = Holdings::default();
         let (questions, result) =
@@ -125,7 +123,8 @@ fn amounts_are_rounded_up_and_what_is_claimed_otherwise_is_passed_over() {
     let request =
         Request { claimed: &[gpu()].into(), ..Request::new(&pod, &pod.containers[0], Affinity::Any) };
     let held = Holdings::default();
-    let (_, result) = settle(Devices::allocate, Devices::default(), &inventory, &held, &request, willing);
+    let (_, result) =
+        settle(Devices::allocate, Devices::default(), &inventory, &held, &request, Reply::willing);
     assert!(result.unwrap().granted.is_empty());
 }
 
@@ -136,7 +135,7 @@ fn a_container_is_served_once() {
     let (held, _) = serve(&inventory, &Holdings::default(), &pod, Affinity::Any);
     let request = Request::new(&pod, &pod.containers[0], Affinity::Any);
     let (questions, result) =
-        settle(Devices::allocate, Devices::default(), &inventory, &held, &request, willing);
+        settle(Devices::allocate, Devices::default(), &inventory, &held, &request, Reply::willing);
     let again = result.unwrap();
     assert_eq!(questions, []);
     assert!(again.granted.is_empty());
@@ -178,7 +177,7 @@ proptest! {
                 let free: DeviceIds = inventory.healthy(&gpu()).filter(|id| !taken.contains(id)).cloned().collect();
                 let request = Request::new(&pod, &pod.containers[0], near(&inventory, &[node]));
                 let policy = Devices::new(&Rules::default(), BlockedDevices::FreeAtOnce);
-                let decide = || settle(Devices::allocate, policy, &inventory, &held, &request, willing);
+                let decide = || settle(Devices::allocate, policy, &inventory, &held, &request, Reply::willing);
                 let (_, result) = decide();
                 prop_assert_eq!(&result, &decide().1);
                 if free.len() < asked as usize {

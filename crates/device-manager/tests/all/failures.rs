@@ -8,9 +8,7 @@ use kubelet_release::Rules;
 use pod_spec::Role;
 use topology_hint::Affinity;
 
-use crate::fixture::{
-    GPU, asking, devices, gpu, ids, machine, near, plugged, pod, running, serve, settle, willing,
-};
+use crate::fixture::{GPU, asking, devices, gpu, ids, machine, near, plugged, pod, running, serve, settle};
 
 const PREFERS: PluginOptions = PluginOptions { preferred_allocation: true, pre_start: false };
 
@@ -47,19 +45,19 @@ fn texts_are_the_kubelets() {
     let refuses = |_: &Question| error(9, "busy");
     let empty = |question: &Question| match question {
         Question::Allocate { .. } => Reply::NothingAllocated,
-        other => willing(other),
+        other => Reply::willing(other),
     };
     let answers: [(&Inventory, u32, Plugin<'_>, &str); 8] = [
         (
             &plugged("a:0", PREFERS),
             2,
-            &willing,
+            &Reply::willing,
             "requested number of devices unavailable for vendor.io/gpu. Requested: 2, Available: 1",
         ),
         (
             &plugged("a:0!", PREFERS),
             0,
-            &willing,
+            &Reply::willing,
             "no healthy devices present; cannot allocate unhealthy devices vendor.io/gpu",
         ),
         (
@@ -71,11 +69,11 @@ fn texts_are_the_kubelets() {
         (&prefers, 2, &refuses, "rpc error: code = FailedPrecondition desc = busy"),
         (&prefers, 2, &|_| error(77, "?"), "rpc error: code = Code(77) desc = ?"),
         (&prefers, 2, &empty, "no containers return in allocation response "),
-        (&stopped, 2, &willing, "endpoint vendor.io/gpu has been stopped"),
+        (&stopped, 2, &Reply::willing, "endpoint vendor.io/gpu has been stopped"),
         (
             &stopped,
             1,
-            &willing,
+            &Reply::willing,
             "device plugin GetPreferredAllocation rpc failed with err: endpoint vendor.io/gpu has been stopped",
         ),
     ];
@@ -89,15 +87,15 @@ fn devices_stay_blocked_where_the_kubelet_forgets_to_free_them_and_only_there() 
     let inventory = plugged("a:0 b:0 c:1 d:1", PREFERS);
     let empty = |question: &Question| match question {
         Question::Allocate { .. } => Reply::NothingAllocated,
-        other => willing(other),
+        other => Reply::willing(other),
     };
     let no_preference = |question: &Question| match question {
         Question::Preferred { .. } => error(2, "no"),
-        other => willing(other),
+        other => Reply::willing(other),
     };
     let refuses = |question: &Question| match question {
         Question::Allocate { .. } => error(2, "no"),
-        other => willing(other),
+        other => Reply::willing(other),
     };
     let kubelet = Devices::new(&Rules::default(), BlockedDevices::UntilPodGoes);
     let cases: [(Plugin<'_>, u32, Option<&str>); 3] =
@@ -157,7 +155,7 @@ fn after_a_restart_running_containers_go_on_and_others_wait_for_the_plugin() {
     let at = |inventory: &Inventory, sources| {
         let request = Request { sources, ..Request::new(&pod, &pod.containers[0], Affinity::Any) };
         let (questions, result) =
-            settle(Devices::allocate, Devices::default(), inventory, &stored, &request, willing);
+            settle(Devices::allocate, Devices::default(), inventory, &stored, &request, Reply::willing);
         assert_eq!(questions, []);
         result.map(|allocation| allocation.granted.len()).map_err(|failure| failure.error.to_string())
     };

@@ -106,15 +106,6 @@ pub(crate) fn settle<E: core::error::Error>(
     }
 }
 
-/// A plugin that prefers nothing, gives everything out and is glad about every start.
-pub(crate) fn willing(question: &Question) -> Reply {
-    match question {
-        Question::Preferred { .. } => Reply::Preferred(DeviceIds::new()),
-        Question::Allocate { .. } => Reply::Allocated(device_manager::AllocateReply::default()),
-        Question::PreStart { .. } => Reply::Started,
-    }
-}
-
 /// Serves a pod's containers in order, near `affinity`; the holdings, and what each got or why not.
 pub(crate) fn serve(
     inventory: &Inventory,
@@ -125,7 +116,7 @@ pub(crate) fn serve(
     let (mut held, mut told) = (held.clone(), Vec::new());
     for container in &pod.containers {
         let request = Request::new(pod, container, affinity);
-        match settle(Devices::allocate, Devices::default(), inventory, &held, &request, willing).1 {
+        match settle(Devices::allocate, Devices::default(), inventory, &held, &request, Reply::willing).1 {
             Ok(allocation) => {
                 told.push(allocation.granted.get(&gpu()).map(names).unwrap_or_default());
                 held = allocation.after;

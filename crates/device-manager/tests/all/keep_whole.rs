@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use topology_hint::Affinity;
 use topology_model::{Link, LinkKind, PciAddress};
 
-use crate::fixture::{asking, gpu, ids, names, near, plugged, settle, willing};
+use crate::fixture::{asking, gpu, ids, names, near, plugged, settle};
 
 const PREFERS: PluginOptions = PluginOptions { preferred_allocation: true, pre_start: false };
 
@@ -48,7 +48,7 @@ fn given(
     let request = Request { keep_whole, ..Request::new(pod, &pod.containers[0], near) };
     let answer = |question: &Question| match question {
         Question::Preferred { .. } => Reply::Preferred(preferred.clone()),
-        other => willing(other),
+        other => Reply::willing(other),
     };
     let decided = settle(Devices::allocate, Devices::default(), inventory, held, &request, answer).1;
     let allocation = decided.expect("there are enough");

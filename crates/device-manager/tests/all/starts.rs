@@ -7,7 +7,7 @@ use device_manager::{
 use pod_spec::Pod;
 use topology_hint::Affinity;
 
-use crate::fixture::{asking, devices, gpu, ids, machine, plugged, running, serve, settle, willing};
+use crate::fixture::{asking, devices, gpu, ids, machine, plugged, running, serve, settle};
 
 const TOLD: PluginOptions = PluginOptions { preferred_allocation: false, pre_start: true };
 
@@ -31,7 +31,7 @@ fn the_plugin_is_told_if_it_wants_to_be() {
     ] {
         let inventory = plugged("a:0 b:0 c:0", options);
         let (held, _) = serve(&inventory, &Holdings::default(), &pod, Affinity::Any);
-        assert_eq!(start(&inventory, &held, &pod, willing), (expected, Ok(held)));
+        assert_eq!(start(&inventory, &held, &pod, Reply::willing), (expected, Ok(held)));
     }
 }
 
@@ -74,7 +74,7 @@ fn after_a_restart_the_plugin_is_not_told() {
     inventory.remember(&gpu(), Moment::default());
     let unknown = Endpoint::Plugin { options: None, life: Life::Stopped(Moment::default()) };
     assert_eq!(inventory.endpoint(&gpu()), Some(unknown));
-    assert_eq!(start(&inventory, &held, &pod, willing), (vec![], Ok(held)));
+    assert_eq!(start(&inventory, &held, &pod, Reply::willing), (vec![], Ok(held)));
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn a_container_without_its_devices_is_served_at_its_start() {
     let mut inventory = machine(&[0]);
     inventory.set_endpoint(&gpu(), running(PluginOptions::default()));
     inventory.list(&gpu(), devices("a:0"));
-    let (questions, after) = start(&inventory, &Holdings::default(), &pod, willing);
+    let (questions, after) = start(&inventory, &Holdings::default(), &pod, Reply::willing);
     assert_eq!(questions, [Question::Allocate { resource: gpu(), devices: ids("a") }]);
     assert_eq!(after.unwrap().taken(&gpu()), Some(&ids("a")));
     inventory.list(&gpu(), devices("a:0!"));
-    let (_, failed) = start(&inventory, &Holdings::default(), &pod, willing);
+    let (_, failed) = start(&inventory, &Holdings::default(), &pod, Reply::willing);
     let text = "no healthy devices present; cannot allocate unhealthy devices vendor.io/gpu";
     assert_eq!(failed, Err(text.to_owned()));
 }

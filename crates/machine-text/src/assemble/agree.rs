@@ -21,7 +21,7 @@ pub(super) fn settle(facts: &mut Facts) -> Result<(), MachineTextError> {
         facts.nodes.values().filter(|node| node.cpus.as_ref().is_some_and(|(of, _)| *of == form)).count()
     };
     let count = |number: Option<u64>| number.and_then(|number| usize::try_from(number).ok());
-    // Nodes of which both list the CPUs are those of the last.
+    // Where both list the CPUs of a node, the later output is its source, so that lscpu's count is compared only without numactl.
     let has_numactl = facts.forms.contains(&Form::Numactl);
     let of_lscpu = count(facts.counts.nodes).filter(|_| !has_numactl && listed(Form::Lscpu) > 0);
     for (form, all, there) in [

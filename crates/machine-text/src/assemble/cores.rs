@@ -33,8 +33,9 @@ pub(super) fn places(
     Ok(places)
 }
 
-/// Threads of a core have its number, its package, its NUMA node, and its caches but for the first: numbers of cores are
-/// those of a part of a package, or of one type of its processors, and halves of some cores have first caches each.
+/// Groups CPUs into cores: the threads of a core have one drawer, book, socket, NUMA node and core number, and the same caches
+/// above level 1. The number alone does not do, since it can begin anew in each part of a package and for each type of core. Caches
+/// of level 1 do not count, since the threads of some cores have one each.
 fn of_rows<'a>(places: &mut Places, rows: impl Iterator<Item = (CpuSet, &'a Row)> + Clone) {
     type Key = (Vec<Option<i64>>, Vec<(CacheName, i64)>);
     let mut cores: BTreeMap<Key, (i64, CpuSet)> = BTreeMap::new();

@@ -10,7 +10,9 @@ use crate::node::{Field, Node, Value};
 use crate::pods::{Identity, read_body};
 use crate::workload::{Kind, Replicas};
 use crate::yaml::{Documents, Piece, Pieces, manifests};
-use crate::{MAX_BYTES, ManifestError, Problem, Refusal, Source, Warning, api, operators};
+use crate::{
+    MAX_BYTES, ManifestError, NodeObject, PodEvent, Problem, Refusal, Source, Warning, api, operators,
+};
 
 /// What the templates of one text may become; no node has as many pods.
 const MAX_PODS: u64 = 10_000;
@@ -239,6 +241,11 @@ impl Reader {
             let name = object.descend(&["metadata", "name"])?;
             let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
             let Header { version, kind } = header;
+            match (version.as_str(), kind.as_str()) {
+                ("v1", "Node") => self.read.nodes.extend(NodeObject::read(object)),
+                ("v1" | "events.k8s.io/v1", "Event") => self.read.events.extend(PodEvent::read(object)),
+                _ => {}
+            }
             if operators::is_template(&version, &kind) {
                 return self.read_template(object, kind, name);
             }

@@ -237,15 +237,17 @@ impl Scanner<'_> {
     /// Passes blanks and line breaks.
     fn gap(&mut self, gap: &mut Gap) {
         while self.cursor.is_blank() || self.cursor.is_break(0) {
-            if self.cursor.is_blank() {
-                if gap.has_break {
-                    self.cursor.skip();
-                } else {
-                    self.cursor.read(&mut gap.blanks);
-                }
-            } else if gap.has_break {
-                self.cursor.read_line(&mut gap.more_breaks);
-            } else {
+            self.add_to_gap(gap);
+        }
+    }
+
+    /// Passes a blank or a line break.
+    fn add_to_gap(&mut self, gap: &mut Gap) {
+        match (self.cursor.is_blank(), gap.has_break) {
+            (true, true) => self.cursor.skip(),
+            (true, false) => self.cursor.read(&mut gap.blanks),
+            (false, true) => self.cursor.read_line(&mut gap.more_breaks),
+            (false, false) => {
                 self.cursor.read_line(&mut gap.first_break);
                 gap.has_break = true;
             }
@@ -293,18 +295,7 @@ impl Scanner<'_> {
                 let problem = "found a tab character that violates indentation";
                 return Err(SyntaxError::new(self.cursor.mark, problem));
             }
-            if self.cursor.is_blank() {
-                if gap.has_break {
-                    self.cursor.skip();
-                } else {
-                    self.cursor.read(&mut gap.blanks);
-                }
-            } else if gap.has_break {
-                self.cursor.read_line(&mut gap.more_breaks);
-            } else {
-                self.cursor.read_line(&mut gap.first_break);
-                gap.has_break = true;
-            }
+            self.add_to_gap(gap);
         }
         Ok(())
     }

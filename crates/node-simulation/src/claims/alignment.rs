@@ -53,7 +53,7 @@ impl DeviceAlignments {
     }
 }
 
-/// That of a pod: the worst of its containers and claims. `None`: it has no devices whose place was looked at.
+/// The alignment of a pod: the worst of its containers and claims. `None`: it has no devices whose place is looked at.
 pub(crate) fn of_pod(
     placement: &Placement,
     nodes: &Nodes,

@@ -24,7 +24,7 @@ use super::{Claiming, Claims, CpuRequests};
 #[derive(Clone, Debug)]
 pub(crate) struct HostClaims<'a> {
     claims: &'a Claims,
-    /// With the CPU manager that the pods' exclusive CPUs are counted by.
+    /// The node whose CPU manager says how many exclusive CPUs a container asks for.
     counts: &'a Node,
     published: Published,
     places: DevicePlaces,

@@ -55,7 +55,7 @@ fn a_node_where_they_meet_is_better_and_none_is_left_out_unless_that_is_required
     // What the node refuses has the node's reason.
     let large = judged(&mut view, "b cpu=5 memory=1Gi", &nodes, ClaimRule::Require);
     assert!(large.iter().all(|one| one.starts_with("never: ") && !one.contains("claim")), "{large:?}");
-    // Without CPUs of its own a container is where its devices are.
+    // A container without exclusive CPUs is where its devices are.
     let shared = scores(&mut view, "c memory=1", &[("near", places(&[1])), ("far", places(&[0]))]);
     assert_eq!(shared[0], shared[1], "{shared:?}");
 }

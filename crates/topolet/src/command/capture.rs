@@ -13,7 +13,7 @@ use node_input::{
 };
 use topology_discovery::{Capture, Discovery, fold, read};
 
-use crate::claim_arguments::ClaimServerArguments;
+use crate::cluster_arguments::ClaimServerArguments;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 

@@ -4,23 +4,20 @@ mod admit;
 mod agent;
 mod capture;
 mod claim;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod cluster;
 #[cfg(feature = "terminal")]
 mod completions;
 mod config;
 mod demo;
+mod diagnose;
 mod diff;
 mod explain;
 mod export;
-#[cfg(feature = "kubernetes")]
-mod fleet;
-#[cfg(feature = "kubernetes")]
-pub(crate) mod kubectl;
 mod licences;
 #[cfg(feature = "terminal")]
 mod man;
 mod repack;
-#[cfg(feature = "kubernetes")]
-mod scheduler;
 #[cfg(feature = "serve")]
 mod schema;
 mod simulate;
@@ -45,18 +42,13 @@ use self::claim::ClaimCommandArguments;
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
 use self::demo::DemoArguments;
+use self::diagnose::DiagnoseArguments;
 use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
 use self::export::ExportArguments;
-#[cfg(feature = "kubernetes")]
-use self::fleet::FleetArguments;
-#[cfg(feature = "kubernetes")]
-use self::kubectl::KubectlArguments;
 #[cfg(feature = "terminal")]
 use self::man::ManArguments;
 use self::repack::RepackArguments;
-#[cfg(feature = "kubernetes")]
-use self::scheduler::SchedulerArguments;
 #[cfg(feature = "serve")]
 use self::schema::SchemaArguments;
 #[cfg(feature = "serve")]
@@ -126,6 +118,10 @@ pub(crate) enum Command {
     /// is.
     #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
+    /// Says what is wrong with the nodes of a support bundle: must-gather, sosreport, cluster-info dump or loose files. Exit
+    /// status 2 if anything is.
+    #[command(after_help = examples::DIAGNOSE)]
+    Diagnose(DiagnoseArguments),
     /// Says whether slices, device classes and claims are valid and do what they were meant to do.
     Claim(ClaimCommandArguments),
     /// Says whether a kubelet starts with a configuration on a machine, and proposes one that pins there.
@@ -140,14 +136,10 @@ pub(crate) enum Command {
     #[cfg(feature = "serve")]
     #[command(after_help = examples::UI)]
     Ui(UiArguments),
-    /// Runs as many simulated nodes of a cluster, which decide as kubelets do: for tests of schedulers and control planes.
+    /// Those that need an API server.
     #[cfg(feature = "kubernetes")]
-    #[command(after_help = examples::FLEET)]
-    Fleet(FleetArguments),
-    /// Answers kube-scheduler which nodes a pod fits, by the rule of the nodes' own kubelets: an extender.
-    #[cfg(feature = "kubernetes")]
-    #[command(after_help = examples::SCHEDULER)]
-    Scheduler(SchedulerArguments),
+    #[command(flatten)]
+    Cluster(cluster::ClusterCommand),
     /// Lists what a running topolet knows.
     Get(GetArguments),
     /// Tells all about one pod of a running topolet.
@@ -158,9 +150,6 @@ pub(crate) enum Command {
     /// Asks a running topolet to let go of a pod.
     #[command(after_help = examples::DELETE)]
     Delete(DeleteArguments),
-    /// Explains pods and nodes of a cluster, as `kubectl topolet` does.
-    #[cfg(feature = "kubernetes")]
-    Kubectl(KubectlArguments),
     /// Prints what a shell needs to complete commands of topolet.
     #[cfg(feature = "terminal")]
     #[command(after_help = examples::COMPLETIONS)]
@@ -192,6 +181,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Status(arguments) => status::run(arguments, screen),
+        Command::Diagnose(arguments) => diagnose::run(arguments, screen),
         Command::Claim(arguments) => claim::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
@@ -200,15 +190,11 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         #[cfg(feature = "serve")]
         Command::Ui(arguments) => ui::run(arguments, screen),
         #[cfg(feature = "kubernetes")]
-        Command::Fleet(arguments) => fleet::run(arguments, screen),
-        #[cfg(feature = "kubernetes")]
-        Command::Scheduler(arguments) => scheduler::run(arguments, screen),
+        Command::Cluster(command) => cluster::run(command, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => agent::apply(arguments, screen),
         Command::Delete(arguments) => agent::delete(arguments, screen),
-        #[cfg(feature = "kubernetes")]
-        Command::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
         #[cfg(feature = "terminal")]
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
         #[cfg(feature = "serve")]

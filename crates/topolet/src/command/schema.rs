@@ -6,8 +6,9 @@ use anyhow::Context as _;
 use clap::Args;
 use node_output::schema::{Form, document};
 use node_output::{
-    ClaimCheck, Comparison, ConfigCheck, DecisionSummary, Decisions, Explanations, MachineView, Machines,
-    NodeOutlook, NodeStatus, PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair, UpgradeCheck,
+    ClaimCheck, Comparison, ConfigCheck, DecisionSummary, Decisions, Diagnosis, Explanations, MachineView,
+    Machines, NodeOutlook, NodeStatus, PendingPod, PodOutlook, Resize, Shown, StateCheck, StateRepair,
+    UpgradeCheck,
 };
 use scenario_runs::{FoundMax, Report};
 
@@ -25,7 +26,7 @@ pub(crate) struct SchemaArguments {
 }
 
 /// What commands print by themselves.
-const FORMS: [Form; 18] = [
+const FORMS: [Form; 19] = [
     Form::new::<Decisions<'static>>("Decisions", "admit"),
     Form::new::<Explanations<'static>>("Explanation", "explain"),
     Form::new::<Resize<'static>>("Resize", "explain --resize"),
@@ -41,6 +42,7 @@ const FORMS: [Form; 18] = [
     Form::new::<StateCheck<'static>>("StateCheck", "state check"),
     Form::new::<StateRepair<'static>>("StateRepair", "state repair"),
     Form::new::<NodeStatus>("NodeStatus", "status"),
+    Form::new::<Diagnosis>("Diagnosis", "diagnose"),
     Form::new::<UpgradeCheck<'static>>("UpgradeCheck", "upgrade check"),
     Form::new::<PodOutlook>("PodOutlook", "kubectl explain, where no agent answers"),
     Form::new::<NodeOutlook>("NodeOutlook", "kubectl node, where no agent answers"),

@@ -158,7 +158,7 @@ fn doubts(arguments: &UpgradeCheckArguments, from: KubeletVersion, screen: Scree
         NamedBy::Argument => "--from",
         NamedBy::NodeObject => "the Node object",
         NamedBy::Configuration => "the configuration",
-        NamedBy::StateFiles | NamedBy::Executable | NamedBy::Nobody => "the node",
+        NamedBy::StateFiles | NamedBy::Executable | NamedBy::Log | NamedBy::Nobody => "the node",
     };
     let doubts = [from.doubt(place), arguments.to.doubt("--to")];
     doubts.into_iter().flatten().for_each(|doubt| screen.warn(doubt));

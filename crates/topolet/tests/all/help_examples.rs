@@ -57,6 +57,15 @@ fn files() -> Folder {
         fs::copy(state.join(file), root.join("kubelet").join(file)).unwrap();
     }
     fs::write(root.join("kubelet/config.yaml"), CONFIG).unwrap();
+    let bundle = fixtures.join("../docs/guide/files/bundle");
+    fs::copy(bundle.join("pods.yaml"), root.join("pods.yaml")).unwrap();
+    for folder in ["must-gather.local.42", "sosreport-worker-1"] {
+        fs::create_dir(root.join(folder)).unwrap();
+        for entry in fs::read_dir(&bundle).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, root.join(folder).join(path.file_name().unwrap())).unwrap();
+        }
+    }
     fs::write(root.join("node.conf"), KUBECONFIG).unwrap();
     works(
         &format!("topolet capture --node node.tar.zst -m {MACHINE} --state kubelet/ --config kubelet.yaml"),

@@ -109,6 +109,7 @@ const SESSIONS: &[&str] = &[
     "state repair -c pinned --dry-run -m xeon-2s-96cpu-sriov --state state/devices-corrupt",
     "status -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods --devices devices/example.yaml",
     "status -m xeon-2s-96cpu-sriov --state state/two-owners --pods state/pods.yaml",
+    "diagnose ../docs/guide/files/bundle",
     "upgrade check --to 1.37 -m xeon-2s-96cpu-sriov --state state/healthy --pods state/pods",
     "upgrade check --from 1.36 --to 1.37 -m gnr-snc3-r8i-metal96xl-6node --config ../crates/topolet/tests/cmd/upgrade-distributed.yaml -f ../crates/topolet/tests/cmd/upgrade-wide.yaml",
     "upgrade check --from 1.36 --to 1.37 -m kubelet/admission/machines/smt2-2n-16cpu.json --config ../crates/topolet/tests/cmd/upgrade-whole-cores.yaml --state state/odd-cpus --pods ../crates/topolet/tests/cmd/upgrade-odd-pod.yaml",

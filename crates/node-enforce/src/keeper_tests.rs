@@ -10,7 +10,8 @@ use node_config::CpuInterrupts;
 use pod_spec::{ContainerKey, ContainerName, PodUid};
 use topology_model::NodeId;
 
-use super::bench::clock;
+use super::super::bench::clock;
+use super::super::isolation::Wanted;
 use super::*;
 
 /// A hierarchy that others write to as well.

@@ -15,7 +15,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 pub(crate) use self::complete::CompleteArguments;
 use self::explain::ExplainPod;
 use self::node::OneNode;
-use crate::examples;
+use crate::examples::cluster as examples;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 

@@ -10,14 +10,16 @@ use tar::Header;
 const BLOCK: usize = 512;
 
 /// Headers one after the other; what belongs to one is read or passed over before the next.
-pub(super) struct Blocks<R> {
+pub(crate) struct Blocks<R> {
     stream: BufReader<R>,
     /// Bytes of the last entry, padding included, that have not been read yet.
     left: u64,
+    /// The same without padding.
+    content_left: u64,
 }
 
 /// Why there is no next header.
-pub(super) enum BlockError {
+pub(crate) enum BlockError {
     Stream(io::Error),
     /// There is something else.
     NoHeader,
@@ -30,13 +32,13 @@ impl From<io::Error> for BlockError {
 }
 
 impl<R: Read> Blocks<R> {
-    pub(super) fn new(stream: R) -> Self {
-        Self { stream: BufReader::with_capacity(64 << 10, stream), left: 0 }
+    pub(crate) fn new(stream: R) -> Self {
+        Self { stream: BufReader::with_capacity(64 << 10, stream), left: 0, content_left: 0 }
     }
 
     /// The next header and the size of what belongs to it; `None` at the mark that ends an archive. A stream that ends without
     /// the mark has lost its end.
-    pub(super) fn next(&mut self) -> Result<Option<(Header, u64)>, BlockError> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Header, u64)>, BlockError> {
         // Padding is half of what there is: it is passed over without a copy.
         while self.left > 0 {
             let there = self.stream.fill_buf()?.len();
@@ -56,26 +58,43 @@ impl<R: Read> Blocks<R> {
         let size = if is_whole(&header) { header.entry_size().ok() } else { None };
         let padded = size.and_then(|size| Some((size, size.checked_next_multiple_of(BLOCK as u64)?)));
         let Some((size, padded)) = padded else { return Err(BlockError::NoHeader) };
-        self.left = padded;
+        (self.left, self.content_left) = (padded, size);
         Ok(Some((header, size)))
     }
 
     /// Reads what is left, so that the packer compares its own sums.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         io::copy(&mut self.stream, &mut io::sink()).map(|_| ())
     }
 
     /// Reads what belongs to the last header, all of its `size`, in place of what is in `content`.
-    pub(super) fn content(&mut self, size: u64, content: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn content(&mut self, size: u64, content: &mut Vec<u8>) -> io::Result<()> {
         content.clear();
         let read = self.stream.by_ref().take(size.min(self.left)).read_to_end(content)? as u64;
         self.left -= read;
+        self.content_left = self.content_left.saturating_sub(read);
         if read < size { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 }
 
-/// Whether bytes begin with a header.
-pub(super) fn is_tar(bytes: &[u8]) -> bool {
+impl<R: Read> Read for Blocks<R> {
+    /// Reads what belongs to the last header; padding is not part of it.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let there = buffer.len().min(usize::try_from(self.content_left).unwrap_or(usize::MAX));
+        let Some(buffer) = buffer.get_mut(..there) else { return Ok(0) };
+        let read = self.stream.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        self.left -= read as u64;
+        self.content_left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// Whether a stream that begins with these bytes is a tar archive; 512 bytes are enough to tell.
+#[must_use]
+pub fn is_tar(bytes: &[u8]) -> bool {
     let mut header = Header::new_old();
     bytes.first_chunk::<BLOCK>().is_some_and(|block| {
         header.as_mut_bytes().copy_from_slice(block);

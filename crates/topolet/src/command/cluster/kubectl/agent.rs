@@ -1,10 +1,12 @@
 //! The agent of a node: where it is, and what it answers.
 
 use std::fmt;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::Context as _;
+use http_exchange::Fields;
 use node_daemon::cluster_node::{AgentPod, Cluster};
 use node_output::Format;
 
@@ -84,10 +86,14 @@ impl<'a> Agent<'a> {
         let sent = Sent { name: None, bytes: body.as_deref().unwrap_or_default().as_bytes() };
         match self {
             Self::At(AgentPlace::Socket(socket)) => client::send(socket, method, path, sent),
-            Self::At(AgentPlace::Tcp(address)) => client::send_over_tcp(address, method, path, sent),
+            Self::At(AgentPlace::Tcp(address)) => {
+                let failed = || format!("failed to reach topolet at http://{address}");
+                let stream = TcpStream::connect(address).with_context(failed)?;
+                client::exchanged(stream, method, path, sent).with_context(failed)
+            }
             Self::In(cluster, pod) => {
                 let answer = cluster.ask_agent(pod, path, body)?;
-                Ok(Reply::new(answer.status, &answer.fields, answer.body))
+                Ok(Reply { status: answer.status, fields: Fields(answer.fields), body: answer.body })
             }
         }
     }
@@ -98,7 +104,7 @@ impl<'a> Agent<'a> {
     /// It does not answer, or says what is wrong.
     pub(super) fn ask(&self, path: &str, body: Option<String>) -> anyhow::Result<Option<Reply>> {
         let reply = self.send(path, body)?;
-        if reply.status() == 404 {
+        if reply.status == 404 {
             return Ok(None);
         }
         reply.good().map(Some).with_context(|| self.to_string())

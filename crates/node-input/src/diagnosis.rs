@@ -1,0 +1,336 @@
+//! What is wrong with the nodes of a support bundle: their configurations, their state files, and pods that were refused.
+//!
+//! Each part of a node is taken from where the bundle has it, and what it lacks is listed with the command that gives it. A question
+//! whose parts are missing is left open; the others are answered.
+
+mod machine;
+mod kubelet;
+mod residents;
+mod decides;
+mod found;
+mod refused;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use node_config::DecidedBy;
+use node_output::{
+    ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, NamedRelease, NodeDiagnosis, SightedBy, Sighting,
+    StateDiagnosis,
+};
+use pod_claims::ClusterObjects;
+use support_bundle::{Bundle, BundlePath, Document, NodeEvidence};
+use topology_model::KubeletView;
+
+use self::decides::Decides;
+use self::kubelet::FoundKubelet;
+use self::machine::FoundMachine;
+use self::refused::Refusals;
+use self::residents::FoundResidents;
+use crate::checked_config::{ConfigAdvice, ConfigSubject};
+use crate::claims_beside::ClaimsBeside;
+use crate::kubelet_version::KubeletVersion;
+use crate::machine::LoadedMachine;
+use crate::node::{LoadedNode, configuration_to_check};
+use crate::object_text::ObjectText;
+use crate::packed::{Packed, Running, Source};
+use crate::residents::Residents;
+use crate::source::Resident;
+use crate::sources::{IdentitySource, MachineSource, ResidentsSource, RulesSource};
+
+/// Which nodes and pods of a bundle are looked at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DiagnosisOf {
+    /// The name of a node; `None`: each.
+    pub node: Option<String>,
+    /// Refused pods of this name, or `NAMESPACE/NAME`; `None`: each.
+    pub pod: Option<String>,
+}
+
+/// What a bundle tells of its nodes.
+///
+/// # Errors
+/// It has no node that is asked for.
+pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
+    let Bundle { paths, nodes, configurations, claims, unbound, mut remarks } = bundle;
+    let bundles = paths.into_iter().map(|BundlePath { path, form, files }| DiagnosedPath {
+        path,
+        form: form.to_string(),
+        files,
+    });
+    let bundles = bundles.collect();
+    if let [first, ..] = unbound.as_slice() {
+        let (count, pod) = (unbound.len(), &first.pod);
+        let pods = if count == 1 { "1 pod is".to_owned() } else { format!("{count} pods are") };
+        remarks.push(format!(
+            "{pods} bound to no node and not looked at, such as {}/{}; `topolet admit -f` decides on them",
+            pod.namespace, pod.name
+        ));
+    }
+    let names: Vec<String> = nodes.iter().filter_map(|node| node.name.clone()).collect();
+    if let Some(wanted) = &of.node {
+        anyhow::ensure!(
+            names.contains(wanted),
+            "--node: the bundle has no node {wanted}; it has {}",
+            if names.is_empty() { "none with a name".to_owned() } else { names.join(", ") }
+        );
+    }
+    let objects = match ObjectText::objects(&claims.into_iter().map(text_of).collect::<Vec<_>>()) {
+        Ok(objects) => objects,
+        Err(error) => {
+            remarks.push(format!("claims of devices are not looked at: {error:#}"));
+            ClusterObjects::default()
+        }
+    };
+    let (mut looked_into, mut other_nodes) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let is_wanted = of.node.as_ref().is_none_or(|wanted| node.name.as_ref() == Some(wanted));
+        if !is_wanted {
+            continue;
+        }
+        let refusals = Refusals::of(&node, of.pod.as_deref());
+        if !node.has_files() && refusals.is_empty() && of.node.is_none() {
+            other_nodes.extend(node.name);
+            continue;
+        }
+        if of.pod.is_some() && refusals.is_empty() {
+            continue;
+        }
+        looked_into.push(of_node(node, refusals, &configurations, &objects));
+    }
+    if let Some(pod) = of.pod.as_ref().filter(|_| looked_into.is_empty()) {
+        anyhow::bail!("--pod: the bundle tells of no refusal of a pod {pod}");
+    }
+    if names.is_empty() && looked_into.is_empty() && remarks.is_empty() {
+        remarks.push(
+            "nothing in it tells of a node: expected a must-gather, a sosreport, a `kubectl cluster-info dump`, or files such as \
+             lscpu, kubelet.yaml, cpu_manager_state, pods.yaml and kubelet.log"
+                .to_owned(),
+        );
+    }
+    Ok(Diagnosis { bundles, remarks, nodes: looked_into, other_nodes })
+}
+
+fn text_of(document: Document) -> ObjectText {
+    ObjectText::named(document.path, document.text)
+}
+
+/// The diagnosis of one node.
+fn of_node(
+    mut evidence: NodeEvidence,
+    refusals: Refusals,
+    configurations: &[Document],
+    objects: &ClusterObjects,
+) -> NodeDiagnosis {
+    let mut notes = Vec::new();
+    let mut contradictions = std::mem::take(&mut evidence.contradictions);
+    let machine = FoundMachine::of(&mut evidence, &mut notes);
+    let kubelet = FoundKubelet::of(&evidence, configurations, &mut notes, &mut contradictions);
+    let residents = FoundResidents::of(&evidence, &mut notes);
+    let version = kubelet.version;
+    let mut diagnosis = NodeDiagnosis {
+        name: evidence.name.clone(),
+        kubelet: NamedRelease {
+            rules_of: format!("v{}", version.unwrap_or(KubeletVersion::DEFAULT).version()),
+            named_by: version.unwrap_or(KubeletVersion::DEFAULT).named_by().to_string(),
+        },
+        found: Vec::new(),
+        missing: Vec::new(),
+        contradictions: Vec::new(),
+        notes: Vec::new(),
+        node: None,
+        configuration: None,
+        state: None,
+        failed_starts: failed_starts(&evidence),
+        refused: Vec::new(),
+    };
+    let part = found::parts(&evidence, machine.as_ref(), &kubelet, &residents);
+    (diagnosis.found, diagnosis.missing) = part;
+    let answer = match machine {
+        Some(FoundMachine { machine, .. }) => {
+            let question = Question { evidence: &evidence, kubelet, residents, objects };
+            question.answer(machine, &mut diagnosis, &mut notes, &mut contradictions)
+        }
+        None => Err("its machine is not known".to_owned()),
+    };
+    diagnosis.refused = refusals.decided(&evidence, answer.as_ref().map_err(String::as_str));
+    let mut known = BTreeSet::new();
+    diagnosis.notes = notes.into_iter().filter(|note| known.insert(note.clone())).collect();
+    diagnosis.contradictions = contradictions;
+    diagnosis
+}
+
+/// What is to be answered of a node whose machine is known.
+struct Question<'e> {
+    evidence: &'e NodeEvidence,
+    kubelet: FoundKubelet,
+    residents: FoundResidents,
+    objects: &'e ClusterObjects,
+}
+
+impl Question<'_> {
+    /// Answers what can be answered. The error says why nothing can be decided there.
+    fn answer(
+        self,
+        machine: LoadedMachine,
+        diagnosis: &mut NodeDiagnosis,
+        notes: &mut Vec<String>,
+        contradictions: &mut Vec<String>,
+    ) -> Result<Decides, String> {
+        let Self { evidence, kubelet, residents, objects } = self;
+        let machine = packed(machine, &kubelet, &residents, objects);
+        let shown = |error: anyhow::Error| format!("{error:#}");
+        let given = ResidentsSource::default();
+        let rules = RulesSource { kubelet: kubelet.version, ..RulesSource::default() };
+        let rules =
+            rules.of_node(&IdentitySource::default(), &given, machine.packed.as_deref()).map_err(shown)?;
+        if let Some(version) = rules.kubelet {
+            diagnosis.kubelet = NamedRelease {
+                rules_of: format!("v{}", version.version()),
+                named_by: version.named_by().to_string(),
+            };
+        }
+        let view = KubeletView::new(&machine.info).map_err(|error| shown(error.into()))?;
+        if machine.has_configuration(&rules) {
+            match checked(&machine, &view, &rules) {
+                Ok((checked, more)) => {
+                    diagnosis.configuration = Some(checked);
+                    notes.extend(more);
+                }
+                Err(error) => notes.push(format!("its configuration is not checked: {}", shown(error))),
+            }
+        }
+        let resident = Resident {
+            folder: machine.packed.as_deref().and_then(|packed| packed.state.clone()).unwrap_or_default(),
+            names: residents.names.clone(),
+            from: "the bundle".to_owned(),
+            names_from: None,
+            root: None,
+        };
+        let has_state = !resident.folder.is_empty();
+        if has_state {
+            contradictions.extend(machine.contradicted_by(&resident.folder));
+            match state(&machine, &resident, &rules) {
+                Ok(state) => diagnosis.state = Some(state),
+                Err(error) => notes.push(format!("its state files are not judged: {}", shown(error))),
+            }
+        }
+        if !machine.has_configuration(&rules) {
+            return Err("the configuration of its kubelet is not known".to_owned());
+        }
+        let devices = residents.devices.clone();
+        let mut node = LoadedNode::on(&machine, &rules, devices).map_err(shown)?;
+        if let Some(object) = &evidence.object {
+            contradictions.extend(node.contradicted_by(&object.value));
+            node = node.with_node_object(object.value.clone());
+        }
+        let pods = residents.names.specs().values().map(AsRef::as_ref);
+        contradictions.extend(node.why_not_its_pods(pods));
+        diagnosis.node = Some(node.line.clone());
+        let known = if has_state {
+            Residents::new(&node, &given, &resident).map_err(|error| innermost(&error))?
+        } else {
+            FoundResidents::without_state(&node)
+        };
+        notes.extend(known.notes.iter().cloned());
+        notes.extend(node.hazards.iter().cloned());
+        let objects = machine.packed.as_deref().map(|packed| packed.objects.clone()).unwrap_or_default();
+        Ok(Decides { node, residents: known, objects })
+    }
+}
+
+/// The innermost cause of an error, in its first line: those around it name options that a bundle has not.
+fn innermost(error: &anyhow::Error) -> String {
+    error.root_cause().to_string().lines().next().unwrap_or_default().to_owned()
+}
+
+/// The machine with what its kubelet keeps, as the bundle has it over what a node file has.
+fn packed(
+    machine: LoadedMachine,
+    kubelet: &FoundKubelet,
+    residents: &FoundResidents,
+    objects: &ClusterObjects,
+) -> LoadedMachine {
+    let own = machine.packed.as_deref();
+    let state = (!residents.state.is_empty()).then(|| residents.state.clone());
+    let has_names = residents.names.known().is_some() || !residents.names.specs().is_empty();
+    let names = |own: &Packed| if has_names { residents.names.clone() } else { own.pods.clone() };
+    let packed = Packed {
+        config: kubelet.config.clone().or_else(|| own.and_then(|own| own.config.clone())),
+        own_config: None,
+        decided_by: DecidedBy::Kubelet,
+        running: own.map_or(Running::NotKnown, |own| own.running),
+        release: None,
+        state: state.or_else(|| own.and_then(|own| own.state.clone())),
+        pods: own.map_or_else(|| residents.names.clone(), names),
+        devices: own.and_then(|own| own.devices.clone()),
+        objects: if objects.is_empty() {
+            own.map(|own| own.objects.clone()).unwrap_or_default()
+        } else {
+            objects.clone()
+        },
+        source: Source::File,
+        gaps: Vec::new(),
+    };
+    LoadedMachine { packed: Some(Arc::new(packed)), ..machine }
+}
+
+/// What findings about state files beside a configuration are called.
+const STATE: &str = "state";
+
+/// What is wrong with the configuration, and what else has to be known.
+fn checked(
+    machine: &LoadedMachine,
+    view: &KubeletView,
+    rules: &RulesSource,
+) -> anyhow::Result<(ConfigDiagnosis, Vec<String>)> {
+    let rules = RulesSource { decided_by: Some(DecidedBy::Kubelet), ..rules.clone() };
+    let (read, text) = configuration_to_check(None, machine, view, rules.reading())?;
+    let notes: Vec<String> = read.notices().map(|notice| notice.text).collect();
+    let subject = ConfigSubject {
+        machine,
+        view,
+        rules: &rules,
+        residents: &ResidentsSource::default(),
+        claims: &ClaimsBeside::default(),
+        target: DecidedBy::Kubelet,
+    };
+    let advice = ConfigAdvice::on(subject, &read, &text)?;
+    let checked = advice.document("")?;
+    // What is wrong with the state files is another answer.
+    let findings = checked.findings().iter().filter(|finding| finding.field() != STATE).cloned().collect();
+    Ok((ConfigDiagnosis { configuration: read.shown_name(), findings }, notes))
+}
+
+/// What is wrong with the state files, and what the next start does with them.
+fn state(
+    machine: &LoadedMachine,
+    resident: &Resident,
+    rules: &RulesSource,
+) -> anyhow::Result<StateDiagnosis> {
+    let judged = machine.judge(&MachineSource::named(""), resident, rules, None)?;
+    let findings = judged.findings(resident, &resident.quarantine()?);
+    Ok(StateDiagnosis { findings, restart: judged.next_restart(resident) })
+}
+
+/// Starts that failed, by the log: of the same error the last one.
+fn failed_starts(evidence: &NodeEvidence) -> Vec<FailedStart> {
+    let mut all: Vec<FailedStart> = Vec::new();
+    for log in &evidence.logs {
+        for failure in &log.failures {
+            let place = &failure.place;
+            let seen = Sighting {
+                by: SightedBy::Log,
+                file: log.path.clone(),
+                line: Some(place.line),
+                time: Some(place.time.clone()).filter(|time| !time.is_empty()),
+                count: 1,
+            };
+            match all.iter_mut().find(|known| known.error == failure.error) {
+                Some(known) => known.seen = Sighting { count: known.seen.count + 1, ..seen },
+                None => all.push(FailedStart { error: failure.error.clone(), seen }),
+            }
+        }
+    }
+    all
+}

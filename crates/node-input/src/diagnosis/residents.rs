@@ -1,0 +1,78 @@
+//! What runs on a node: its state files, the pods that are bound to it, and the devices that its kubelet lists.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use node_state::{PodNames, StateFolder};
+use pod_spec::{Phase, Pod, PodUid};
+use support_bundle::{BundlePod, Document, DocumentKind, NodeEvidence, StateName};
+use topology_manifest::{Source, read_pod_resources};
+
+use crate::devices::DeviceText;
+use crate::node::LoadedNode;
+use crate::residents::Residents;
+
+/// What runs on a node, as far as a bundle tells it.
+pub(super) struct FoundResidents {
+    pub(super) state: StateFolder,
+    pub(super) names: PodNames,
+    pub(super) devices: Option<DeviceText>,
+}
+
+impl FoundResidents {
+    pub(super) fn of(evidence: &NodeEvidence, notes: &mut Vec<String>) -> Self {
+        let text = |name| evidence.state(name).map(|document| document.text.clone());
+        let state = StateFolder {
+            cpu: text(StateName::Cpu),
+            memory: text(StateName::Memory),
+            device: text(StateName::Device),
+            allocated: text(StateName::Allocated),
+            actuated: text(StateName::Actuated),
+            pods: Vec::new(),
+        };
+        let (running, ended): (Vec<&BundlePod>, Vec<&BundlePod>) =
+            evidence.pods.iter().partition(|pod| pod.pod.phase == Phase::Active);
+        let running = running.into_iter().map(|pod| Arc::new(pod.pod.clone().delivered()));
+        let ended: Vec<Pod> = ended.into_iter().map(|pod| pod.pod.clone()).collect();
+        let names = if evidence.pods.is_empty() {
+            PodNames::default()
+        } else {
+            PodNames::running(running).with_ended(&ended)
+        };
+        let holders = state.holders().unwrap_or_default();
+        // A bundle may have the pods of some namespaces alone: what others hold is not free.
+        let names = if names_all(&names, &holders) || evidence.pods.is_empty() {
+            names
+        } else {
+            let count = holders.iter().filter(|uid| !names.is_named(uid)).count();
+            let pods = if count == 1 { "1 pod holds".to_owned() } else { format!("{count} pods hold") };
+            notes.push(format!(
+                "{pods} something by the state files and are not among the pods of the bundle: what they hold counts as held; \
+                 `kubectl get pods -A -o yaml` lists every pod"
+            ));
+            names.with_unknown()
+        };
+        let devices = evidence.of_kind(DocumentKind::PodResources).find_map(listed_devices);
+        Self { state, names, devices }
+    }
+
+    /// What runs where no state file tells it: nothing that is known.
+    pub(super) fn without_state(node: &LoadedNode) -> Residents {
+        let notes = vec![
+            "what runs there is not known, since no state file is in the bundle: pods are decided on as if nothing ran".to_owned(),
+        ];
+        Residents::unknown(node, notes)
+    }
+}
+
+/// The devices that the answer of a kubelet lists; `None`: it lists only what pods hold.
+fn listed_devices(document: &Document) -> Option<DeviceText> {
+    let source = Source::from_bytes(&document.path, &document.text).ok()?;
+    read_pod_resources(&source).ok()?.allocatable?;
+    Some(DeviceText { name: document.path.clone(), text: document.text.clone() })
+}
+
+/// Whether all pods that hold something are among those that are named.
+fn names_all(names: &PodNames, holders: &BTreeSet<PodUid>) -> bool {
+    holders.iter().all(|uid| names.is_named(uid))
+}

@@ -1,0 +1,252 @@
+//! What a text is, by its content: people rename files.
+
+use crate::bundle::{DocumentKind, StateName};
+
+/// What a file is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Content {
+    /// A text of a node.
+    OfNode(DocumentKind),
+    /// The command line of a kubelet in a list of processes.
+    Processes(String),
+    /// Objects of a cluster, with pods, nodes or events among them.
+    Objects,
+    /// A configuration that is no node's own file.
+    OfCluster,
+    /// Objects that decide on claims.
+    Claims,
+    /// Lines of a log.
+    Log,
+    /// Nothing that tells of a node.
+    Nothing,
+}
+
+/// Kinds of which a configuration of kubelets is made, and that lie in a cluster.
+const CLUSTER_KINDS: [&str; 5] =
+    ["KubeletConfig", "PerformanceProfile", "MachineConfig", "EC2NodeClass", "NodePool"];
+
+/// What the file called `name` is; `on_node` is its path on the node. Of a large file `text` is the beginning.
+pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
+    let of_name = StateName::ALL.into_iter().find(|state| state.file_name() == name);
+    if let Some(state) = of_name {
+        return Content::OfNode(DocumentKind::State(state));
+    }
+    let trimmed = text.trim_start_matches('\u{feff}').trim_start();
+    if trimmed.is_empty() {
+        return Content::Nothing;
+    }
+    if trimmed.starts_with('{')
+        && let Some(content) = of_json(trimmed)
+    {
+        return content;
+    }
+    if is_hostname(name, trimmed) {
+        return Content::OfNode(DocumentKind::Hostname);
+    }
+    let kinds = kinds(text);
+    let has = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(kind));
+    if text.contains("kubelet.config.k8s.io") && has(&["KubeletConfiguration"]) && !has(&CLUSTER_KINDS) {
+        return Content::OfNode(DocumentKind::Configuration);
+    }
+    if has(&CLUSTER_KINDS) {
+        return Content::OfCluster;
+    }
+    if has(&["Pod", "PodList", "Node", "NodeList", "Event", "EventList", "List"]) {
+        let is_static = on_node.starts_with("etc/kubernetes/manifests/");
+        return if is_static { Content::OfNode(DocumentKind::StaticPod) } else { Content::Objects };
+    }
+    if text.contains("resource.k8s.io/") && !kinds.is_empty() {
+        return Content::Claims;
+    }
+    if !kinds.is_empty() {
+        return Content::Nothing;
+    }
+    if let Some(command) = command_of(trimmed) {
+        return Content::Processes(command);
+    }
+    let is_k3s = on_node.starts_with("etc/rancher/") && on_node.contains("/config.yaml");
+    if is_k3s || trimmed.contains("[settings.kubernetes]") {
+        return Content::OfNode(DocumentKind::Configuration);
+    }
+    if is_flags(name, on_node, trimmed) {
+        return Content::OfNode(DocumentKind::Flags);
+    }
+    if is_machine(trimmed) {
+        return Content::OfNode(DocumentKind::Machine);
+    }
+    if trimmed.lines().take(200).any(is_of_kubelet) { Content::Log } else { Content::Nothing }
+}
+
+/// Of a JSON object; `None`: it is of none of these forms.
+fn of_json(text: &str) -> Option<Content> {
+    let has = |key: &str| text.contains(key);
+    Some(Content::OfNode(match () {
+        () if has("\"defaultCpuSet\"") && has("\"policyName\"") => DocumentKind::State(StateName::Cpu),
+        () if has("\"machineState\"") && has("\"policyName\"") => DocumentKind::State(StateName::Memory),
+        () if has("\"PodDeviceEntries\"") => DocumentKind::State(StateName::Device),
+        () if has("\"ClaimInfoStateList\"") => DocumentKind::State(StateName::Claims),
+        () if has("\"kubeletconfig\"") => DocumentKind::Configz,
+        () if has("\"podResources\"")
+            || has("\"pod_resources\"")
+            || has("\"cpuIds\"")
+            || has("\"cpu_ids\"") =>
+        {
+            DocumentKind::PodResources
+        }
+        () if has("\"lscpu\"") => DocumentKind::Machine,
+        () => return None,
+    }))
+}
+
+/// The kinds of a text's objects and of their lists, without those within them.
+fn kinds(text: &str) -> Vec<&str> {
+    let line = |line: &'_ str| -> bool {
+        line.trim_start_matches(['-', ' ', '{']).trim_start().trim_start_matches('"').starts_with("kind")
+    };
+    let found = text.lines().filter(|own| line(own)).filter_map(|line| {
+        let (_, value) = line.split_once("kind")?;
+        let value = value.trim_start_matches('"').trim_start().strip_prefix(':')?;
+        let value = value.trim().trim_matches(|letter| matches!(letter, '"' | '\'' | ',' | '}'));
+        value.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(value)
+    });
+    let mut kinds: Vec<&str> = found.filter(|kind| !kind.is_empty()).collect();
+    // JSON on one line.
+    if text.trim_start().starts_with('{') {
+        let parts = text.split("\"kind\"").skip(1).take(64);
+        let named = parts.filter_map(|part| {
+            part.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?.split('"').next()
+        });
+        kinds.extend(named);
+    }
+    kinds
+}
+
+/// Whether it is the output of `hostname`, or the file of that name.
+fn is_hostname(name: &str, text: &str) -> bool {
+    let is_called_so = name == "hostname" || name == "hostname.txt" || name.starts_with("hostname_-");
+    let mut lines = text.lines();
+    let line = lines.next().unwrap_or_default().trim();
+    is_called_so
+        && lines.next().is_none()
+        && !line.is_empty()
+        && line.len() <= 253
+        && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+}
+
+/// The command line of the only kubelet in a list of processes: what begins with a word that ends in `kubelet`.
+fn command_of(text: &str) -> Option<String> {
+    let head = text.lines().next().unwrap_or_default();
+    let is_list = head.contains("PID") && (head.contains("COMMAND") || head.contains("CMD"));
+    let commands = text.lines().skip(1).filter_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        let program = words.by_ref().find(|word| word.rsplit('/').next() == Some("kubelet"))?;
+        let rest: Vec<&str> = words.collect();
+        rest.first()
+            .is_some_and(|flag| flag.starts_with("--"))
+            .then(|| format!("{program} {}", rest.join(" ")))
+    });
+    let mut commands = commands.filter(|_| is_list);
+    let command = commands.next()?;
+    commands.next().is_none().then_some(command)
+}
+
+/// Whether it sets flags of a kubelet.
+fn is_flags(name: &str, on_node: &str, text: &str) -> bool {
+    let is_unit = name == "kubelet.service" || on_node.contains("kubelet.service.d/");
+    let is_environment =
+        name == "kubeadm-flags.env" || matches!(on_node, "etc/default/kubelet" | "etc/sysconfig/kubelet");
+    (is_unit || is_environment || text.contains("kubelet") && text.contains("ExecStart="))
+        && topology_manifest::is_kubelet_arguments(text)
+}
+
+/// Whether a tool has printed a machine.
+fn is_machine(text: &str) -> bool {
+    let has = |part: &str| text.contains(part);
+    has("NUMA node0 CPU(s)")
+        || has("Architecture:") && has("CPU(s):")
+        || has("CPU NODE SOCKET CORE")
+        || has("available: ") && has("node 0 cpus:")
+        || has("# CPU,Core,Socket,Node")
+        || text.starts_with("MemTotal:")
+        || has("<!DOCTYPE topology")
+        || has("<topology") && has("<object type=")
+        || has("<capabilities>") && has("<topology>")
+        || text.starts_with("Machine (") && has("Core")
+}
+
+/// Whether a line is one of a kubelet's log.
+fn is_of_kubelet(line: &str) -> bool {
+    let klog = line.find(['I', 'W', 'E', 'F']).is_some_and(|at| {
+        let day = line.get(at + 1..at + 5).unwrap_or_default();
+        day.len() == 4 && day.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    line.contains("kubelet[") || line.contains("kubenswrapper[") || klog && line.contains(".go:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_known_by_what_only_it_has() {
+        use DocumentKind::{
+            Configuration, Configz, Flags, Hostname, Machine, PodResources, State, StaticPod,
+        };
+        let of_node = Content::OfNode;
+        for (name, on_node, text, expected) in [
+            ("cpu_manager_state", "cpu_manager_state", "torn", of_node(State(StateName::Cpu))),
+            (
+                "state.json",
+                "state.json",
+                "{\"policyName\":\"static\",\"defaultCpuSet\":\"0\"}",
+                of_node(State(StateName::Cpu)),
+            ),
+            ("a", "a", "{\"kubeletconfig\":{\"kind\":\"KubeletConfiguration\"}}", of_node(Configz)),
+            (
+                "a",
+                "a",
+                "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n",
+                of_node(Configuration),
+            ),
+            (
+                "kubelet.conf",
+                "etc/kubernetes/kubelet.conf",
+                "apiVersion: v1\nkind: Config\nusers: []\n",
+                Content::Nothing,
+            ),
+            (
+                "p.yaml",
+                "p.yaml",
+                "apiVersion: performance.openshift.io/v2\nkind: PerformanceProfile\n",
+                Content::OfCluster,
+            ),
+            ("p.yaml", "p.yaml", "apiVersion: v1\nkind: Pod\n", Content::Objects),
+            (
+                "p.json",
+                "p.json",
+                "{\"apiVersion\":\"v1\",\"items\":[],\"kind\":\"PodList\"}",
+                Content::Objects,
+            ),
+            ("p.yaml", "etc/kubernetes/manifests/p.yaml", "apiVersion: v1\nkind: Pod\n", of_node(StaticPod)),
+            ("a", "a", "{\"podResources\":[{\"name\":\"a\"}]}", of_node(PodResources)),
+            ("hostname", "etc/hostname", "worker-1\n", of_node(Hostname)),
+            (
+                "ps",
+                "ps",
+                "USER PID COMMAND\nroot 1 /usr/bin/kubelet --config=/a --v=2\n",
+                Content::Processes("/usr/bin/kubelet --config=/a --v=2".into()),
+            ),
+            ("kubeadm-flags.env", "kubeadm-flags.env", "KUBELET_KUBEADM_ARGS=\"--v=2\"\n", of_node(Flags)),
+            ("a.txt", "a.txt", "available: 1 nodes (0)\nnode 0 cpus: 0 1\n", of_node(Machine)),
+            (
+                "a.txt",
+                "a.txt",
+                "Nov 26 10:21:03 w-1 kubelet[2]: I1126 10:21:03.1 2 kubelet.go:1] \"x\"\n",
+                Content::Log,
+            ),
+            ("notes.md", "notes.md", "The pod was refused.\n", Content::Nothing),
+        ] {
+            assert_eq!(content(name, on_node, text), expected, "{name}: {text}");
+        }
+    }
+}
