@@ -54,7 +54,7 @@ impl Objects {
         let name = format!("{} {}/{}", self.kind.plural(), key.0, key.1);
         let read = ObjectText::of_list(name.clone(), &object).and_then(|text| ObjectText::objects(&[text]));
         match read {
-            Ok(objects) => self.claims.lock().are(objects),
+            Ok(objects) => self.claims.lock().apply(objects),
             Err(why) => {
                 self.claims.lock().is_gone(self.kind, &key.0, &key.1);
                 tracing::warn!("{name} cannot be read, and does not count: {why:#}");

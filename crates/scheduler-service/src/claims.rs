@@ -1,8 +1,8 @@
 //! Which devices kube-scheduler will give the claims of a pod on each node.
 //!
-//! An extender is asked after the in-tree filters, and its question does not name the devices. They are those that kube-scheduler's allocator chooses
-//! first, which is decided here by the same rules, from the slices, classes, claims and templates that the API server has. What a node
-//! has is known by its name in slices. Where slices select nodes by labels, where a claim cannot be found or gets no devices, and where
+//! An extender is asked after the in-tree filters, and its question does not name the devices. They are those that kube-scheduler's
+//! allocator chooses first, which is decided here by the same rules, from the slices, classes, claims and templates that the API
+//! server has. What a node has is known by its name in slices. Where slices select nodes by labels, where a claim cannot be found or gets no devices, and where
 //! these objects are not watched, the prediction is unknown: it scores nothing and refuses nothing.
 //!
 //! # What is decided when
@@ -129,7 +129,7 @@ impl DevicePredictions {
     }
 
     /// Objects are there, new or changed.
-    pub(crate) fn are(&mut self, objects: ClusterObjects) {
+    pub(crate) fn apply(&mut self, objects: ClusterObjects) {
         let ClusterObjects { slices, classes, claims, templates, taint_rules: _ } = objects;
         for slice in slices {
             self.slice_is_gone(&slice.metadata.name.clone());

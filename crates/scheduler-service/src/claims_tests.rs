@@ -74,7 +74,7 @@ pub(crate) fn cluster(slices: Vec<ResourceSlice>) -> DevicePredictions {
         ..ResourceClaimTemplate::default()
     };
     let mut claims = DevicePredictions::default();
-    claims.are(ClusterObjects {
+    claims.apply(ClusterObjects {
         slices,
         classes: vec![class],
         templates: vec![template],
@@ -110,9 +110,9 @@ fn devices_are_those_that_the_allocator_takes_first_of_what_is_left() {
     let mut claims = cluster(vec![slice("a", &[1, 0]), slice("b", &[0, 1])]);
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
     assert_eq!(nodes(&mut claims, &pod("p"), "b"), Some(vec![0]));
-    claims.are(holder("h", "a", "gpu-0"));
+    claims.apply(holder("h", "a", "gpu-0"));
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![0]));
-    claims.are(holder("i", "a", "gpu-1"));
+    claims.apply(holder("i", "a", "gpu-1"));
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), None);
     claims.is_gone(Kind::Claims, "default", "h");
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
@@ -123,7 +123,7 @@ fn devices_are_those_that_the_allocator_takes_first_of_what_is_left() {
 #[test]
 fn a_claim_that_has_its_devices_keeps_them() {
     let mut claims = cluster(vec![slice("a", &[1, 0])]);
-    claims.are(holder("own", "a", "gpu-1"));
+    claims.apply(holder("own", "a", "gpu-1"));
     let mut pod = pod("p");
     pod.constraints.claims[0].object = Some(ClaimObject::Claim("own".to_owned()));
     assert_eq!(nodes(&mut claims, &pod, "a"), Some(vec![0]));
@@ -146,10 +146,10 @@ fn devices_are_searched_for_once_for_each_kind_of_claims_and_change() {
     };
     assert_eq!(searched(&mut claims, &pod("p")), NODES as u64);
     assert_eq!(searched(&mut claims, &pod("q")), 0, "a pod of the same template");
-    claims.are(holder("h", "n7", "gpu-0"));
+    claims.apply(holder("h", "n7", "gpu-0"));
     assert_eq!(searched(&mut claims, &pod("r")), 1, "only what has changed");
     // An allocation that is heard of again changes nothing.
-    claims.are(holder("h", "n7", "gpu-0"));
+    claims.apply(holder("h", "n7", "gpu-0"));
     assert_eq!(searched(&mut claims, &pod("s")), 0);
     let mut without = pod("t");
     without.constraints.claims.clear();
@@ -166,6 +166,6 @@ fn what_is_not_watched_predicts_nothing() {
     let mut elsewhere = slice("b", &[0]);
     elsewhere.nodes =
         NodeSelection { node_selector: Some(dra_model::NodeSelector::default()), ..NodeSelection::default() };
-    claims.are(ClusterObjects { slices: vec![elsewhere], ..ClusterObjects::default() });
+    claims.apply(ClusterObjects { slices: vec![elsewhere], ..ClusterObjects::default() });
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), None, "labels of nodes are not known");
 }
