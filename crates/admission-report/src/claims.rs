@@ -1,12 +1,14 @@
 //! Claims of devices that a pod has. A scheduler allocates them and drivers prepare them, so that no decision here is
 //! about them, and none may read as if it were.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
 use pod_spec::{ContainerName, Pod};
+use topology_model::{NodeId, NodeIds};
 
 use crate::facts::full_name;
 use crate::notice::Notice;
@@ -17,6 +19,8 @@ use crate::words::{and_more, joined};
 pub struct UndecidedClaims {
     names: Vec<String>,
     why: WhyUndecided,
+    /// On which NUMA nodes the devices of some of them are, which CPUs and memory follow.
+    followed: Vec<(String, NodeIds)>,
 }
 
 /// Why claims were not decided on.
@@ -36,7 +40,13 @@ impl UndecidedClaims {
     pub fn of(pod: &Pod) -> Option<Self> {
         let claims = &pod.constraints.claims;
         let names = claims.iter().map(|claim| claim.name.clone()).collect();
-        (!claims.is_empty()).then_some(Self { names, why: WhyUndecided::NotHere })
+        let mut followed: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        for device in &pod.constraints.claim_places.known {
+            followed.entry(&device.claim).or_default().push(NodeId(device.node));
+        }
+        let followed = followed.into_iter().map(|(claim, nodes)| (claim.into(), nodes.into_iter().collect()));
+        let followed = followed.collect();
+        (!claims.is_empty()).then_some(Self { names, why: WhyUndecided::NotHere, followed })
     }
 
     /// The same, which are not decided for this reason.
@@ -63,7 +73,13 @@ impl fmt::Display for UndecidedClaims {
         let names = joined(&self.names, ", ");
         match &self.why {
             WhyUndecided::NotHere => {
-                write!(f, "admitted without its claims, which are not decided here: {names}")
+                write!(f, "admitted without its claims, which are not decided here: {names}")?;
+                let hints = self.followed.iter().map(|(claim, nodes)| format!("{claim} for NUMA {nodes}"));
+                let hints: Vec<String> = hints.collect();
+                if hints.is_empty() {
+                    return Ok(());
+                }
+                write!(f, "; hints of their devices: {}", joined(&hints, ", "))
             }
             WhyUndecided::NothingGiven(since) => {
                 write!(f, "admitted without its claims, which are not decided here: {names}, since {since}")

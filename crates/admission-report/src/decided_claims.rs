@@ -11,7 +11,7 @@ use claim_allocator::{Cost, Scope, Timeout};
 use claim_explanation::{CPU_DRIVER, DevicePlace, DevicePlaces, Explanation, KnownBy, NodesAnswer};
 use dra_model::{DeviceId, DeviceResult, Features};
 use pod_claims::{ClaimState, ClaimsDecision, DecidedAs, Outcome, PodClaim};
-use pod_spec::Pod;
+use pod_spec::{ClaimPlaces, ContainerName, PlacedDevice, Pod, UnknownPlace};
 use serde::Serialize;
 use topology_model::NodeId;
 
@@ -174,6 +174,37 @@ impl DecidedClaims {
             device.locate(places);
         }
         self
+    }
+}
+
+impl DecidedClaims {
+    /// Where the devices are that containers have of these claims, as CPUs and memory follow them on some nodes. Devices to which a
+    /// claim has admin access are left out.
+    #[must_use]
+    pub fn places(&self) -> ClaimPlaces {
+        let mut places = ClaimPlaces::default();
+        for claim in &self.claims {
+            let mut unknown: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for device in claim.devices.iter().filter(|device| !device.admin_access && device.is_located()) {
+                let users = device.containers.as_ref().unwrap_or(&claim.containers);
+                match (device.node(), &device.unknown_place) {
+                    (Some(node), _) => places.known.push(PlacedDevice {
+                        claim: claim.name.clone(),
+                        containers: users.iter().map(|user| ContainerName::new(user)).collect(),
+                        node: node.0,
+                    }),
+                    (None, why) => {
+                        let why = why.as_deref().unwrap_or_default();
+                        unknown.entry(why).or_default().push(&device.device);
+                    }
+                }
+            }
+            places.unknown.extend(unknown.into_iter().map(|(why, devices)| UnknownPlace {
+                claim: claim.name.clone(),
+                why: format!("{}: {why}", devices.join(", ")),
+            }));
+        }
+        places
     }
 }
 

@@ -93,7 +93,7 @@ impl Lack {
         let deficit = match (standing, &resource) {
             (Standing::Fits, _) => return None,
             (Standing::Lacks(lack), _) => Deficit::Amount(lack),
-            (Standing::Closed, Resource::Extended(_)) => Deficit::NotNear,
+            (Standing::Closed, Resource::Extended(_) | Resource::Claims(_)) => Deficit::NotNear,
             (Standing::Closed, Resource::Cpu) => Deficit::HandedOn,
             (Standing::Closed, _) => Deficit::Grouped,
         };
@@ -105,6 +105,9 @@ impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, deficit } = self;
         match deficit {
+            Deficit::Amount(amount) if matches!(resource, Resource::Claims(_)) => {
+                f.write_str(&resource.counted(&amount.to_string()))
+            }
             Deficit::Amount(amount) => write!(f, "{} {resource}", resource.amount(*amount)),
             Deficit::NotNear => write!(f, "{resource} that are near enough"),
             Deficit::HandedOn => write!(f, "the {resource} that init containers left"),

@@ -9,7 +9,7 @@ use cpu_manager::NotPinned;
 use cpuset::CpuSet;
 use k8s_quantity::Quantity;
 use kubelet_release::Fault;
-use pod_spec::{ContainerName, QosClass, ResourceName};
+use pod_spec::{ContainerName, QosClass, ResourceName, UnknownPlace};
 use serde::{Serialize, Serializer};
 use topology_admission::KubeletAgain;
 use topology_model::NodeIds;
@@ -122,6 +122,8 @@ pub enum Remark {
     },
     /// Whether devices of a claim lie where the containers' CPUs and memory are is not known.
     ClaimUnknown(ContainerClaim),
+    /// Devices of a claim give no hint to CPUs and memory, which follow those of other claims here.
+    NoClaimHint(UnknownPlace),
     /// Amounts of bytes that are written in thousandths: `400m` for `400Mi`.
     PartsOfBytes(PartsOfBytes),
     /// A fault of the kubelet that affects the pod.
@@ -210,6 +212,7 @@ impl Note {
             | Remark::RefusedUnchecked { .. }
             | Remark::ClaimsUndecided(_)
             | Remark::ClaimUnknown(_)
+            | Remark::NoClaimHint(_)
             | Remark::ChangesNotTried { .. }
             | Remark::PluginsNotAsked
             | Remark::RequestsUnknown => Severity::Info,
@@ -285,6 +288,7 @@ impl fmt::Display for Remark {
             ),
             Self::ClaimElsewhere(claim) => claim_alignment::elsewhere(f, claim),
             Self::ClaimUnknown(claim) => f.write_str(&claim.doubt()),
+            Self::NoClaimHint(UnknownPlace { claim, why }) => write!(f, "claim {claim} gives no hint: {why}"),
             Self::ChangesNotTried { after } => write!(
                 f,
                 "changes that would align claims are not tried for this pod and later ones: the limit is {after} pods"

@@ -1,11 +1,11 @@
 //! The notes on a decision, read off its placement.
 
-use alloc::string::ToString as _;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use cpu_manager::{Granted, NotPinned};
 use memory_manager::Granted as GrantedMemory;
-use pod_spec::ResourceName;
+use pod_spec::{PodClaim, ResourceName, UnknownPlace};
 use topology_admission::{Placed, Placement, Search, UnitName};
 use topology_policy::KubeletPolicy;
 
@@ -31,6 +31,7 @@ impl Facts<'_> {
         ];
         let mut notes: Vec<Note> = on_pod.into_iter().flatten().map(Note::on_pod).collect();
         notes.extend(self.chosen_note());
+        notes.extend(self.no_claim_hints());
         notes.extend(on_containers(placement, |placed| self.not_aligned_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_linked_note(placed)));
         notes.extend(on_containers(placement, |placed| self.not_pinned_note(placed)));
@@ -54,7 +55,26 @@ impl Facts<'_> {
         let (resources, advice) = (self.unchecked(), self.advice.unchecked);
         let unchecked = (!resources.is_empty()).then_some(Remark::RefusedUnchecked { resources, advice });
         let claims = UndecidedClaims::of(self.pod).map(Remark::ClaimsUndecided);
-        unchecked.into_iter().chain(claims).map(Note::on_pod).collect()
+        unchecked.into_iter().chain(claims).map(Note::on_pod).chain(self.no_claim_hints()).collect()
+    }
+
+    /// On claims that give no hint on a node where CPUs and memory follow claims.
+    fn no_claim_hints(&self) -> Vec<Note> {
+        if !self.node.has_claim_hints() || self.rules().policy == KubeletPolicy::None {
+            return Vec::new();
+        }
+        let places = &self.pod.constraints.claim_places;
+        let is_known = |claim: &PodClaim| {
+            places.known.iter().any(|own| own.claim == claim.name)
+                || places.unknown.iter().any(|own| own.claim == claim.name)
+        };
+        let others = self.pod.constraints.claims.iter().filter(|claim| !is_known(claim));
+        let others = others.map(|claim| UnknownPlace {
+            claim: claim.name.clone(),
+            why: String::from("which devices it has is not known here"),
+        });
+        let unknown = places.unknown.iter().cloned().chain(others);
+        unknown.map(|unknown| Note::on_pod(Remark::NoClaimHint(unknown))).collect()
     }
 
     /// On a container whose devices are on several links.

@@ -18,6 +18,8 @@ pub enum Resource {
     HugePages(ResourceName),
     /// What device plugins and other parties outside of Kubernetes offer: `nvidia.com/gpu`.
     Extended(ResourceName),
+    /// Devices of claims, which have been allocated: `claim gpu`.
+    Claims(ResourceName),
     /// Anything else of Kubernetes' own: `ephemeral-storage`, `pods`.
     Other(ResourceName),
 }
@@ -29,7 +31,9 @@ impl Resource {
         match self {
             Self::Cpu => "cpu",
             Self::Memory => "memory",
-            Self::HugePages(name) | Self::Extended(name) | Self::Other(name) => name.as_str(),
+            Self::HugePages(name) | Self::Extended(name) | Self::Claims(name) | Self::Other(name) => {
+                name.as_str()
+            }
         }
     }
 
@@ -38,7 +42,7 @@ impl Resource {
     pub const fn amount(&self, value: u64) -> Amount {
         match self {
             Self::Memory | Self::HugePages(_) => Amount::Bytes(value),
-            Self::Cpu | Self::Extended(_) | Self::Other(_) => Amount::Count(value),
+            Self::Cpu | Self::Extended(_) | Self::Claims(_) | Self::Other(_) => Amount::Count(value),
         }
     }
 
@@ -54,6 +58,8 @@ impl Resource {
         match self {
             Self::Cpu if amount == "1" => String::from("1 CPU"),
             Self::Cpu => alloc::format!("{amount} CPUs"),
+            Self::Claims(_) if amount == "1" => alloc::format!("1 device of {self}"),
+            Self::Claims(_) => alloc::format!("{amount} devices of {self}"),
             other => alloc::format!("{amount} of {other}"),
         }
     }
@@ -70,6 +76,8 @@ impl From<&ResourceName> for Resource {
         match name.as_str() {
             "cpu" => Self::Cpu,
             "memory" => Self::Memory,
+            // No other resource has a blank in its name.
+            text if text.contains(' ') => Self::Claims(name.clone()),
             _ if name.is_hugepages() => Self::HugePages(name.clone()),
             text if text.contains('/') => Self::Extended(name.clone()),
             _ => Self::Other(name.clone()),

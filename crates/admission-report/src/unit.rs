@@ -196,7 +196,7 @@ impl ResourceReport {
                 }
                 Resource::Memory | Resource::HugePages(_) => memory?.closed(node),
                 Resource::Extended(_) => Some(Closed::NotNear),
-                Resource::Other(_) => None,
+                Resource::Claims(_) | Resource::Other(_) => None,
             };
             let closed = if standing == Standing::Closed { why() } else { None };
             NodeCell { node, standing, cell: Cell::new(facts, cell), closed }

@@ -8,6 +8,7 @@ pub(crate) mod compat;
 pub(crate) mod pod_policy;
 pub(crate) mod choice_error;
 pub(crate) mod room;
+pub(crate) mod claim_hints;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,8 +16,8 @@ use core::fmt;
 
 use device_manager::{Devices, Inventory, Links};
 use node_config::{
-    Amounts, KubeletConfiguration, OwnOptions, Placement, PodPolicy, Resize, Scope, TieBreak, TopologyConfig,
-    TopologyPolicyName,
+    Amounts, ClaimHints, KubeletConfiguration, OwnOptions, Placement, PodPolicy, Resize, Scope, TieBreak,
+    TopologyConfig, TopologyPolicyName,
 };
 use pod_spec::{PodLevel, PodRules};
 use topology_hint::Provider;
@@ -316,6 +317,12 @@ impl Node {
     #[must_use]
     pub const fn placement(&self) -> &Placement {
         &self.options.placement
+    }
+
+    /// Whether CPUs and memory follow the devices of claims.
+    #[must_use]
+    pub fn has_claim_hints(&self) -> bool {
+        self.options.claim_hints == ClaimHints::Hint && !self.compat.is_kubelet()
     }
 
     /// Whether pods that hold CPUs or memory alone can be resized.

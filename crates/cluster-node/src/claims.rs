@@ -4,13 +4,18 @@
 //! Claims of all namespaces hold devices, so that everything is listed in the whole cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResourceList};
-use kube::api::ListParams;
+use kube::api::{ApiResource, GroupVersionKind, ListParams};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::connection::Cluster;
 use crate::error::ClusterError;
+
+/// A kind as it is watched.
+pub(crate) fn kind(name: &str, kind: ClaimKind) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, "v1", name), kind.resource())
+}
 
 pub(crate) const GROUP: &str = "resource.k8s.io";
 /// So many objects are a page.

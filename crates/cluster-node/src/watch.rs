@@ -19,10 +19,11 @@ use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams}
 use tokio_stream::{Stream, StreamExt as _};
 
 use crate::bound::pod_kind;
+use crate::claims::ClaimKind;
 use crate::connection::Cluster;
 use crate::error::ClusterError;
 use crate::object::WatchedObject;
-use crate::{state, topology};
+use crate::{claims, state, topology};
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
 
@@ -42,6 +43,14 @@ pub enum Watched {
     NodeStates,
     /// The `NodeResourceTopology` objects of all nodes.
     NodeTopologies,
+    /// The `ResourceSlice`s of all nodes, of `resource.k8s.io/v1` as the next three.
+    ResourceSlices,
+    /// All `DeviceClass`es.
+    DeviceClasses,
+    /// The `ResourceClaim`s of all namespaces.
+    ResourceClaims,
+    /// The `ResourceClaimTemplate`s of all namespaces.
+    ResourceClaimTemplates,
     /// The pods that are bound to the node of that name. One that is not listed does not exist: who owns a node gives back
     /// what it held.
     PodsBoundTo(String),
@@ -76,6 +85,10 @@ impl Watched {
         match self {
             Self::NodeStates => state::kind(),
             Self::NodeTopologies => topology::kind(),
+            Self::ResourceSlices => claims::kind("ResourceSlice", ClaimKind::Slices),
+            Self::DeviceClasses => claims::kind("DeviceClass", ClaimKind::Classes),
+            Self::ResourceClaims => claims::kind("ResourceClaim", ClaimKind::Claims),
+            Self::ResourceClaimTemplates => claims::kind("ResourceClaimTemplate", ClaimKind::Templates),
             _ => pod_kind(),
         }
     }
@@ -83,7 +96,12 @@ impl Watched {
     /// A field selector.
     fn fields(&self) -> Option<String> {
         Some(match self {
-            Self::NodeStates | Self::NodeTopologies => return None,
+            Self::NodeStates
+            | Self::NodeTopologies
+            | Self::ResourceSlices
+            | Self::DeviceClasses
+            | Self::ResourceClaims
+            | Self::ResourceClaimTemplates => return None,
             Self::PodsBoundTo(node) | Self::PodsKnownOf(node) => format!("spec.nodeName={node}"),
             Self::BoundPods => "spec.nodeName!=".to_owned(),
             Self::PendingPods => "status.phase=Pending".to_owned(),
@@ -96,9 +114,14 @@ impl Watched {
         match self {
             Self::PodsKnownOf(_) => Freshness::Any,
             Self::PodsBoundTo(_) => Freshness::Latest,
-            Self::NodeStates | Self::NodeTopologies | Self::BoundPods | Self::PendingPods => {
-                Freshness::LatestByPages
-            }
+            Self::NodeStates
+            | Self::NodeTopologies
+            | Self::ResourceSlices
+            | Self::DeviceClasses
+            | Self::ResourceClaims
+            | Self::ResourceClaimTemplates
+            | Self::BoundPods
+            | Self::PendingPods => Freshness::LatestByPages,
             Self::PodEnds | Self::PodFailures => Freshness::Changes,
         }
     }
@@ -108,7 +131,7 @@ impl Watched {
         self.freshness() != Freshness::Changes
     }
 
-    /// By what an object is known: its name, or the UID of a pod.
+    /// By what an object is known: its name where that is its node's, else its UID.
     pub(crate) fn id<'a>(&self, object: &'a WatchedObject) -> &'a str {
         match self {
             Self::NodeStates | Self::NodeTopologies => object.name(),

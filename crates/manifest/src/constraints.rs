@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pod_spec::{
-    Constraints, Demand, HostPort, NodeSelectorTerm, Origin, Requirement, SupplementalGroups, Tolerated,
-    Toleration, Wishes,
+    ClaimPlaces, Constraints, Demand, HostPort, NodeSelectorTerm, Origin, Requirement, SupplementalGroups,
+    Tolerated, Toleration, Wishes,
 };
 
 use crate::ManifestError;
@@ -43,6 +43,7 @@ pub(crate) fn read_constraints(metadata: Option<&Field<'_>>, spec: &Field<'_>) -
         supplemental_groups: read_groups(spec)?,
         wishes: read_wishes(metadata)?,
         claims: read_claims(spec)?,
+        claim_places: ClaimPlaces::default(),
         exclusive: BTreeMap::new(),
     })
 }

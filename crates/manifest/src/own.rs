@@ -19,6 +19,7 @@
 //! podPolicy: {allow: [policy, scope=pod]} # what annotations topolet.dev/policy, scope and cpu may say
 //! devices:                              # see `own/devices.rs`
 //!   links: require                      # or ignore, prefer
+//!   claims: hint                        # or ignore
 //!   deferSeconds: 120                   # or 0
 //! cgroup:
 //!   partition: isolated                 # or none, root
@@ -100,6 +101,7 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
         }
         if let Some(own) = document.get("devices")? {
             options.device_links = devices::links(&own)?;
+            options.claim_hints = devices::claims(&own)?;
             options.defer = devices::defer(&own)?;
         }
         if let Some(cgroup) = document.get("cgroup")? {

@@ -51,8 +51,8 @@ pub use kubelet_release::{
 };
 pub use memory::{MemoryConfigError, MemoryPolicyName};
 pub use own::{
-    CacheAlignment, CpuInterrupts, CpuPartition, Drift, Fit, MemoryNodes, MixUnit, OwnOptions, Placement,
-    Regroup, Resize, Strategy,
+    CacheAlignment, ClaimHints, CpuInterrupts, CpuPartition, Drift, Fit, MemoryNodes, MixUnit, OwnOptions,
+    Placement, Regroup, Resize, Strategy,
 };
 pub use pod_policy::{PodChoice, PodPolicy};
 pub use reporting::{NodeReporting, RegisteredTaint};

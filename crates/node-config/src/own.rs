@@ -26,6 +26,8 @@ pub struct OwnOptions {
     pub pod_policy: PodPolicy,
     /// `devices.links`, and what belongs to it.
     pub device_links: DeviceLinks,
+    /// `devices.claims`: whether CPUs and memory follow the devices of resource claims.
+    pub claim_hints: ClaimHints,
     /// `devices.deferSeconds`: how long pods wait for a device plugin that is not back yet. Zero: they are refused at once, as
     /// by the kubelet. At most [`OwnOptions::MOST_DEFERRED`].
     pub defer: Duration,
@@ -121,6 +123,32 @@ pub enum Fit {
     First,
     /// Those that leave caches, cores and switches whole: the tightest fit.
     Best,
+}
+
+/// Whether the devices of a pod's allocated resource claims take part in the merge of topology hints, so that CPUs and memory
+/// follow them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ClaimHints {
+    /// `ignore`: they give no hints, as in the kubelet.
+    #[default]
+    Ignore,
+    /// `hint`: the NUMA nodes of a container's devices are preferred, and no node set without all of them is accepted. Devices
+    /// whose NUMA node is not known give no hint.
+    Hint,
+}
+
+impl ClaimHints {
+    /// Every value, the kubelet's first.
+    pub const ALL: [Self; 2] = [Self::Ignore, Self::Hint];
+
+    /// The word for it in a configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ignore => "ignore",
+            Self::Hint => "hint",
+        }
+    }
 }
 
 /// Whether a container's CPUs may be spread over more last-level caches than they fill, where the kubelet's option

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use serde::{Serialize, Serializer};
 
 use crate::{
-    CacheAlignment, CpuInterrupts, CpuPartition, DeviceLinks, Drift, KubeletConfiguration, MemoryNodes,
-    MixUnit, OwnOptions, Placement, Regroup, Resize,
+    CacheAlignment, ClaimHints, CpuInterrupts, CpuPartition, DeviceLinks, Drift, KubeletConfiguration,
+    MemoryNodes, MixUnit, OwnOptions, Placement, Regroup, Resize,
 };
 
 /// With `apiVersion` and `kind`; fields that are not set are left out.
@@ -131,6 +131,7 @@ impl Serialize for OwnOptions {
             placement,
             pod_policy,
             device_links,
+            claim_hints,
             defer,
             partition,
             interrupts,
@@ -166,12 +167,16 @@ impl Serialize for OwnOptions {
                 mix: placement.mix.iter().map(MixFields::of).collect(),
             }),
             pod_policy: pod_policy.is_on().then(|| PodPolicyFields { allow: pod_policy.words() }),
-            devices: (*device_links != DeviceLinks::default() || !defer.is_zero()).then(|| DeviceFields {
+            devices: (*device_links != DeviceLinks::default()
+                || *claim_hints != ClaimHints::default()
+                || !defer.is_zero())
+            .then(|| DeviceFields {
                 defer_seconds: defer.as_secs(),
                 links: device_links.rule.name(),
                 groups: &device_links.groups,
                 domains: &device_links.domains,
                 addresses: &device_links.addresses,
+                claims: (*claim_hints != ClaimHints::default()).then(|| claim_hints.name()),
             }),
             cgroup: (*partition != CpuPartition::None).then(|| CgroupFields {
                 partition: partition.name(),
@@ -236,6 +241,8 @@ struct DeviceFields<'a> {
     domains: &'a BTreeMap<String, Vec<String>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     addresses: &'a BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    claims: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use admission_report::{KubeletRefusal, Report};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use kubelet_release::Release;
-use node_input::{LoadedNode, Questions, Wholeness};
+use node_input::{AllocatedClaims, LoadedNode, Questions, Wholeness, cluster_objects};
 use node_output::http::FILE;
 use pod_spec::{Pod, PodUid};
 use terminal_text::Glyphs;
@@ -137,6 +137,7 @@ impl Sent {
             skipped,
             remarks,
             claim_objects: _,
+            resources,
             unknown_fields,
             unnoticed,
             ..
@@ -163,7 +164,15 @@ impl Sent {
             return Err(Failure::wrong(if warnings.is_empty() { nothing } else { warnings.join(between) }));
         }
         let origins = Origins { owners, refused, release: node.node.kubelet_rules().version.release() };
-        let pods = active.into_iter().map(|pod| Arc::new(pod.delivered().with_defaults(rules)));
+        let objects = cluster_objects(resources);
+        let claims = node.node.has_claim_hints().then(|| AllocatedClaims::on(node, &objects, None));
+        let pods = active.into_iter().map(|pod| {
+            let pod = pod.delivered().with_defaults(rules);
+            Arc::new(match &claims {
+                Some(claims) => claims.placed(pod),
+                None => pod,
+            })
+        });
         Ok(Self { pods: pods.collect(), origins, wholeness, warnings })
     }
 }

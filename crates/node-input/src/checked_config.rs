@@ -9,7 +9,7 @@ use config_advice::{
     Change, DecidedBy, Note, OtherCpus, Severity, Trial, changes, check_beside, flag_of, held_back,
     kubelet_flags, left_out, merge_patch, notes, propose, propose_beside, propose_within, settings,
 };
-use node_config::{KubeletConfiguration, Rules, parse_bool};
+use node_config::{ClaimHints, KubeletConfiguration, Rules, parse_bool};
 use node_output::{
     ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings, profile_others,
 };
@@ -25,7 +25,7 @@ use crate::claims_beside::{ClaimsBeside, Pairs};
 use crate::configuration;
 use crate::devices::DeviceText;
 use crate::machine::LoadedMachine;
-use crate::node::inventory_of;
+use crate::node::{inventory_of, options_of};
 use crate::packed::Running;
 use crate::read_configuration::ReadConfiguration;
 use crate::sources::{ResidentsSource, RulesSource};
@@ -201,10 +201,26 @@ impl<'a> ConfigAdvice<'a> {
         }
         let pairs = self.pairs.found.iter();
         all.extend(pairs.map(|pair| ConfigFinding::of_pair(pair, text)));
+        all.extend(self.claim_hints_of_kubelet());
         if let Some(state) = &self.state {
             state.add_to(&mut all, refused);
         }
         all
+    }
+
+    /// That the node's options have CPUs and memory follow claims, and a kubelet is to decide.
+    fn claim_hints_of_kubelet(&self) -> Option<ConfigFinding> {
+        let ConfigSubject { machine, rules, target, .. } = self.subject;
+        let options = options_of(machine, rules).ok()?;
+        (options.claim_hints == ClaimHints::Hint && target == DecidedBy::Kubelet).then(|| {
+            let text =
+                "a kubelet asks no claims for hints: what it admits is decided without them".to_owned();
+            ConfigFinding::of_option(
+                "devices.claims",
+                text,
+                "--for topolet, where topolet serve is to decide",
+            )
+        })
     }
 
     /// The given text with the changes made in place; of one that is built in, all that decides.

@@ -20,6 +20,7 @@ use topology_admission::{Detail, Ledger, Outcome, Series, Tries};
 use topology_model::{NodeId, NodeIds};
 use topology_policy::KubeletPolicy;
 
+use crate::allocated_claims::with_places;
 use crate::claims::NodeClaims;
 use crate::node::LoadedNode;
 use crate::other_rules::OtherRules;
@@ -115,6 +116,11 @@ impl Trial<'_, '_> {
     fn first_claim(&mut self, changes: Vec<ClaimChange>) -> Option<ClaimRemedy> {
         let aligns = |change: &ClaimChange| {
             let Some(decided) = self.claims.decide_changed(self.pod.whole, change) else { return false };
+            if self.tried.node.node.has_claim_hints() {
+                // CPUs and memory follow the other devices.
+                let containers = self.containers_by(OtherRules::default(), &decided);
+                return containers.is_some_and(|own| self.is_aligned(&own, Lost::None));
+            }
             let report = self.as_is.clone().with_claims(decided);
             self.is_aligned(report.containers(), Lost::None)
         };
@@ -364,6 +370,7 @@ impl Trial<'_, '_> {
     /// the pod.
     fn containers_by(&mut self, rules: OtherRules, claims: &DecidedClaims) -> Option<Vec<ContainerReport>> {
         let PodOnNode { rest: pod, before, .. } = self.pod;
+        let pod = &with_places(pod, claims.places());
         let TriedChanges { node, others, .. } = &mut *self.tried;
         let other = others.entry(rules).or_insert_with_key(|rules| node.by(rules).ok()).as_ref()?;
         let ledger = node.restarted_as(other, before).ok()?;

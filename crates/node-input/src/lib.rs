@@ -85,6 +85,7 @@ mod quarantine;
 mod pods;
 mod questions;
 mod asked;
+mod allocated_claims;
 mod claims;
 mod explained_claims;
 mod claim_remedies;
@@ -101,6 +102,7 @@ mod remarks;
 mod files;
 
 pub use addition::{Addition, BadAddition};
+pub use allocated_claims::{AllocatedClaims, claim_names};
 pub use amount_text::{no_quantity, quantity};
 pub use asked::{Asked, Listener, ManifestReading, PodlessObjects, StaticPods};
 pub use base_choice::{BaseChoice, Reading};
@@ -129,7 +131,7 @@ pub use node::{
     InputWarning, Keeping, LoadedNode, configuration_of, configuration_to_check, inventory_of, options_of,
 };
 pub use node_sources::{LoadedSources, NodeSources};
-pub use object_text::ObjectText;
+pub use object_text::{ObjectText, cluster_objects};
 pub use other_rules::OtherRules;
 pub use packed::{Contents, Gap, Packed, Packing, Running, Source};
 pub use pod_names::{

@@ -68,7 +68,8 @@ impl ObjectText {
 }
 
 /// The objects of a text that decide on claims.
-pub(crate) fn cluster_objects(read: ResourceObjects) -> ClusterObjects {
+#[must_use]
+pub fn cluster_objects(read: ResourceObjects) -> ClusterObjects {
     let ResourceObjects { slices, classes, claims, templates, taint_rules, refused: _, unknown_fields: _ } =
         read;
     ClusterObjects { slices, classes, claims, templates, taint_rules }

@@ -8,6 +8,7 @@ use device_manager::Replies;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Decided, Ledger, Outcome, Series};
 
+use crate::allocated_claims::with_places;
 use crate::asked::Asked;
 use crate::claim_remedies::{PodOnNode, TriedChanges};
 use crate::claims::{NodeClaims, PodClaims};
@@ -68,6 +69,14 @@ impl<'n> Sequence<'n> {
             let owner = self.asked.owners.get(&pod.uid).map(ToString::to_string);
             return Ok((Report { owner, ..report }, self.series.ledger().clone()));
         }
+        let placed;
+        let pod = match &claims {
+            PodClaims::Decided(_, decided) if self.node.node.has_claim_hints() => {
+                placed = with_places(pod, decided.places());
+                &placed
+            }
+            _ => pod,
+        };
         let decided = self.series.decide(pod, &Replies::default());
         let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
         let mut report = claims.add_to(report);

@@ -23,6 +23,7 @@ mod host;
 mod holder;
 mod bound;
 mod bound_pod;
+mod claims;
 mod sending;
 mod statuses;
 mod patches;

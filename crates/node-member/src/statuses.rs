@@ -21,6 +21,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::bound_pod::{Answered, Asking, Attention, BoundPod, NodeNow, StopNotice};
+use super::claims;
 use super::sending::{Gate, PodEvent, Recorders};
 
 /// The pause between two turns without an event.
@@ -234,7 +235,7 @@ impl Statuses {
             let Some(pod) = self.pods.get_mut(&uid) else { continue };
             match pod.step {
                 Step::Admit | Step::Release if pod.is_paused(now) => pod.attention = Attention::Needed,
-                Step::Admit => Self::admit(&self.owner, &self.view, pod, clock)?,
+                Step::Admit => Self::admit(&self.owner, (&self.cluster, &self.node), &self.view, pod, clock)?,
                 Step::Release => {
                     pod.asking = Asking::Release(Self::ask(&self.owner, Request::Delete(PodUid::new(&uid)))?);
                 }
@@ -250,19 +251,26 @@ impl Statuses {
 
     fn admit(
         owner: &Sender<Message>,
+        (cluster, name): (&Cluster, &str),
         view: &NodeView,
         pod: &mut BoundPod,
         clock: &dyn Clock,
     ) -> Result<(), OwnerStopped> {
         let Some(object) = &pod.object else { return Ok(()) };
-        match told_object(object.json(), view.node().node.pod_rules()) {
+        let read = told_object(object.json(), view.node().node.pod_rules())
+            .map_err(|why| ("pod of the API server cannot be read", why))
+            .and_then(|read| {
+                claims::placed(cluster, name, view.node(), read)
+                    .map_err(|why| ("pod of the API server waits", why))
+            });
+        match read {
             Ok(read) => {
                 pod.asking = Asking::Admission(Self::ask(owner, Request::AdmitBound(Arc::new(read)))?);
             }
-            Err(why) => {
+            Err((what, why)) => {
                 let uid = object.uid().to_owned();
                 if pod.failed(&why, clock) {
-                    tracing::warn!(uid, "pod of the API server cannot be read: {why}");
+                    tracing::warn!(uid, "{what}: {why}");
                 }
             }
         }

@@ -175,6 +175,19 @@ impl ConfigFinding {
         }
     }
 
+    /// An option of topolet's own that a node has, on which a kubelet decides.
+    #[must_use]
+    pub fn of_option(option: &str, text: String, help: &str) -> Self {
+        Self {
+            field: option.to_owned(),
+            file: None,
+            line: None,
+            severity: Severity::WithoutEffect,
+            text,
+            expected: Some(Expected::Text(help.to_owned())),
+        }
+    }
+
     /// Something about the node's state files, with what makes it go away, if that is known.
     #[must_use]
     pub fn of_state(severity: Severity, text: String, help: Option<&str>) -> Self {

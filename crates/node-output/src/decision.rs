@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use admission_report::{
-    ClaimedDevice, Conclusion, DecidedClaims, Fated, NodeCell, Refusal, Report, ResourceReport,
+    ClaimedDevice, Conclusion, DecidedClaims, Fated, NodeCell, Refusal, Report, Resource, ResourceReport,
     UncheckedResource, UnitReport,
 };
 use terminal_text::Page;
@@ -300,6 +300,8 @@ struct ClaimRow {
 impl ClaimRow {
     /// Of the claims whose devices were located and that the unit uses.
     fn all(unit: &UnitReport, claims: Option<&DecidedClaims>) -> Vec<Self> {
+        // Claims that give hints are among the resources; of the others only what is not known is left to show.
+        let has_hints = unit.resources.iter().any(|row| matches!(row.resource, Resource::Claims(_)));
         let claims = claims.iter().flat_map(|decided| &decided.claims);
         let rows = claims.filter_map(|claim| {
             let devices: Vec<&ClaimedDevice> = match &unit.container {
@@ -313,7 +315,7 @@ impl ClaimRow {
                     None => row.unknown += 1,
                 }
             }
-            (row.sum() > 0).then_some(row)
+            (row.sum() > 0 && (!has_hints || row.unknown > 0)).then_some(row)
         });
         rows.collect()
     }

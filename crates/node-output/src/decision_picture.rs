@@ -217,7 +217,7 @@ impl Drawing<'_> {
                 here.map(|block| block.bytes / u64::try_from(block.nodes.len().max(1)).unwrap_or(1)).sum()
             }
             Resource::Extended(name) => self.devices(given, name, id),
-            Resource::Other(_) => 0,
+            Resource::Claims(_) | Resource::Other(_) => 0,
         }
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use cpu_manager::ContainerId;
 use pod_spec::{
-    Container, ContainerName, Demand, NodeSelectorTerm, Origin, Pod, PodRules, PodUid, Requirement,
-    ResourceList, Role, SupplementalGroups, Tolerated, Wishes,
+    Container, ContainerName, Demand, NodeSelectorTerm, Origin, PlacedDevice, Pod, PodRules, PodUid,
+    Requirement, ResourceList, Role, SupplementalGroups, Tolerated, Wishes,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -155,6 +155,9 @@ struct Own {
     /// The file of a pod of the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     manifest_file: Option<String>,
+    /// The devices of claims that its CPUs and memory follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    claims: Vec<Claimed>,
     #[serde(default)]
     running: BTreeMap<String, Running>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -163,6 +166,30 @@ struct Own {
     grants: Option<Wire>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     quarantine: Option<String>,
+}
+
+/// A device of a claim on a NUMA node.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Claimed {
+    claim: String,
+    containers: Vec<String>,
+    numa_node: i64,
+}
+
+impl From<&PlacedDevice> for Claimed {
+    fn from(device: &PlacedDevice) -> Self {
+        let PlacedDevice { claim, containers, node } = device;
+        let containers = containers.iter().map(ToString::to_string).collect();
+        Self { claim: claim.clone(), containers, numa_node: *node }
+    }
+}
+
+impl From<Claimed> for PlacedDevice {
+    fn from(device: Claimed) -> Self {
+        let containers = device.containers.iter().map(|name| ContainerName::new(name)).collect();
+        Self { claim: device.claim, containers, node: device.numa_node }
+    }
 }
 
 impl Record {
@@ -204,6 +231,7 @@ impl Record {
                 Source::Cluster => Kind::Cluster,
             },
             manifest_file: self.source.file().map(ToString::to_string),
+            claims: self.pod.constraints.claim_places.known.iter().map(Claimed::from).collect(),
             running: running.collect(),
             resized: self.resized,
             grants: self.grants.as_ref().map(Wire::from),
@@ -247,11 +275,12 @@ impl Record {
         let own = file.as_object_mut().and_then(|members| members.remove("topolet")).unwrap_or_default();
         let pods = pods(plain_json(&file.to_string()).as_bytes())?;
         let count = pods.len();
-        let Some(pod) = pods.into_iter().next().filter(|_| count == 1) else {
+        let Some(mut pod) = pods.into_iter().next().filter(|_| count == 1) else {
             return Err(RecordError::Count(count));
         };
         let own: Own = serde_json::from_value(own).map_err(RecordError::Own)?;
         let running = own.running.into_iter().map(|(id, running)| (ContainerId::from(id.as_str()), running));
+        pod.constraints.claim_places.known = own.claims.into_iter().map(PlacedDevice::from).collect();
         let pod = Arc::new(pod);
         Ok(Self {
             manifest: Arc::new(manifest(&pod)),

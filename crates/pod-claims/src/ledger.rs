@@ -48,6 +48,18 @@ impl ClaimLedger {
         Self { objects, slices, node, features, plugins, expressions, unusable_pools }
     }
 
+    /// The same with expressions that another ledger has compiled.
+    #[must_use]
+    pub fn with_expressions(self, expressions: Expressions) -> Self {
+        Self { expressions, ..self }
+    }
+
+    /// The expressions that were compiled for its decisions.
+    #[must_use]
+    pub fn into_expressions(self) -> Expressions {
+        self.expressions
+    }
+
     /// The feature gates of its decisions.
     #[must_use]
     pub const fn features(&self) -> Features {

@@ -25,6 +25,7 @@ mod change;
 
 pub use change::ClaimChange;
 pub use claim::{ClaimState, Obstacle, PodClaim};
+pub use claim_allocator::Expressions;
 pub use decision::{ClaimsDecision, DecidedAs, Missing, Outcome};
 pub use extended::without_resources;
 pub use ledger::ClaimLedger;

@@ -42,3 +42,33 @@ pub enum ClaimObject {
     /// A `ResourceClaimTemplate` of this name, of which each pod has a claim made.
     Template(String),
 }
+
+/// On which NUMA nodes of its node the devices of a pod's claims are. Filled in where CPUs and memory follow them; elsewhere, and
+/// as long as nothing is known, it is empty.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct ClaimPlaces {
+    /// The devices whose NUMA node is known.
+    pub known: Vec<PlacedDevice>,
+    /// What is not known: of devices, or of claims as a whole.
+    pub unknown: Vec<UnknownPlace>,
+}
+
+/// A device of a claim on a NUMA node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PlacedDevice {
+    /// What the pod calls the claim.
+    pub claim: String,
+    /// The containers that have the device.
+    pub containers: Vec<ContainerName>,
+    /// The id of the NUMA node with CPUs that the device belongs to.
+    pub node: i64,
+}
+
+/// Devices of a claim whose NUMA node is not known.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct UnknownPlace {
+    /// What the pod calls the claim.
+    pub claim: String,
+    /// Why, as a sentence without a full stop.
+    pub why: String,
+}

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use k8s_quantity::Quantity;
 
 use crate::selector::NodeSelectorTerm;
-use crate::{ContainerName, PodClaim, Wishes};
+use crate::{ClaimPlaces, ContainerName, PodClaim, Wishes};
 
 /// What a pod demands of a node.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -37,6 +37,8 @@ pub struct Constraints {
     pub wishes: Wishes,
     /// Its claims of devices: `spec.resourceClaims`, and those that only containers name.
     pub claims: Vec<PodClaim>,
+    /// Where the devices of its claims are. No field of a manifest: a node sets it where CPUs and memory follow them.
+    pub claim_places: ClaimPlaces,
     /// Containers that get CPUs for themselves whatever the QoS class, and the CPU request that each had before
     /// it became its limit. No field of a manifest: a node sets it when it grants a wish.
     pub exclusive: BTreeMap<ContainerName, Option<Quantity>>,

@@ -25,7 +25,7 @@ mod claims;
 mod selector;
 mod wishes;
 
-pub use claims::{ClaimObject, PodClaim};
+pub use claims::{ClaimObject, ClaimPlaces, PlacedDevice, PodClaim, UnknownPlace};
 pub use constraints::{Constraints, HostPort, Origin, SupplementalGroups, Taint, Tolerated, Toleration};
 pub use container::{Container, ResourceList, Role};
 pub use containers::Containers;

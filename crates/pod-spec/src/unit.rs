@@ -1,6 +1,6 @@
 //! What one merge is made for.
 
-use crate::{Container, Holder, Pod};
+use crate::{Container, Holder, PlacedDevice, Pod};
 
 /// A container of a pod (scope `container`), or the pod as a whole (scope `pod`).
 #[derive(Clone, Copy, Debug)]
@@ -27,5 +27,13 @@ impl<'a> Unit<'a> {
             Self::Container(pod, container) => Holder::Container(pod.key(container)),
             Self::Pod(pod) => Holder::Pod(pod.uid.clone()),
         }
+    }
+
+    /// The devices of claims that the unit has, as far as their NUMA node is known.
+    pub fn claimed_devices(self) -> impl Iterator<Item = &'a PlacedDevice> {
+        self.pod().constraints.claim_places.known.iter().filter(move |device| match self {
+            Self::Container(_, container) => device.containers.contains(&container.name),
+            Self::Pod(_) => !device.containers.is_empty(),
+        })
     }
 }

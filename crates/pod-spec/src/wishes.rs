@@ -17,6 +17,10 @@ impl Wishes {
     /// `live` or `never`. It decides nothing when a pod is admitted.
     pub const MOVE: &str = "move";
 
+    /// The annotation, without its prefix, by which a pod demands of schedulers that the devices of its claims lie where its CPUs
+    /// and memory will be: `required`. It decides nothing on a node.
+    pub const ALIGN_CLAIMS: &str = "align-claims";
+
     /// Those of `annotations` that are wishes.
     #[must_use]
     pub fn among<'a>(annotations: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {

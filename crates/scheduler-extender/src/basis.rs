@@ -9,7 +9,7 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
 
 use crate::judgement::Knowledge;
-use crate::score::{Score, score};
+use crate::score::{Fit, score};
 use crate::zones::Zones;
 
 /// What is known of a node, with everything that holds something there.
@@ -30,7 +30,7 @@ pub(crate) struct Exact {
 /// What came out for one pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    Fits(Score),
+    Fits(Fit),
     Refused(BriefReason),
     /// It does not fit beside other pods that may come.
     RefusedBeside,
@@ -49,7 +49,7 @@ impl Basis {
         match self {
             Self::Exact(exact) => exact.outcome(pod),
             Self::Approximate(zones) => match zones.place(pod) {
-                Ok(placed) => Outcome::Fits(placed.score),
+                Ok(placed) => Outcome::Fits(placed.score.into()),
                 Err(reason) => Outcome::Refused(reason),
             },
         }

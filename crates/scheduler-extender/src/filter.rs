@@ -8,12 +8,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use admission_report::BriefReason;
-use pod_spec::Pod;
+use pod_spec::{ClaimPlaces, Pod};
 
 use crate::basis::{Basis, Outcome};
-use crate::judgement::{Judgement, Reason, Verdict};
+use crate::judgement::{ClaimRule, Judgement, Reason, Verdict};
 use crate::question::{Question, QuestionId};
-use crate::score::Score;
+use crate::score::{Fit, Score};
 use crate::shape::Shape;
 use crate::situation::{Situation, SituationId};
 use crate::threads::Threads;
@@ -28,6 +28,9 @@ struct Row {
     questions: Arc<[QuestionId]>,
 }
 
+/// What makes questions about one pod differ: where the devices of its claims would be, and which pods are in flight.
+type Beside = (Option<Arc<ClaimPlaces>>, Vec<usize>);
+
 impl View {
     /// Whether `pod` fits each of these nodes, in their order.
     ///
@@ -38,11 +41,23 @@ impl View {
         nodes: impl IntoIterator<Item = N>,
         threads: &impl Threads,
     ) -> Vec<Judgement> {
+        self.filter_placed(pod, nodes.into_iter().map(|node| (node, None)), ClaimRule::Prefer, threads)
+    }
+
+    /// The same where the pod's claims will have devices at these places on each node; `None`: that is not known, and changes nothing.
+    pub fn filter_placed<N: AsRef<str>>(
+        &mut self,
+        pod: &Pod,
+        nodes: impl IntoIterator<Item = (N, Option<Arc<ClaimPlaces>>)>,
+        rule: ClaimRule,
+        threads: &impl Threads,
+    ) -> Vec<Judgement> {
         let rows = self.rows(pod, nodes);
         self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
         self.decide_beside_others(&rows, threads);
         self.decide_on_empty_nodes(&rows, threads);
-        rows.iter().map(|row| row.as_ref().map_or(Judgement::UNKNOWN, |row| self.judgement(row))).collect()
+        let judged = |row: &Row| self.judgement(row, rule);
+        rows.iter().map(|row| row.as_ref().map_or(Judgement::UNKNOWN, judged)).collect()
     }
 
     /// How good each of these nodes is for `pod`, in their order: [`Score`] has the formula. A node that the pod does not
@@ -53,29 +68,46 @@ impl View {
         nodes: impl IntoIterator<Item = N>,
         threads: &impl Threads,
     ) -> Vec<Score> {
+        self.score_placed(pod, nodes.into_iter().map(|node| (node, None)), threads)
+    }
+
+    /// The same where the pod's claims will have devices at these places on each node: elsewhere than CPUs and memory they count as
+    /// devices of plugins do. `None`: that is not known, and changes nothing.
+    pub fn score_placed<N: AsRef<str>>(
+        &mut self,
+        pod: &Pod,
+        nodes: impl IntoIterator<Item = (N, Option<Arc<ClaimPlaces>>)>,
+        threads: &impl Threads,
+    ) -> Vec<Score> {
         let rows = self.rows(pod, nodes);
         self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
         let score = |row: &Row| match self.outcome(row.situation, *row.questions.first()?)? {
-            Outcome::Fits(score) => Some(*score),
+            Outcome::Fits(fit) => Some(fit.score),
             Outcome::Refused(_) | Outcome::RefusedBeside => None,
         };
         rows.iter().map(|row| row.as_ref().and_then(score).unwrap_or(Score::UNKNOWN)).collect()
     }
 
-    fn rows<N: AsRef<str>>(&mut self, pod: &Pod, nodes: impl IntoIterator<Item = N>) -> Vec<Option<Row>> {
+    fn rows<N: AsRef<str>>(
+        &mut self,
+        pod: &Pod,
+        nodes: impl IntoIterator<Item = (N, Option<Arc<ClaimPlaces>>)>,
+    ) -> Vec<Option<Row>> {
         let forgotten = self.questions.trim();
         self.situations.forget(&forgotten);
         let shape = Shape::of(pod);
-        let mut by_offers: BTreeMap<Vec<usize>, Arc<[QuestionId]>> = BTreeMap::new();
+        let mut asked: BTreeMap<Beside, Arc<[QuestionId]>> = BTreeMap::new();
         nodes
             .into_iter()
-            .map(|node| {
+            .map(|(node, places)| {
                 let place = self.by_name.get(node.as_ref()).copied()?;
                 let member = self.members.get(place.0)?;
                 let (situation, others) = (member.situation?, member.other_situations.clone());
                 let offers: Vec<usize> = self.in_flight.at(place, &pod.uid).collect();
-                let questions = by_offers.entry(offers).or_insert_with_key(|offers| {
-                    let all = self.in_flight.questions(offers, &shape).into_iter();
+                let questions = asked.entry((places, offers)).or_insert_with_key(|(places, offers)| {
+                    let placed = places.as_ref().map(|places| shape.placed(places));
+                    let shape = placed.as_ref().unwrap_or(&shape);
+                    let all = self.in_flight.questions(offers, shape).into_iter();
                     all.map(|question| self.questions.id(question)).collect()
                 });
                 let questions = Arc::clone(questions);
@@ -135,10 +167,13 @@ impl View {
         self.situations.get(situation)?.outcome(question)
     }
 
-    fn judgement(&self, row: &Row) -> Judgement {
+    fn judgement(&self, row: &Row, rule: ClaimRule) -> Judgement {
         let Some(situation) = self.situations.get(row.situation) else { return Judgement::UNKNOWN };
         let mut outcomes = row.each().filter_map(|(situation, question)| self.outcome(situation, question));
         let verdict = match outcomes.next() {
+            Some(Outcome::Fits(Fit { elsewhere: Some(elsewhere), .. })) if rule == ClaimRule::Require => {
+                Verdict::DoesNotFit(Reason::ClaimElsewhere(elsewhere.clone()))
+            }
             Some(Outcome::Refused(reason)) => {
                 let reason = Reason::Node(reason.clone());
                 if self.never_fits(row, &reason) {
@@ -184,7 +219,7 @@ fn answer(basis: &Basis, question: &Question) -> Outcome {
     if question.beside.is_empty() {
         return basis.outcome(question.shape.pod());
     }
-    if fits(basis, question) { Outcome::Fits(Score::UNKNOWN) } else { Outcome::RefusedBeside }
+    if fits(basis, question) { Outcome::Fits(Score::UNKNOWN.into()) } else { Outcome::RefusedBeside }
 }
 
 /// Whether the pod fits at every position in the order of those beside it, and keeps none of them out that

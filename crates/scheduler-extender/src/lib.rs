@@ -76,7 +76,7 @@ mod question;
 mod situation;
 mod threads;
 
-pub use judgement::{Judgement, Knowledge, Reason, Verdict};
+pub use judgement::{ClaimElsewhere, ClaimRule, Judgement, Knowledge, Reason, Verdict};
 pub use member::{NodeFacts, NodeState, StateVersion, Updated};
 pub use preempt::Sparing;
 pub use score::Score;

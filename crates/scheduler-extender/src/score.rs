@@ -1,9 +1,15 @@
 //! How good a node is for a pod that fits it, from 0 to 10: alignment first, then how full it becomes.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use device_manager::{DeviceIds, Topology};
-use numa_bitmask::NodeMask;
+use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Pod, ResourceName};
 use topology_admission::{Ledger, Node, Placed, Placement};
+use topology_model::NodeId;
+
+use crate::judgement::ClaimElsewhere;
 
 /// A score: 0 to [`Score::BEST`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
@@ -51,25 +57,76 @@ impl Alignment {
     }
 }
 
+/// How a pod lies on a node that it fits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fit {
+    pub(crate) score: Score,
+    /// The first claim with devices elsewhere than its container's CPUs and memory.
+    pub(crate) elsewhere: Option<ClaimElsewhere>,
+}
+
+impl From<Score> for Fit {
+    fn from(score: Score) -> Self {
+        Self { score, elsewhere: None }
+    }
+}
+
 /// Of a pod that was given `placement`, after which the node's ledger is `after`.
-pub(crate) fn score(node: &Node, pod: &Pod, placement: &Placement, after: &Ledger) -> Score {
+pub(crate) fn score(node: &Node, pod: &Pod, placement: &Placement, after: &Ledger) -> Fit {
     let mut all = NodeMask::EMPTY;
     let mut worst = Alignment::OneNode;
+    let mut first = None;
     for placed in &placement.containers {
-        let (nodes, alignment) = alignment(node, after, placed);
-        all |= nodes;
-        worst = worst.max(alignment);
+        let lies = Lies::of(node, after, pod, placed);
+        all |= lies.nodes;
+        worst = worst.max(lies.alignment);
+        first = first.or(lies.elsewhere);
     }
     if worst == Alignment::OneNode && all.len() > 1 {
         worst = Alignment::OneNodeEach;
     }
     let (lowest, width) = worst.band();
     let steps = (allocated(node, after, pod) * (width + 1) / WHOLE).min(width);
-    Score(lowest.saturating_add(u8::try_from(steps).unwrap_or(0)))
+    let score = Score(lowest.saturating_add(u8::try_from(steps).unwrap_or(0)));
+    Fit { score, elsewhere: first }
 }
 
-/// The NUMA nodes of a container, and how it lies.
-fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> (NodeMask, Alignment) {
+/// How a container lies.
+struct Lies {
+    nodes: NodeMask,
+    alignment: Alignment,
+    elsewhere: Option<ClaimElsewhere>,
+}
+
+impl Lies {
+    fn of(node: &Node, after: &Ledger, pod: &Pod, placed: &Placed) -> Self {
+        let own = own_nodes(node, placed);
+        let mut lies = alignment(node, after, (own, placed));
+        let places = &pod.constraints.claim_places;
+        let devices = places.known.iter().filter(|device| device.containers.contains(&placed.name));
+        let devices = devices
+            .filter_map(|device| Some((device.claim.as_str(), node.nodes().index_of(NodeId(device.node))?)));
+        let devices: Vec<(&str, NodeIndex)> = devices.collect();
+        if own.is_empty() {
+            // A container without exclusive CPUs and memory is where its devices are.
+            lies.nodes = devices.iter().fold(lies.nodes, |all, (_, node)| all | NodeMask::from(*node));
+            return lies;
+        }
+        let is_off = |device: &&(&str, NodeIndex)| !own.contains(device.1);
+        if let Some((claim, _)) = devices.iter().find(is_off) {
+            let off = devices.iter().filter(is_off).filter(|(other, _)| other == claim);
+            let off = off.fold(NodeMask::EMPTY, |all, (_, node)| all | NodeMask::from(*node));
+            let ids = |mask: NodeMask| mask.iter().filter_map(|index| node.nodes().id(index)).collect();
+            lies.alignment = lies.alignment.max(Alignment::RemoteDevices);
+            lies.elsewhere =
+                Some(ClaimElsewhere { claim: String::from(*claim), devices: ids(off), container: ids(own) });
+        }
+        lies
+    }
+}
+
+/// The NUMA nodes of a container's exclusive CPUs and bound memory.
+fn own_nodes(node: &Node, placed: &Placed) -> NodeMask {
     let mut nodes = NodeMask::EMPTY;
     if let (Some(policy), Some(cpus)) =
         (node.cpus(), placed.cpus.as_ref().and_then(|granted| granted.exclusive()))
@@ -80,6 +137,11 @@ fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> (NodeMask, Alignme
         let booked = blocks.iter().filter(|block| block.size > 0);
         nodes = booked.fold(nodes, |nodes, block| nodes | block.nodes.mask());
     }
+    nodes
+}
+
+/// How a container lies, its claims left out.
+fn alignment(node: &Node, after: &Ledger, (nodes, placed): (NodeMask, &Placed)) -> Lies {
     let near = |resource: &ResourceName, id| {
         let device = after.inventory().device(resource, id)?;
         let Topology::Nodes(ids) = &device.topology else { return None };
@@ -102,7 +164,7 @@ fn alignment(node: &Node, after: &Ledger, placed: &Placed) -> (NodeMask, Alignme
         (2, _) => Alignment::TwoNodes,
         _ => Alignment::MoreNodes,
     };
-    (own, alignment)
+    Lies { nodes: own, alignment, elsewhere: None }
 }
 
 /// A share of everything, in thousandths.

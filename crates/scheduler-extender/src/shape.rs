@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 
-use pod_spec::{Constraints, Pod, PodUid, Tolerated, Toleration};
+use pod_spec::{ClaimPlaces, Constraints, Pod, PodUid, Tolerated, Toleration};
 
 /// Pods of one shape get the same verdict on every node.
 ///
@@ -34,6 +34,13 @@ impl Shape {
             },
             ..pod.clone()
         }))
+    }
+
+    /// The same of a pod whose claims have devices at these places.
+    pub(crate) fn placed(&self, places: &ClaimPlaces) -> Self {
+        let mut pod = Pod::clone(&self.0);
+        pod.constraints.claim_places.known.clone_from(&places.known);
+        Self(Arc::new(pod))
     }
 
     pub(crate) fn pod(&self) -> &Pod {

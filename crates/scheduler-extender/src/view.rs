@@ -5,7 +5,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use pod_spec::{Pod, PodUid};
+use topology_admission::Node;
 
+use crate::basis::Basis;
 use crate::in_flight::InFlight;
 use crate::member::{Assumed, Member, NodeState, Place, Updated};
 use crate::question::Questions;
@@ -149,6 +151,15 @@ impl View {
         let Some(place) = self.by_name.get(node).copied() else { return };
         if self.members.get_mut(place.0).is_some_and(|member| member.end(pod)) {
             self.enter(place);
+        }
+    }
+
+    /// The machine and configuration of a node; `None`: its state is not known.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&Arc<Node>> {
+        match self.members.get(self.by_name.get(name)?.0)?.basis()?.as_ref() {
+            Basis::Exact(exact) => Some(&exact.node),
+            Basis::Approximate(_) => None,
         }
     }
 

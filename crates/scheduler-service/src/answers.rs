@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use node_input::told_text;
-use pod_spec::{PodRules, PodUid};
-use scheduler_extender::{Judgement, Knowledge, ScopedThreads, Sparing, Verdict};
+use parking_lot::Mutex;
+use pod_spec::{ClaimPlaces, Pod, PodRules, PodUid, Wishes};
+use scheduler_extender::{ClaimRule, Judgement, Knowledge, ScopedThreads, Sparing, Verdict};
 
+use crate::claims::DevicePredictions;
 use crate::metrics::Metrics;
 use crate::outlook::{Asker, Open, Outlook};
 use crate::protocol::{
@@ -23,6 +25,9 @@ const STEP: usize = 256;
 #[derive(Clone)]
 pub(crate) struct Answers {
     pub(crate) outlook: Arc<Outlook>,
+    pub(crate) claims: Arc<Mutex<DevicePredictions>>,
+    /// What becomes of nodes where devices of claims will be elsewhere than CPUs and memory, for all pods.
+    pub(crate) claim_rule: ClaimRule,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) threads: NonZeroUsize,
     /// How long an answer may take.
@@ -47,13 +52,15 @@ impl Answers {
         let mut open = self.outlook.lock_settled(&pod.uid);
         open.asked(began);
         let threads = ScopedThreads(self.threads);
+        let rule = self.claim_rule(&pod);
         let judge = |open: &mut Open| {
             let mut judged: Vec<Judgement> = Vec::with_capacity(names.len());
             for step in names.chunks(STEP) {
                 if took() > self.within {
                     break;
                 }
-                judged.extend(open.view.filter(&pod, step, &threads));
+                let placed = self.placed(open, &pod, step);
+                judged.extend(open.view.filter_placed(&pod, placed, rule, &threads));
             }
             judged
         };
@@ -116,12 +123,36 @@ impl Answers {
         let pod = told_text(asked.pod()?, PodRules::default())?;
         let names = asked.names()?;
         let mut open = self.outlook.lock();
-        let scores = open.view.score(&pod, &names, &ScopedThreads(self.threads));
+        let placed = self.placed(&open, &pod, &names);
+        let scores = open.view.score_placed(&pod, placed, &ScopedThreads(self.threads));
         // The others have dropped out by rules of kube-scheduler's own.
         open.answered(&pod.uid, &names, asker, self.outlook.clock.now());
         drop(open);
         let scored = names.into_iter().zip(scores);
         Ok(scored.map(|(host, score)| HostPriority { host, score: score.get().into() }).collect())
+    }
+
+    /// The nodes with the places that the devices of the pod's claims would have there, as far as that is known.
+    fn placed<'n>(
+        &self,
+        open: &Open,
+        pod: &Pod,
+        names: &'n [String],
+    ) -> Vec<(&'n str, Option<Arc<ClaimPlaces>>)> {
+        if pod.constraints.claims.is_empty() {
+            return names.iter().map(|name| (name.as_str(), None)).collect();
+        }
+        let mut claims = self.claims.lock();
+        let mut places = |name: &str| claims.places(pod, name, open.view.node(name)?);
+        names.iter().map(|name| (name.as_str(), places(name))).collect()
+    }
+
+    /// What becomes of nodes where devices of the pod's claims will be elsewhere than CPUs and memory.
+    fn claim_rule(&self, pod: &Pod) -> ClaimRule {
+        match pod.constraints.wishes.get(Wishes::ALIGN_CLAIMS) {
+            Some("required") => ClaimRule::Require,
+            _ => self.claim_rule,
+        }
     }
 
     /// On which nodes the pod fits once the victims have gone.
@@ -164,6 +195,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::claims::tests as claims;
     use crate::outlook::{Patience, WaitsFor};
 
     /// CPUs that a NUMA node has; each node has two.
@@ -195,6 +227,8 @@ mod tests {
         }
         Answers {
             outlook,
+            claims: Arc::default(),
+            claim_rule: ClaimRule::Prefer,
             metrics: Arc::new(Metrics::new()),
             threads: NonZeroUsize::MIN,
             within: Duration::from_mins(10),
@@ -227,6 +261,44 @@ mod tests {
     fn bound(outlook: &Outlook, pod: &Value, node: &str) {
         let pod = told_object(pod, PodRules::default()).unwrap_or_else(|error| panic!("{error}"));
         outlook.bound(Arc::new(pod), node);
+    }
+
+    /// Four exclusive CPUs are on NUMA node 1 of each node, and the first GPU is there on the first alone.
+    #[test]
+    fn a_node_where_devices_of_claims_will_be_beside_the_cpus_is_better() {
+        let mut answers = answers(Duration::ZERO);
+        let machine = Arc::new(claims::machine());
+        for name in ["a", "b"] {
+            let facts = NodeFacts::Exact { node: Arc::clone(&machine), ledger: machine.empty_ledger() };
+            let version = StateVersion { run: 1, change: 1 };
+            answers.outlook.update(name, NodeState { version, facts, told: BTreeSet::new() });
+        }
+        let slices = vec![claims::slice("a", &[1, 0]), claims::slice("b", &[0, 1])];
+        answers.claims = Arc::new(Mutex::new(claims::cluster(slices)));
+        let question = |pod: &Value| json!({ "Pod": pod, "NodeNames": ["a", "b"] }).to_string();
+        let pod = claims::object("p", 4);
+        let text = question(&pod);
+        let asked = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+        let scored = answers.prioritize(&asked, Asker::Known).unwrap_or_else(|error| panic!("{error}"));
+        let scores: Vec<i64> = scored.iter().map(|host| host.score).collect();
+        assert!(scores[0] >= 8 && (4..=5).contains(&scores[1]), "{scores:?}");
+        let filter = |answers: &Answers, pod: &Value| {
+            let text = question(pod);
+            let asked = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"));
+            let result = answers.filter(asked, Asker::Known).unwrap_or_else(|error| panic!("{error}"));
+            (result.node_names.unwrap_or_default(), result.failed_nodes)
+        };
+        assert_eq!(filter(&answers, &pod).0, ["a", "b"], "its kubelet admits the pod");
+        let why = "claim gpu would get devices on NUMA 0, and its container CPUs and memory on NUMA 1";
+        let failed = BTreeMap::from([("b".to_owned(), why.to_owned())]);
+        let mut demanding = claims::object("q", 4);
+        demanding["metadata"]["annotations"] = json!({ "topolet.dev/align-claims": "required" });
+        assert_eq!(filter(&answers, &demanding), (vec!["a".to_owned()], failed.clone()));
+        answers.claim_rule = ClaimRule::Require;
+        assert_eq!(filter(&answers, &claims::object("r", 4)), (vec!["a".to_owned()], failed));
+        // Without slices nothing is predicted, and nothing is left out.
+        answers.claims = Arc::default();
+        assert_eq!(filter(&answers, &claims::object("s", 4)).0, ["a", "b"]);
     }
 
     #[test]

@@ -20,9 +20,11 @@ pub(crate) enum ServiceCondition {
     Asked,
     /// The state of a node can be read; by nodes of which it once could not.
     StateReadable,
+    /// What decides on claims of devices is watched; by what it is. Without it pods are scheduled all the same.
+    ClaimsWatched,
 }
 
-use ServiceCondition::{Asked, AskersCertified, FilesUsed, StateReadable, Watched};
+use ServiceCondition::{Asked, AskersCertified, ClaimsWatched, FilesUsed, StateReadable, Watched};
 
 impl ServiceCondition {
     const fn reason(self) -> &'static str {
@@ -32,6 +34,7 @@ impl ServiceCondition {
             FilesUsed => "FilesUnusable",
             Asked => "Silent",
             StateReadable => "Unreadable",
+            ClaimsWatched => "ClaimsNotWatched",
         }
     }
 }
@@ -96,9 +99,9 @@ impl ServiceConditions {
         wrong.map(|(_, condition)| condition.message().to_owned()).collect()
     }
 
-    /// What is to be known of who asks, and does not keep the service from answering.
+    /// What is to be known of who asks and of claims, and does not keep the service from answering.
     pub(crate) fn notes(&self) -> Vec<String> {
-        [AskersCertified, FilesUsed, Asked].map(|of| self.wrong(of)).concat()
+        [AskersCertified, FilesUsed, Asked, ClaimsWatched].map(|of| self.wrong(of)).concat()
     }
 }
 

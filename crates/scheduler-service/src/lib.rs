@@ -24,6 +24,8 @@ mod states;
 mod amounts;
 mod pending;
 mod refusals;
+mod claims;
+mod claim_objects;
 mod conditions;
 mod listening;
 mod asking;
@@ -35,4 +37,5 @@ mod service;
 
 pub use asking::Asking;
 pub use bounded_http::TlsFiles;
+pub use scheduler_extender::ClaimRule;
 pub use service::{Setup, run};

@@ -9,11 +9,13 @@ use std::time::Duration;
 use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster, Connector};
 use conditions::Change;
+use scheduler_extender::ClaimRule;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::amounts::Amounts;
 use crate::answers::Answers;
 use crate::asking::{self, Asking};
+use crate::claim_objects;
 use crate::conditions::ServiceCondition::Asked;
 use crate::conditions::ServiceConditions;
 use crate::http::Routes;
@@ -39,6 +41,8 @@ pub struct Setup {
     pub threads: NonZeroUsize,
     /// How long an answer may take: less than kube-scheduler waits (`httpTimeout`).
     pub within: Duration,
+    /// What becomes of nodes where devices of a pod's claims will be elsewhere than its CPUs and memory.
+    pub claims: ClaimRule,
 }
 
 /// Serves until SIGTERM or SIGINT.
@@ -74,8 +78,12 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     listen_to_ends(&connector, outlook.clone(), &conditions)?;
     refusals::listen(&connector, outlook.clone(), metrics.clone(), &conditions)?;
     setup.asking.announce(setup.address, &conditions);
+    let claims = Arc::default();
+    claim_objects::listen(&connector, &claims, &conditions)?;
     let answers = Answers {
         outlook: outlook.clone(),
+        claims,
+        claim_rule: setup.claims,
         metrics: metrics.clone(),
         threads: setup.threads,
         within: setup.within,

@@ -215,7 +215,7 @@ pub(crate) struct RulesArguments {
     #[command(flatten)]
     pub(crate) program: ProgramArguments,
     /// Options of topolet's own, which no kubelet has: `cpu.cacheAlignment`, `memory.nodes`, `memory.regroup`,
-    /// `memory.drift`, `placement`, `podPolicy.allow`, `devices.links`.
+    /// `memory.drift`, `placement`, `podPolicy.allow`, `devices.links`, `devices.claims`.
     #[arg(long, value_name = "FILE")]
     pub(crate) topolet_config: Option<PathBuf>,
     /// Topology Manager policy instead of the configuration's.

@@ -15,6 +15,7 @@ use crate::attempt::Rules;
 use crate::attempt::refusal::{Cause, Refused};
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::node::claim_hints;
 use crate::node::room::{Cell, Room};
 
 /// The whole way of one attempt.
@@ -271,6 +272,11 @@ impl Node {
         for (resource, asked) in self.devices.asked(ledger.inventory(), ledger.devices(), unit) {
             let room = self.room_of_devices(ledger, pod, &resource);
             row(resource, asked, room);
+        }
+        if self.has_claim_hints()
+            && let Some((claims, asked, room)) = claim_hints::room(&self.nodes, unit)
+        {
+            row(claims, asked, room);
         }
         rows
     }

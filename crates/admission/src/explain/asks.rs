@@ -115,6 +115,10 @@ impl Trial<'_> {
             let Some(amounts) = &row.amounts else { continue };
             let free = amounts.free_on(nodes);
             if free < amounts.asked {
+                // No other devices can be had than those that are allocated.
+                if row.is_of_claims() {
+                    return None;
+                }
                 let lower = self.lower(&row.resource, amounts.asked, free)?;
                 room.insert(row.resource.clone(), lower);
             }

@@ -87,6 +87,12 @@ impl Compat {
         distance_index: DistanceIndex::ByNodeId,
         searches: Searches::AsTheKubelet,
     };
+
+    /// Whether a kubelet decides: one that starts, or one that has started.
+    #[must_use]
+    pub fn is_kubelet(self) -> bool {
+        self == Self { full_node: self.full_node, uneven_group: self.uneven_group, ..Self::KUBELET }
+    }
 }
 
 impl From<DecidedBy> for Compat {

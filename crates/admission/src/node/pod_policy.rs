@@ -59,8 +59,8 @@ impl Node {
                 "policy" => chosen.policy = Some(policy(allowed, value)?),
                 "scope" => chosen.scope = Some(scope(allowed, value)?),
                 "cpu" => chosen.exclusive = self.exclusive(allowed, pod, value)?,
-                // It is for who moves pods, and changes no decision.
-                Wishes::MOVE => {}
+                // These are for who moves pods and for schedulers, and change no decision.
+                Wishes::MOVE | Wishes::ALIGN_CLAIMS => {}
                 _ => return Err(ChoiceError::Unknown { name: name.to_owned(), value: value.to_owned() }),
             }
         }

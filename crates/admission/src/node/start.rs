@@ -8,16 +8,18 @@ use core::fmt;
 use cpu_manager::{Alignment, Baselines, Order, ReservedCpus, WholeCores};
 use kubelet_release::{CheckpointForm, Rules};
 use node_config::{
-    Amounts, CapacityFacts, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows, FeatureGates,
-    Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName, OwnOptions,
-    PodChoice, Reservation, ReservationError, ReservedTooMuch, Resize, TopologyConfig, TopologyConfigError,
-    TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options, reserved_too_much,
+    Amounts, CapacityFacts, ClaimHints, CpuConfigError, CpuFacts, CpuOption, CpuPolicyName, DistanceRows,
+    FeatureGates, Gate, GateError, KubeletConfiguration, MemoryConfigError, MemoryNodes, MemoryPolicyName,
+    OwnOptions, PodChoice, Reservation, ReservationError, ReservedTooMuch, Resize, TopologyConfig,
+    TopologyConfigError, TopologyFacts, TopologyPolicyName, allocatable, capacity, cpu_options,
+    reserved_too_much,
 };
 use numa_bitmask::NodeMask;
 use pod_spec::{EmptyPodResources, PodLevel, PodLevelDefaults, PodRules, ResourceList, ResourceName};
 use thiserror::Error;
 use topology_model::{KubeletView, NodeId, NodeMemory};
 
+use crate::node::claim_hints;
 use crate::node::compat::Compat;
 use crate::node::{Node, NodeSetup, Origin, PodAllocations};
 
@@ -201,6 +203,11 @@ impl Node {
             compat,
             options,
         });
+        let node = match node.options.claim_hints {
+            // A kubelet has no such provider, whatever the options.
+            ClaimHints::Hint if !compat.is_kubelet() => node.with_provider(claim_hints::ClaimHints),
+            ClaimHints::Hint | ClaimHints::Ignore => node,
+        };
         let origin = Some(Arc::new(Origin { view: view.clone(), config: config.clone() }));
         Ok(Self { pod_allocations, origin, ..node })
     }

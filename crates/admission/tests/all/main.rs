@@ -3,6 +3,7 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod alike;
+mod claim_hints;
 mod compat;
 mod cut_search;
 mod deferral;

@@ -9,13 +9,14 @@
 //!     nvlink: ["0008:01:00.0", "0009:01:00.0"]
 //!   addresses:                          # of devices whose ids are no PCI addresses
 //!     GPU-5a1b: "0008:01:00.0"
+//!   claims: hint                        # or ignore: whether CPUs and memory follow devices of claims
 //!   deferSeconds: 120                   # how long pods wait for a plugin that is not back yet
 //! ```
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use node_config::{DeviceLinks, LinkRule, OwnOptions};
+use node_config::{ClaimHints, DeviceLinks, LinkRule, OwnOptions};
 
 use super::word::choose;
 use crate::names::is_resource;
@@ -27,8 +28,8 @@ const RESOURCE: &str = "a device's resource such as intel.com/vf";
 pub(super) fn links(field: &Field<'_>) -> Result<DeviceLinks, ManifestError> {
     known_fields(
         field,
-        &["links", "groups", "domains", "addresses", "deferSeconds"],
-        "links, groups, domains, addresses or deferSeconds",
+        &["links", "groups", "domains", "addresses", "claims", "deferSeconds"],
+        "links, groups, domains, addresses, claims or deferSeconds",
     )?;
     let mut links = DeviceLinks::default();
     let words = LinkRule::ALL.map(|rule| (rule.name(), rule));
@@ -54,6 +55,13 @@ pub(super) fn links(field: &Field<'_>) -> Result<DeviceLinks, ManifestError> {
         }
     }
     Ok(links)
+}
+
+pub(super) fn claims(field: &Field<'_>) -> Result<ClaimHints, ManifestError> {
+    let mut hints = ClaimHints::default();
+    let words = ClaimHints::ALL.map(|hints| (hints.name(), hints));
+    choose(field, "claims", "ignore or hint", &words, &mut hints)?;
+    Ok(hints)
 }
 
 pub(super) fn defer(field: &Field<'_>) -> Result<Duration, ManifestError> {
@@ -136,6 +144,20 @@ mod tests {
         for text in ["241", "-1", "1.5", "2m", "[]"] {
             assert!(defer(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn claims_give_hints_where_that_is_written() {
+        let claims = |text: &str| {
+            let text = format!(
+                "apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ndevices: {{claims: {text}}}"
+            );
+            let read = read_own_options(&Source { name: "topolet.yaml", text: &text });
+            read.map(|options| options.claim_hints).map_err(|error| error.problem().to_string())
+        };
+        assert_eq!(claims("hint"), Ok(ClaimHints::Hint));
+        assert_eq!(claims("ignore"), Ok(ClaimHints::Ignore));
+        assert_eq!(claims("hints"), Err("found text \"hints\"".to_owned()));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use node_state::{Record, Source};
-use pod_spec::PodLevelResources;
+use pod_spec::{PlacedDevice, PodLevelResources};
 use topology_manifest::{Source as Text, read_pods};
 
 #[test]
@@ -21,4 +21,19 @@ fn the_rules_that_a_pod_chooses_are_in_its_file() {
         let read = Record::read("pod.json", written.as_bytes(), PodLevelResources::Count).unwrap();
         assert_eq!(*read.pod, pod, "{others}");
     }
+}
+
+#[test]
+fn the_places_of_claimed_devices_are_in_its_file() {
+    let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {resourceClaims: [{name: gpu, resourceClaimName: g}], \
+                containers: [{name: c, resources: {claims: [{name: gpu}]}}]}\n";
+    let mut pod = read_pods(&Text { name: "pod.yaml", text }).unwrap().remove(0);
+    let device = PlacedDevice { claim: "gpu".to_owned(), containers: vec!["c".into()], node: 1 };
+    pod.constraints.claim_places.known = vec![device.clone()];
+    let written = Record::new(Arc::new(pod.clone()), Source::Cluster, 1);
+    let read = Record::read("pod.json", written.text().as_bytes(), PodLevelResources::Count).unwrap();
+    assert_eq!(read.pod.constraints.claim_places.known, [device]);
+    // They are no part of the manifest by which a pod that comes again is known.
+    pod.constraints.claim_places.known.clear();
+    assert_eq!(written.manifest, Record::new(Arc::new(pod), Source::Cluster, 1).manifest);
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod claims_beside_cpus;
 mod fixture;
 mod histories;
 mod interleavings;

@@ -59,6 +59,7 @@ mod scenarios;
 mod scheduler_in_cluster;
 mod schema;
 mod serve;
+mod serve_claims;
 mod serve_commands;
 mod serve_deferred;
 mod serve_events;

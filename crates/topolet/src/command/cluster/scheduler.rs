@@ -5,10 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use node_daemon::cluster_node::Access;
 use node_daemon::in_small_pages;
-use scheduler_service::{Asking, Setup, TlsFiles};
+use scheduler_service::{Asking, ClaimRule, Setup, TlsFiles};
 
 use crate::log_arguments::LogArguments;
 use crate::outcome::Outcome;
@@ -53,8 +54,18 @@ pub(crate) struct SchedulerArguments {
     /// extender's `httpTimeout`.
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     within: u64,
+    /// What becomes of a node where devices of a pod's resource claims will lie on other NUMA nodes than its CPUs and memory:
+    /// `prefer` scores it less, `require` leaves it out. A pod with the annotation `topolet.dev/align-claims: required` requires it
+    /// in any case.
+    #[arg(long, value_name = "RULE", default_value = "prefer", value_parser = claim_rules())]
+    align_claims: ClaimRule,
     #[command(flatten)]
     log: LogArguments,
+}
+
+fn claim_rules() -> impl TypedValueParser<Value = ClaimRule> {
+    PossibleValuesParser::new(["prefer", "require"])
+        .map(|rule| if rule == "require" { ClaimRule::Require } else { ClaimRule::Prefer })
 }
 
 pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Result<Outcome> {
@@ -66,6 +77,7 @@ pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Res
         asking: arguments.asking(),
         threads: arguments.threads,
         within: Duration::from_millis(arguments.within),
+        claims: arguments.align_claims,
     };
     match scheduler_service::run(&setup) {
         Ok(()) => Ok(Outcome::Done),
