@@ -222,7 +222,7 @@ fn bound_to(pod: &BundlePod) -> Option<&str> {
     pod.pod.constraints.node_name.as_deref().filter(|name| !name.is_empty())
 }
 
-/// Each pod once: that which says why it has failed, else the first.
+/// Each pod once: the object with the reason of its failure, else the first.
 fn once(pods: Vec<BundlePod>) -> Vec<BundlePod> {
     let mut places = BTreeMap::new();
     let mut once: Vec<BundlePod> = Vec::new();

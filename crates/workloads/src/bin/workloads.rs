@@ -85,7 +85,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Does the work so often. Instructions are counted in this function only, which they are known by the name of.
+/// Does the work so often. valgrind counts the instructions of this function alone, which it finds by its name.
 #[inline(never)]
 fn counted(prepared: &Prepared, times: u32) {
     for _ in 0..times {
