@@ -57,7 +57,7 @@ impl<'a> Replay<'a> {
         if rules.policy == KubeletPolicy::None {
             return containers.into_iter().try_for_each(|own| self.allocate(own, Hint::NONE));
         }
-        let (_, trace) = admission.trace(Detail::Short);
+        let (_, trace) = admission.trace(Detail::Answers);
         self.fates.is_cut |= trace.units.iter().any(|unit| unit.search == Search::Cut);
         let mut hints = trace.units.iter().map(|unit| unit.merged);
         let mut align = |replay: &mut Self, unit| {

@@ -119,7 +119,7 @@ impl Exact {
 
     /// The same attempt once more, with everything that a reason is read off.
     fn refused(&self, pod: &Pod, replies: &Replies) -> Outcome {
-        let (attempt, trace) = self.node.admission(&self.ledger, pod).with(replies).trace(Detail::Short);
+        let (attempt, trace) = self.node.admission(&self.ledger, pod).with(replies).trace(Detail::Amounts);
         let facts = Facts::new(&self.node, &self.ledger, pod, &attempt, &trace);
         Outcome::Refused(match &attempt.verdict {
             Verdict::Refused(refused) => facts.brief(refused),

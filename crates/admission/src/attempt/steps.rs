@@ -278,7 +278,8 @@ impl<'a> Steps<'a> {
         let merged = self.node.merge(self.rules.policy, ties, &self.answers);
         let took = (self.clock)().saturating_sub(began);
         if let Some(trace) = &mut self.trace {
-            let mut traced = UnitTrace::new(self.node, &self.after, unit, &self.answers, merged);
+            let mut traced =
+                UnitTrace::new(self.node, &self.after, unit, &self.answers, merged, trace.detail);
             traced.took = took;
             if trace.detail == Detail::Merges {
                 traced.merge = Some(self.node.merge_trace(self.rules.policy, ties, &self.answers));

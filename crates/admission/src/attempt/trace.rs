@@ -16,7 +16,7 @@ use crate::attempt::refusal::{Cause, Refused};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::node::claim_hints;
-use crate::node::room::{Cell, Room};
+use crate::node::room::{Cell, Holders, Room};
 
 /// The whole way of one attempt.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -42,10 +42,14 @@ pub enum Search {
     Cut,
 }
 
-/// How much is looked at.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// How much is looked at; each has what those before it have.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Detail {
-    /// What a refusal is explained with.
+    /// What each manager answered, and what was chosen.
+    Answers,
+    /// What is asked of each resource, and what is free, too.
+    Amounts,
+    /// What a refusal is explained with: who holds what is not free, too.
     #[default]
     Short,
     /// How each merge came out too: which node sets were in question, and why the winner won. It costs as much as
@@ -156,6 +160,7 @@ impl UnitTrace {
         unit: Unit<'_>,
         answers: &Answers,
         merged: Result<Merged, MergeError>,
+        detail: Detail,
     ) -> Self {
         let name = match unit {
             Unit::Container(_, container) => UnitName::Container(container.name.clone()),
@@ -169,7 +174,7 @@ impl UnitTrace {
             })
         };
         let mut resources: Vec<ResourceTrace> = node
-            .amounts(ledger, unit)
+            .amounts(ledger, unit, detail)
             .into_iter()
             .map(|(resource, amounts)| ResourceTrace {
                 answer: answered(&resource),
@@ -247,16 +252,20 @@ impl Node {
         })
     }
 
-    /// What `unit` asks of the managers, and what each node has of it.
-    fn amounts(&self, ledger: &Ledger, unit: Unit<'_>) -> Vec<(ResourceName, NodeAmounts)> {
-        let pod = &unit.pod().uid;
+    /// What `unit` asks of the managers, and what each node has of it; nothing where only answers are wanted.
+    fn amounts(&self, ledger: &Ledger, unit: Unit<'_>, detail: Detail) -> Vec<(ResourceName, NodeAmounts)> {
         let mut rows = Vec::new();
+        if detail < Detail::Amounts {
+            return rows;
+        }
+        let pod = &unit.pod().uid;
+        let holders = if detail < Detail::Short { Holders::LeftOut } else { Holders::Named };
         let mut row = |resource: ResourceName, asked: u64, room: Room| {
             let Room { nodes, elsewhere } = room;
             rows.push((resource, NodeAmounts { asked, nodes, elsewhere }));
         };
         if let Some(asked) = self.cpus.as_ref().and_then(|policy| policy.asked(unit))
-            && let Some(room) = self.room_of_cpus(ledger, pod)
+            && let Some(room) = self.room_of_cpus(ledger, pod, holders)
         {
             row(ResourceName::new("cpu"), asked as u64, room);
         }
@@ -264,7 +273,7 @@ impl Node {
             let mut own: Vec<_> = request.iter().collect();
             own.sort_by_key(|(resource, _)| (resource.as_str() != "memory", *resource));
             for (resource, asked) in own {
-                if let Some(room) = self.room_of_memory(ledger, pod, resource) {
+                if let Some(room) = self.room_of_memory(ledger, pod, resource, holders) {
                     row(resource.clone(), asked, room);
                 }
             }

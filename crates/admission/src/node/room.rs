@@ -29,6 +29,15 @@ pub struct Cell {
     pub holders: Vec<PodUid>,
 }
 
+/// Whether the pods are named that hold CPUs and memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Holders {
+    /// They are, which costs as much as all else.
+    Named,
+    /// They are not.
+    LeftOut,
+}
+
 impl Node {
     /// What a pod that holds nothing yet could get of each resource that has a NUMA affinity: CPUs, memory and huge pages,
     /// then devices. A manager whose policy is `none` has no row.
@@ -36,7 +45,7 @@ impl Node {
     pub fn room(&self, ledger: &Ledger) -> Vec<(ResourceName, Room)> {
         let nobody = PodUid::new("");
         let mut rows = Vec::new();
-        if let Some(room) = self.room_of_cpus(ledger, &nobody) {
+        if let Some(room) = self.room_of_cpus(ledger, &nobody, Holders::Named) {
             rows.push((ResourceName::new("cpu"), room));
         }
         let mut booked: Vec<&ResourceName> = self
@@ -48,7 +57,7 @@ impl Node {
         booked.sort_by_key(|resource| (resource.as_str() != "memory", *resource));
         booked.dedup();
         for resource in booked {
-            if let Some(room) = self.room_of_memory(ledger, &nobody, resource) {
+            if let Some(room) = self.room_of_memory(ledger, &nobody, resource, Holders::Named) {
                 rows.push((resource.clone(), room));
             }
         }
@@ -59,12 +68,12 @@ impl Node {
     }
 
     /// What `pod` could get of CPUs; `None` under policy `none`.
-    pub(crate) fn room_of_cpus(&self, ledger: &Ledger, pod: &PodUid) -> Option<Room> {
+    pub(crate) fn room_of_cpus(&self, ledger: &Ledger, pod: &PodUid, named: Holders) -> Option<Room> {
         let (policy, held) = (self.cpus.as_ref()?, ledger.cpus()?);
         let mut room = self.no_room();
         for on_node in policy.on_nodes(held, pod) {
             let (free, allocatable) = (on_node.free as u64, on_node.allocatable as u64);
-            let holders = others(policy.holders(held, on_node.node), pod);
+            let holders = named.of(pod, || policy.holders(held, on_node.node));
             room.set(on_node.node, &Cell { free, allocatable, holders });
         }
         Some(room)
@@ -76,12 +85,13 @@ impl Node {
         ledger: &Ledger,
         pod: &PodUid,
         resource: &ResourceName,
+        named: Holders,
     ) -> Option<Room> {
         let (policy, held) = (self.memory.as_ref()?, ledger.memory()?);
         let mut room = self.no_room();
         for on_node in policy.on_nodes(held, pod, resource) {
             let free = on_node.free.saturating_add(on_node.reusable);
-            let holders = others(held.holders(on_node.node, resource), pod);
+            let holders = named.of(pod, || held.holders(on_node.node, resource));
             let cell = Cell { free, allocatable: on_node.allocatable, holders };
             room.set(on_node.node.into(), &cell);
         }
@@ -109,8 +119,14 @@ impl Node {
     }
 }
 
-fn others(holders: BTreeSet<&PodUid>, pod: &PodUid) -> Vec<PodUid> {
-    holders.into_iter().filter(|holder| *holder != pod).cloned().collect()
+impl Holders {
+    /// Those that hold, but for `pod`.
+    fn of<'a>(self, pod: &PodUid, holders: impl FnOnce() -> BTreeSet<&'a PodUid>) -> Vec<PodUid> {
+        match self {
+            Self::Named => holders().into_iter().filter(|holder| *holder != pod).cloned().collect(),
+            Self::LeftOut => Vec::new(),
+        }
+    }
 }
 
 impl Room {

@@ -21,7 +21,7 @@ use topology_policy::KubeletPolicy;
 use crate::attempt::trace::{Answered, ResourceTrace, Trace};
 use crate::ledger::Ledger;
 use crate::node::Node;
-use crate::node::room::Room;
+use crate::node::room::{Holders, Room};
 use crate::repack::movable::Candidate;
 
 /// What the refused unit needs, what is free, and what each pod that may be moved would free.
@@ -58,11 +58,14 @@ impl Bound {
         let rows = rows.filter_map(|row| {
             let (resource, asked) = (&row.resource, row.amounts.as_ref()?.asked);
             let (free, freed) = if resource.as_str() == "cpu" {
-                (node.room_of_cpus(ledger, &nobody())?, node.freed_cpus(ledger, candidates)?)
+                (
+                    node.room_of_cpus(ledger, &nobody(), Holders::LeftOut)?,
+                    node.freed_cpus(ledger, candidates)?,
+                )
             } else if is_memory(resource) {
                 let freed =
                     candidates.iter().map(|other| Amounts::of_blocks(node, ledger, &other.uid, resource));
-                (node.room_of_memory(ledger, &nobody(), resource)?, freed.collect())
+                (node.room_of_memory(ledger, &nobody(), resource, Holders::LeftOut)?, freed.collect())
             } else {
                 (
                     node.room_of_devices(ledger, &nobody(), resource),
