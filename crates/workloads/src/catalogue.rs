@@ -132,6 +132,11 @@ fn entries() -> Vec<Entry> {
         allocating(118, 300_000),
         Box::new(|| Ok(Task::Admit(turin()?))),
     );
+    add(
+        "filter of 20 nodes unlike, new shape",
+        within(3_000_000),
+        Box::new(|| Ok(Task::Filter(nearly_full()))),
+    );
     for (name, target, work) in claims() {
         add(name, within(target), Box::new(move || Ok(Task::Claims(work()))));
     }
@@ -211,6 +216,13 @@ fn four_containers(nodes: usize, cpus: usize) -> NodeWork {
 /// The machine of eight nodes with pods on it, and a placement strategy.
 fn beside_others(strategy: Strategy) -> NodeWork {
     NodeWork { residents: residents(100), strategy, ..four_containers(8, 256) }
+}
+
+/// The machine of eight nodes with few CPUs left.
+fn nearly_full() -> NodeWork {
+    let mut work = NodeWork { residents: residents(240), ..four_containers(8, 256) };
+    work.pod = pod("p", 1, &json!({"cpu": "8", "memory": "1Gi"}));
+    work
 }
 
 fn gb200() -> anyhow::Result<NodeWork> {

@@ -1,6 +1,7 @@
 //! Our side of a piece of work, set up to be done again and again.
 
 mod claims;
+mod filter;
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -44,6 +45,7 @@ impl Prepared {
             Task::DeviceHints(work) => prepare_hints(work, Manager::Devices),
             Task::TakeCpus(work) => prepare_take(work),
             Task::Admit(work) => prepare_admit(work),
+            Task::Filter(work) => filter::prepare(work),
             Task::Discover { archive } => prepare_discovery(archive),
             Task::Claims(work) => claims::prepare(work),
         };

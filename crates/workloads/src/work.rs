@@ -36,6 +36,8 @@ pub enum Task {
     TakeCpus(NodeWork),
     /// The whole pod is admitted, and removed.
     Admit(NodeWork),
+    /// A scheduler asks which of many such nodes, with fewer and fewer residents, admit the pod; not the kubelet's work.
+    Filter(NodeWork),
     /// A machine is read from its captured archive, whose name this is.
     Discover {
         /// Of `machine-fixtures`.

@@ -95,7 +95,7 @@ fn counted(prepared: &Prepared, times: u32) {
 
 fn describe(only: &str) -> anyhow::Result<()> {
     let has_it = |work: &Work| match &work.task {
-        Task::Discover { .. } | Task::Claims(_) => false,
+        Task::Discover { .. } | Task::Claims(_) | Task::Filter(_) => false,
         Task::Admit(work) => work.strategy == Strategy::LowestNumber,
         _ => true,
     };
