@@ -5,6 +5,7 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
+use numa_bitmask::NodeIndex;
 use topology_admission::{ResourceTrace, Standing, UnitTrace};
 use topology_model::{NodeId, NodeIds};
 
@@ -56,12 +57,38 @@ pub enum Deficit {
 }
 
 impl Lacks {
+    /// What the nodes lack now.
     pub(crate) fn new(facts: &Facts<'_>, unit: &UnitTrace) -> Self {
+        Self::of(facts, unit, |row, index| unit.standing(row, index))
+    }
+
+    /// What the nodes would lack if nothing ran.
+    pub(crate) fn on_empty_node(facts: &Facts<'_>, unit: &UnitTrace) -> Self {
+        let standing = |row: &ResourceTrace, index: NodeIndex| {
+            let lack = row.amounts.as_ref().map_or(0, |amounts| {
+                let here = amounts.nodes.get(index.get()).map_or(0, |cell| cell.allocatable);
+                amounts.asked.saturating_sub(here.saturating_add(amounts.elsewhere.allocatable))
+            });
+            if lack == 0 { Standing::Fits } else { Standing::Lacks(lack) }
+        };
+        Self::of(facts, unit, standing)
+    }
+
+    /// Whether each node lacks something.
+    pub(crate) fn are_everywhere(&self) -> bool {
+        self.groups.iter().all(|group| !group.lacks.is_empty())
+    }
+
+    fn of(
+        facts: &Facts<'_>,
+        unit: &UnitTrace,
+        standing: impl Fn(&ResourceTrace, NodeIndex) -> Standing,
+    ) -> Self {
         let rows = &unit.resources;
         let mut groups: Vec<(String, Vec<Lack>, Vec<NodeId>)> = Vec::new();
         let mut without: Vec<NodeId> = Vec::new();
         for (index, id) in facts.nodes().iter() {
-            let standings: Vec<Standing> = rows.iter().map(|row| unit.standing(row, index)).collect();
+            let standings: Vec<Standing> = rows.iter().map(|row| standing(row, index)).collect();
             if rows.iter().zip(&standings).all(|(row, standing)| has_none(row, *standing)) {
                 without.push(id);
                 continue;

@@ -33,6 +33,8 @@ pub enum Obstacle {
     MachineLacks(MachineLack),
     /// Policy `single-numa-node`, and no node has all of it.
     NoSingleNode(Lacks),
+    /// The same where no node would have it if nothing ran.
+    NoSingleEmptyNode(Lacks),
     /// Some resources are free only on more nodes than they would need on an empty machine.
     WiderSets {
         /// The policy that refuses that.
@@ -131,6 +133,10 @@ impl fmt::Display for Obstacle {
             Self::NoSingleNode(lacks) => {
                 write!(f, "single-numa-node wants all of it on one NUMA node, and none has that: {lacks}")
             }
+            Self::NoSingleEmptyNode(lacks) => write!(
+                f,
+                "single-numa-node wants all of it on one NUMA node, and none has that even if nothing runs: {lacks}"
+            ),
             Self::WiderSets { policy, resources } => write!(
                 f,
                 "{} wants nothing wider than it has to be: {}",

@@ -69,7 +69,8 @@ impl Refusal {
             explanation.on_empty_node == OnEmptyNode::DoesNotFit && is_about_room && !depends_on_plugins;
         if stays && !obstacles.iter().any(|known| matches!(known, Obstacle::DifferentSizes { .. })) {
             // What waiting does not change comes before what it does.
-            obstacles.splice(0..0, facts.sizes_on_empty_node());
+            let lasting = facts.sizes_on_empty_node().or_else(|| facts.lacks_on_empty_node(&obstacles));
+            obstacles.splice(0..0, lasting);
         }
         Self {
             reason: refused.reason.clone(),

@@ -111,6 +111,20 @@ impl Facts<'_> {
         differ.then_some(Obstacle::DifferentSizes { policy, sizes })
     }
 
+    /// That no NUMA node would have all of the refused unit even if nothing ran, which policy `single-numa-node` refuses; `None`:
+    /// one would, or that is known already.
+    pub(crate) fn lacks_on_empty_node(&self, known: &[Obstacle]) -> Option<Obstacle> {
+        let is_single = self.rules().policy == KubeletPolicy::SingleNumaNode;
+        let unit = self.trace.units.last().filter(|_| is_single)?;
+        let lacks = Lacks::on_empty_node(self, unit);
+        let is_known = known.iter().any(|known| match known {
+            Obstacle::NoSingleNode(now) => *now == lacks,
+            Obstacle::MachineLacks(lack) => lack.allocatable < lack.asked,
+            _ => false,
+        });
+        (lacks.are_everywhere() && !is_known).then_some(Obstacle::NoSingleEmptyNode(lacks))
+    }
+
     /// CPUs of init containers that keep the unit from nodes which have enough.
     fn handed_on(&self, unit: &UnitTrace) -> Option<HandedOnCpus> {
         let handed_on = unit.handed_on.as_ref()?;

@@ -391,6 +391,23 @@ fn what_a_pod_does_not_get_is_a_warning() {
 }
 
 #[test]
+fn what_no_empty_node_has_comes_before_what_is_held() {
+    let strict = node(SMALL, "single-numa-node", &[]);
+    let (_, ledger) = report(&strict, &strict.empty_ledger(), &pod("a cpu=2 memory=1Gi"));
+    let asked = pod("wide cpu=10 memory=1Gi");
+    let (empty, _) = report(&strict, &strict.empty_ledger(), &asked);
+    let (busy, _) = report(&strict, &ledger, &asked);
+    let obstacles = |report: &Report| report.refusal().unwrap().obstacles.clone();
+    assert!(matches!(obstacles(&empty).as_slice(), [Obstacle::NoSingleNode(_)]), "{empty}");
+    let busy_ones = obstacles(&busy);
+    let [Obstacle::NoSingleEmptyNode(lasting), Obstacle::NoSingleNode(now)] = busy_ones.as_slice() else {
+        panic!("{busy}")
+    };
+    assert_eq!(lasting.to_string(), obstacles(&empty)[0].to_string().split_once("none has that: ").unwrap().1);
+    assert_ne!(lasting, now);
+}
+
+#[test]
 fn memory_that_is_free_and_cannot_be_had_has_a_holder() {
     let (loose, strict) = (node(SMALL, "best-effort", &[]), node(SMALL, "single-numa-node", &[]));
     let (_, ledger) = report(&loose, &loose.empty_ledger(), &pod("wide cpu=2 memory=9Gi"));
