@@ -122,6 +122,7 @@ const ROWS: &[Row] = &[
     row("parts beside a kubelet", Outside, &["node-observe"]),
     row("parts in a cluster", Outside, &["node-member"]),
     row("scenarios", Outside, &["scenario-runs"]),
+    row("nodes of a cluster", Outside, &["cluster-overview"]),
     row("daemon", Outside, &["node-daemon", "node-fleet", "scheduler-service"]),
     row("assembly", Outside, &["topolet", "conformance", "workloads", "local-cluster"]),
     row("tools", Outside, &["workspace-tools"]),

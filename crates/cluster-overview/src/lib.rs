@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Where things are
+//!
+//! - Which pods count as asked for: `crates/cluster-overview/src/asked.rs`; what is free, what fits and what is wrong of one node:
+//!   `rows.rs` beside it; the table: `table.rs`.
+
+mod objects;
+mod rows;
+mod asked;
+mod overview;
+mod table;
+#[cfg(test)]
+mod overview_tests;
+
+pub use self::asked::AskedPod;
+pub use self::objects::ClusterObjects;
+pub use self::overview::ClusterOverview;
+pub use self::rows::{FreeAmount, FreeResource, NodeRow, RowBasis};
+pub use self::table::{Detail, RowOrder};
