@@ -403,7 +403,10 @@ fn what_no_empty_node_has_comes_before_what_is_held() {
     let [Obstacle::NoSingleEmptyNode(lasting), Obstacle::NoSingleNode(now)] = busy_ones.as_slice() else {
         panic!("{busy}")
     };
-    assert_eq!(lasting.to_string(), obstacles(&empty)[0].to_string().split_once("none has that: ").unwrap().1);
+    assert_eq!(
+        lasting.to_string(),
+        obstacles(&empty)[0].to_string().split_once("none has that: ").unwrap().1
+    );
     assert_ne!(lasting, now);
 }
 

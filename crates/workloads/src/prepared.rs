@@ -2,23 +2,22 @@
 
 mod claims;
 mod filter;
+mod set_up;
 
 use std::cell::RefCell;
 use std::hint::black_box;
 
 use anyhow::{Context as _, bail, ensure};
-use device_manager::{Device, Devices, Inventory};
-use node_config::{OwnOptions, Placement, Scope};
+use device_manager::Devices;
 use numa_bitmask::{NodeIndex, NodeMask};
-use pod_spec::{Pod, Unit};
-use topology_admission::{Ledger, Node, Rules, StartOptions, Verdict};
+use pod_spec::Unit;
+use topology_admission::Verdict;
 use topology_discovery::{SysfsTree, read};
 use topology_hint::{Affinity, Answers, Hint, ListedHint, Preference};
-use topology_manifest::{Source, read_kubelet_config, read_pods};
-use topology_model::KubeletView;
 use topology_policy::{DistanceIndex, Distances, KubeletPolicy, Ties};
 
 pub use self::claims::allocator_steps;
+use self::set_up::SetUp;
 use crate::work::{Merge, NodeWork, Task, Work};
 
 /// Work that can be done at once.
@@ -161,44 +160,4 @@ fn prepare_discovery(name: &'static str) -> anyhow::Result<Box<dyn Fn()>> {
     };
     discover()?;
     Ok(Box::new(move || assert!(discover().is_ok(), "it worked before")))
-}
-
-/// The node with its residents, and the pod that comes.
-struct SetUp {
-    node: Node,
-    ledger: Ledger,
-    pod: Pod,
-}
-
-impl SetUp {
-    fn new(work: &NodeWork) -> anyhow::Result<Self> {
-        let view = KubeletView::new(&work.machine)?;
-        let mut config = work.config.clone();
-        config["apiVersion"] = "kubelet.config.k8s.io/v1beta1".into();
-        config["kind"] = "KubeletConfiguration".into();
-        let config = read_kubelet_config(&Source { name: "config", text: &config.to_string() })?.config;
-        let placement = Placement { strategy: work.strategy, ..Placement::default() };
-        let options = OwnOptions { placement, ..OwnOptions::default() };
-        let node = Node::start_with(&view, &config, StartOptions::default().with_own(options))?;
-        let mut inventory = Inventory::new(view.nodes().clone());
-        for list in &work.devices {
-            let devices = list.devices.iter().map(|device| Device::new(&device.id, &device.numa));
-            inventory = inventory.with(list.resource, devices);
-        }
-        let mut ledger = node.empty_ledger().with_inventory(inventory);
-        let unaligned = Rules { policy: KubeletPolicy::None, scope: Scope::Container };
-        for resident in &work.residents {
-            let attempt = node.admission(&ledger, &the_pod(resident)?).under(unaligned).attempt();
-            if let Verdict::Refused(refused) = &attempt.verdict {
-                bail!("a resident has no room: {}: {}", refused.reason, refused.message);
-            }
-            ledger = ledger.commit(attempt)?;
-        }
-        Ok(Self { node, ledger, pod: the_pod(&work.pod)? })
-    }
-}
-
-fn the_pod(json: &serde_json::Value) -> anyhow::Result<Pod> {
-    let mut pods = read_pods(&Source { name: "pod", text: &json.to_string() })?;
-    pods.pop().filter(|pod| !pod.containers.is_empty()).context("a pod without containers")
 }

@@ -9,7 +9,7 @@ use anyhow::ensure;
 use pod_spec::Pod;
 use scheduler_extender::{NodeFacts, NodeState, OneThread, StateVersion, View};
 
-use super::SetUp;
+use super::set_up::SetUp;
 use crate::work::NodeWork;
 
 /// So many nodes, no two of which are alike: the first has all residents, and each further one of them fewer.
