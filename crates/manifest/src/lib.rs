@@ -48,6 +48,7 @@ mod pci_selector;
 mod pod_resources;
 mod function_pool;
 mod scenario;
+mod input_schemas;
 mod json_documents;
 
 pub use accepted::{AcceptedPods, NotAccepted, read_accepted_pods};
@@ -64,6 +65,7 @@ pub use dra::{
 pub use drop_ins::read_kubelet_drop_ins;
 pub use error::{ManifestError, Style};
 pub use function_pool::{FunctionFacts, FunctionPart, FunctionPool, NotJudged, ReportedNodes};
+pub use input_schemas::INPUT_SCHEMAS;
 pub use json_documents::{JsonDocuments, json_documents};
 pub use k3s_files::read_k3s_files;
 pub use kubelet::{KubeletConfigRead, MachinePool, NodeSizing, read_kubelet_config, read_kubelet_config_of};
@@ -90,7 +92,8 @@ pub use profile_refusals::ProfileRefusal;
 pub use refusal::Refusal;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioClaims, ScenarioConfiguration, ScenarioCpuDevices, ScenarioMachine,
-    ScenarioPlace, ScenarioPod, ScenarioRetry, SchedulerName, Spans, TracedPod, read_scenario,
+    ScenarioOptions, ScenarioPlace, ScenarioPod, ScenarioRetry, SchedulerName, Spans, TracedPod,
+    read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 pub use warning::Warning;

@@ -47,8 +47,6 @@ use crate::{ManifestError, Problem, Source};
 pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError> {
     const VERSION: &str = "apiVersion topolet.dev/v1alpha1";
     const KIND: &str = "kind TopoletConfiguration";
-    const RESIZE: &str = "refuse or allow";
-    let resize = [Resize::Refuse, Resize::Allow].map(|option| (option.name(), option));
     let mut options = OwnOptions::default();
     for node in &documents(source, RepeatedKey::Refused)? {
         let document = Field::document(source, node);
@@ -63,52 +61,61 @@ pub fn read_own_options(source: &Source<'_>) -> Result<OwnOptions, ManifestError
             return Err(version.fail(Problem::ApiVersion { found, expected: VERSION }));
         }
         // After that: of another kind all fields are other ones.
-        known_fields(
-            &document,
-            &["apiVersion", "kind", "cpu", "memory", "placement", "podPolicy", "devices", "cgroup"],
-            "cpu, memory, placement, podPolicy, devices or cgroup",
-        )?;
-        if let Some(cpu) = document.get("cpu")? {
-            known_fields(&cpu, &["cacheAlignment", "resize"], "cacheAlignment or resize")?;
-            let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];
-            choose(&cpu, "cacheAlignment", "bestEffort or required", &words, &mut options.cache_alignment)?;
-            choose(&cpu, "resize", RESIZE, &resize, &mut options.cpu_resize)?;
-        }
-        if let Some(placement) = document.get("placement")? {
-            read_placement(&placement, &mut options.placement)?;
-        }
-        if let Some(memory) = document.get("memory")? {
-            known_fields(
-                &memory,
-                &["nodes", "regroup", "drift", "resize"],
-                "nodes, regroup, drift or resize",
-            )?;
-            choose(&memory, "resize", RESIZE, &resize, &mut options.memory_resize)?;
-            let nodes = [("all", MemoryNodes::All), ("withCPUs", MemoryNodes::WithCpus)];
-            choose(&memory, "nodes", "all or withCPUs", &nodes, &mut options.memory_nodes)?;
-            let drift = [("refuse", Drift::Refuse), ("absorb", Drift::Absorb)];
-            choose(&memory, "drift", "refuse or absorb", &drift, &mut options.drift)?;
-            if let Some(regroup) = memory.get("regroup")? {
-                options.regroup = match regroup.node.value {
-                    Value::Bool(true) => Regroup::WhenUnneeded,
-                    Value::Bool(false) => Regroup::Never,
-                    _ => return Err(regroup.unexpected("true or false")),
-                };
-            }
-        }
-        if let Some(own) = document.get("podPolicy")? {
-            options.pod_policy = pod_policy(&own)?;
-        }
-        if let Some(own) = document.get("devices")? {
-            options.device_links = devices::links(&own)?;
-            options.claim_hints = devices::claims(&own)?;
-            options.defer = devices::defer(&own)?;
-        }
-        if let Some(cgroup) = document.get("cgroup")? {
-            read_cgroup(&cgroup, &mut options)?;
-        }
+        read_sections(&document, &["apiVersion", "kind"], &mut options)?;
     }
     Ok(options)
+}
+
+/// Reads the options of a document, or of a part of one, which may have fields `others` beside them.
+///
+/// # Errors
+/// The first thing that is wrong, with its place.
+pub(crate) fn read_sections(
+    document: &Field<'_>,
+    others: &[&str],
+    options: &mut OwnOptions,
+) -> Result<(), ManifestError> {
+    const RESIZE: &str = "refuse or allow";
+    let resize = [Resize::Refuse, Resize::Allow].map(|option| (option.name(), option));
+    let sections = ["cpu", "memory", "placement", "podPolicy", "devices", "cgroup"];
+    let known: Vec<&str> = others.iter().chain(&sections).copied().collect();
+    known_fields(document, &known, "cpu, memory, placement, podPolicy, devices or cgroup")?;
+    if let Some(cpu) = document.get("cpu")? {
+        known_fields(&cpu, &["cacheAlignment", "resize"], "cacheAlignment or resize")?;
+        let words = [("bestEffort", CacheAlignment::BestEffort), ("required", CacheAlignment::Required)];
+        choose(&cpu, "cacheAlignment", "bestEffort or required", &words, &mut options.cache_alignment)?;
+        choose(&cpu, "resize", RESIZE, &resize, &mut options.cpu_resize)?;
+    }
+    if let Some(placement) = document.get("placement")? {
+        read_placement(&placement, &mut options.placement)?;
+    }
+    if let Some(memory) = document.get("memory")? {
+        known_fields(&memory, &["nodes", "regroup", "drift", "resize"], "nodes, regroup, drift or resize")?;
+        choose(&memory, "resize", RESIZE, &resize, &mut options.memory_resize)?;
+        let nodes = [("all", MemoryNodes::All), ("withCPUs", MemoryNodes::WithCpus)];
+        choose(&memory, "nodes", "all or withCPUs", &nodes, &mut options.memory_nodes)?;
+        let drift = [("refuse", Drift::Refuse), ("absorb", Drift::Absorb)];
+        choose(&memory, "drift", "refuse or absorb", &drift, &mut options.drift)?;
+        if let Some(regroup) = memory.get("regroup")? {
+            options.regroup = match regroup.node.value {
+                Value::Bool(true) => Regroup::WhenUnneeded,
+                Value::Bool(false) => Regroup::Never,
+                _ => return Err(regroup.unexpected("true or false")),
+            };
+        }
+    }
+    if let Some(own) = document.get("podPolicy")? {
+        options.pod_policy = pod_policy(&own)?;
+    }
+    if let Some(own) = document.get("devices")? {
+        options.device_links = devices::links(&own)?;
+        options.claim_hints = devices::claims(&own)?;
+        options.defer = devices::defer(&own)?;
+    }
+    if let Some(cgroup) = document.get("cgroup")? {
+        read_cgroup(&cgroup, options)?;
+    }
+    Ok(())
 }
 
 /// How exclusive CPUs are isolated: cgroup partitions and interrupts.
@@ -127,13 +134,26 @@ fn read_cgroup(cgroup: &Field<'_>, options: &mut OwnOptions) -> Result<(), Manif
     Ok(())
 }
 
+const STRATEGIES: &str = "lowest-number, most-allocated, least-allocated, spare-devices or keep-room";
+
+/// The strategy that `key` of a parent names; `None`: the parent lacks it.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn read_strategy(parent: &Field<'_>, key: &str) -> Result<Option<Strategy>, ManifestError> {
+    let words = Strategy::ALL.map(|strategy| (strategy.name(), Some(strategy)));
+    let mut named = None;
+    choose(parent, key, STRATEGIES, &words, &mut named)?;
+    Ok(named)
+}
+
 /// Which of equally good node sets a unit gets.
 fn read_placement(placement: &Field<'_>, option: &mut Placement) -> Result<(), ManifestError> {
-    const STRATEGIES: &str = "lowest-number, most-allocated, least-allocated, spare-devices or keep-room";
     const WEIGHT: &str = "a whole number from 0 to 1000";
     known_fields(placement, &["strategy", "weights", "mix"], "strategy, weights or mix")?;
-    let words = Strategy::ALL.map(|strategy| (strategy.name(), strategy));
-    choose(placement, "strategy", STRATEGIES, &words, &mut option.strategy)?;
+    if let Some(strategy) = read_strategy(placement, "strategy")? {
+        option.strategy = strategy;
+    }
     if let Some(weights) = placement.get("weights")? {
         let is_weighed = matches!(option.strategy, Strategy::MostAllocated | Strategy::LeastAllocated);
         if !is_weighed {

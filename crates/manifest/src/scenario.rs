@@ -9,6 +9,7 @@ use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use node_config::OwnOptions;
 use pod_spec::Pod;
 
 pub use self::claims::{ScenarioClaims, ScenarioCpuDevices};
@@ -84,7 +85,7 @@ pub struct ScenarioMachine {
     pub hugepages: Option<String>,
     /// Other memory of its NUMA nodes than it has.
     pub memory: Option<String>,
-    /// Path of its device inventory.
+    /// Path of its device inventory; `None`: what a built-in machine has, else none.
     pub devices: Option<String>,
     /// Where it is written.
     pub place: ScenarioPlace,
@@ -101,8 +102,8 @@ pub struct ScenarioConfiguration {
     pub config: Option<String>,
     /// The kubelet whose rules apply, as a version; `None`: the default release.
     pub kubelet: Option<String>,
-    /// Path of a file with options of this project's own.
-    pub topolet_config: Option<String>,
+    /// Options of this project's own; `None`: a kubelet decides.
+    pub options: Option<ScenarioOptions>,
     /// Topology Manager policy instead of the configuration's.
     pub policy: Option<String>,
     /// Topology Manager scope instead of the configuration's.
@@ -115,6 +116,15 @@ pub struct ScenarioConfiguration {
     pub claims: Option<ScenarioClaims>,
     /// Where it is written.
     pub place: ScenarioPlace,
+}
+
+/// Options of this project's own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ScenarioOptions {
+    /// Path of a file with them.
+    File(String),
+    /// As they are written in the scenario.
+    Inline(Box<OwnOptions>),
 }
 
 /// A kind of pod.

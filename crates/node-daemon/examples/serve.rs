@@ -29,7 +29,6 @@ fn main() -> anyhow::Result<()> {
         damaged: Damaged::Repair,
         keep: node_agent::KeptBackups(NonZeroUsize::MIN.saturating_add(4)),
         pods: PodSources::default(),
-        #[cfg(feature = "kubernetes")]
         published: node_daemon::Publications::default(),
         disagreements: None,
         cgroups: CgroupRoot::Off,

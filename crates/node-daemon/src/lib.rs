@@ -77,18 +77,13 @@ pub use self::reload::{Ended, reload_waits};
 pub use self::root::Damaged;
 pub use self::setup::Setup;
 pub use self::ui::{Ui, UiAddress, ui};
-#[cfg(feature = "kubernetes")]
 pub use cluster_node::{self, NodeInCluster};
-#[cfg(feature = "kubernetes")]
 pub use kubelet_status::ContainerReports;
 pub use node_enforce::CgroupRoot;
 #[cfg(feature = "fuzzing")]
 pub use node_http::clients;
 pub use node_http::{Progress, Simulated, Simulator, forms, openapi};
-#[cfg(feature = "kubernetes")]
-pub use node_observe::Membership;
-pub use node_observe::PodSources;
-#[cfg(feature = "kubernetes")]
+pub use node_observe::{Membership, PodSources};
 pub use node_publish::{Publications, TopologyPublication};
 
 /// Where the socket is, below the root.
@@ -104,7 +99,6 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     let (node, machine) = setup.load(Mode::Serve)?;
     let cgroups = node_enforce::open(&setup.cgroups, &node)?;
     root::make(&setup.root, setup.damaged)?;
-    #[cfg(feature = "kubernetes")]
     let candidate = node_member::candidate(&setup.pods, &setup.root)?;
     let files = OpenFiles::raise()?;
     let runtime = runtime()?;
@@ -144,9 +138,7 @@ pub fn serve(setup: &Setup<'_>) -> anyhow::Result<Ended> {
     .start(effects)?;
     watch::start(setup.manifests.as_deref(), &view, sender.clone())?;
     kept::start(&setup.root, view.snapshots.clone(), view.conditions.clone(), sender.clone())?;
-    #[cfg(feature = "kubernetes")]
     setup.published.start(&view)?;
-    #[cfg(feature = "kubernetes")]
     if let Some(candidate) = candidate {
         candidate.start(view.clone(), news.clone(), sender.clone(), now)?;
     }
@@ -199,7 +191,6 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         reload: reload.clone(),
     };
     node_observe::start(observation, view.clone(), writers, first)?;
-    #[cfg(feature = "kubernetes")]
     setup.published.start(&view)?;
     let (root, socket) = (setup.root.display(), setup.socket.display());
     tracing::info!(%root, %socket, configuration = view.node().line.configuration, "node is watched");

@@ -10,7 +10,7 @@ use bounded_http::Open;
 use kubelet_checkpoint::store::OtherFile;
 use node_agent::KeptBackups;
 use node_enforce::CgroupRoot;
-use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, RulesSource};
+use node_input::{IdentitySource, LoadedMachine, LoadedNode, MachineSource, OptionsSource, RulesSource};
 use node_observe::PodSources;
 use node_view::Mode;
 use node_view::node_sources::NodeSources;
@@ -54,7 +54,6 @@ pub struct Setup<'a> {
     /// Who tells of a kubelet's pods where the kubelet's pods API does not.
     pub pods: PodSources,
     /// What schedulers read of the node.
-    #[cfg(feature = "kubernetes")]
     pub published: node_publish::Publications,
     /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
     pub disagreements: Option<PathBuf>,
@@ -100,7 +99,7 @@ impl Setup<'_> {
         let given = [
             ("--machine", Some(Path::new(&machine.machine))),
             ("--config", rules.config.as_deref().map(Path::new)),
-            ("--topolet-config", rules.topolet_config.as_deref()),
+            ("--topolet-config", rules.topolet_config.as_ref().and_then(OptionsSource::file)),
             ("--devices", rules.devices.as_deref()),
             ("--token-file", token_file.as_deref()),
         ];

@@ -64,10 +64,16 @@ impl DeviceText {
             if residents.state.is_some() {
                 return None;
             }
-            let text = machine_fixtures::devices(&machine.machine)?;
-            Some(Self { name: format!("devices of {}", machine.machine), text: text.as_bytes().to_vec() })
+            Self::built_in(&machine.machine)
         };
         Ok(Self::of(rules)?.or_else(built_in))
+    }
+
+    /// The devices of the built-in machine of this name; `None`: there is none, or it has no devices.
+    #[must_use]
+    pub fn built_in(machine: &str) -> Option<Self> {
+        let text = machine_fixtures::devices(machine)?;
+        Some(Self { name: format!("devices of {machine}"), text: text.as_bytes().to_vec() })
     }
 
     /// The devices on `machine`, by resource.

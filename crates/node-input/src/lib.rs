@@ -153,7 +153,7 @@ pub use resume::{Requests, ledger};
 pub use seen::{SeenNode, was_admitted};
 pub use sequence::Sequence;
 pub use source::{Resident, of_node};
-pub use sources::{ADVICE, IdentitySource, MachineSource, ResidentsSource, RulesSource};
+pub use sources::{ADVICE, IdentitySource, MachineSource, OptionsSource, ResidentsSource, RulesSource};
 pub use start_failure::{ConfigurationRefused, StartFailed};
 #[cfg(feature = "pods-api")]
 pub use told::{told_object, told_pod, told_text};

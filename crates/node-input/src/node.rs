@@ -20,7 +20,7 @@ use topology_manifest::Warning;
 use topology_model::{CpuTable, KubeletView, Machine};
 
 use crate::base_choice::Reading;
-use crate::configuration::{self, PINNED, own_options};
+use crate::configuration::{self, PINNED};
 use crate::devices::DeviceText;
 use crate::found_config::FoundConfig;
 use crate::imagined::{Added, Imagined};
@@ -482,9 +482,10 @@ pub(crate) fn hazards(
 /// Options of topolet's own are given for a kubelet, which has none of them.
 pub(crate) fn decided_by(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<DecidedBy> {
     match (rules.decided_by, &rules.topolet_config) {
-        (Some(DecidedBy::Kubelet), Some(path)) => bail!(
-            "no kubelet has the options of {}: leave --topolet-config out, or ask --for topolet",
-            path.display()
+        (Some(DecidedBy::Kubelet), Some(options)) => bail!(
+            "no kubelet has the options of {}: leave {} out, or ask --for topolet",
+            options.name(),
+            if options.file().is_some() { "--topolet-config" } else { "them" }
         ),
         (Some(program), _) => Ok(program),
         (None, Some(_)) => Ok(DecidedBy::Topolet),
@@ -499,7 +500,7 @@ pub(crate) fn decided_by(machine: &LoadedMachine, rules: &RulesSource) -> anyhow
 pub fn options_of(machine: &LoadedMachine, rules: &RulesSource) -> anyhow::Result<OwnOptions> {
     let packed = machine.packed.as_deref().and_then(|packed| packed.own_config.as_deref());
     match (&rules.topolet_config, packed) {
-        (Some(path), _) => own_options(path),
+        (Some(source), _) => source.options(),
         (None, Some(text)) => configuration::own_options_of(&format!("options of {}", machine.name), text),
         (None, None) => Ok(OwnOptions::default()),
     }

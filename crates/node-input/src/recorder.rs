@@ -8,7 +8,6 @@ use node_state::{PodNames, StateFolder};
 use pod_claims::ClusterObjects;
 use topology_discovery::Capture;
 
-use crate::files;
 use crate::machine::{LoadedMachine, files_of};
 use crate::node::{LoadedNode, decided_by};
 use crate::packed::{Contents, Devices, Running};
@@ -46,7 +45,7 @@ impl NodeRecorder {
         let mut config = KubeletConfiguration::default();
         LoadedNode::changed(machine, rules, None, |given| config = given.clone())?;
         let own_config = match &rules.topolet_config {
-            Some(path) => Some(String::from_utf8_lossy(&files::read(path)?).into_owned()),
+            Some(source) => Some(source.text()?),
             None => machine
                 .packed
                 .as_deref()

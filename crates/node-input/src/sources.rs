@@ -1,13 +1,14 @@
 //! What names the parts of a node: values, as a command line or a scenario has them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use admission_report::UserAdvice;
-use node_config::{DecidedBy, Rules};
+use node_config::{DecidedBy, OwnOptions, Rules};
 
 use crate::addition::Addition;
 use crate::base_choice::{BaseChoice, Reading};
 use crate::kubelet_version::KubeletVersion;
+use crate::{configuration, files};
 
 /// Which options supply what a decision lacked; reports name them.
 pub const ADVICE: UserAdvice = UserAdvice {
@@ -45,6 +46,53 @@ impl MachineSource {
     }
 }
 
+/// Where options of topolet's own are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OptionsSource {
+    /// In a file.
+    File(PathBuf),
+    /// They are given.
+    Given(Box<OwnOptions>),
+}
+
+impl OptionsSource {
+    /// The file; `None`: they are in none.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Given(_) => None,
+        }
+    }
+
+    /// Where they are, for an error.
+    pub(crate) fn name(&self) -> String {
+        self.file().map_or_else(|| "topoletConfig".to_owned(), |path| path.display().to_string())
+    }
+
+    /// The options.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn options(&self) -> anyhow::Result<OwnOptions> {
+        match self {
+            Self::File(path) => configuration::own_options(path),
+            Self::Given(options) => Ok(OwnOptions::clone(options)),
+        }
+    }
+
+    /// The options as a `TopoletConfiguration`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn text(&self) -> anyhow::Result<String> {
+        match self {
+            Self::File(path) => Ok(String::from_utf8_lossy(&files::read(path)?).into_owned()),
+            Self::Given(options) => Ok(serde_saphyr::to_string(options)?),
+        }
+    }
+}
+
 /// By which rules a node decides.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RulesSource {
@@ -58,8 +106,8 @@ pub struct RulesSource {
     pub kubelet: Option<KubeletVersion>,
     /// The program that decides; `None`: the one that decides on the node, as far as its files say, else a kubelet.
     pub decided_by: Option<DecidedBy>,
-    /// A file with options of topolet's own.
-    pub topolet_config: Option<PathBuf>,
+    /// Options of topolet's own.
+    pub topolet_config: Option<OptionsSource>,
     /// Topology Manager policy instead of the configuration's.
     pub policy: Option<String>,
     /// Topology Manager scope instead of the configuration's.

@@ -15,7 +15,6 @@
 //!
 //! The API server is asked only where pods of the node have claims: for the slices of this node and for those claims.
 
-#[cfg(feature = "kubernetes")]
 mod cluster;
 mod sources;
 mod held;
@@ -64,7 +63,6 @@ pub(super) fn start(root: &Path, pods: &PodSources, view: NodeView) -> anyhow::R
     view.snapshots.subscribe(changes.announcer());
     let mut watching = Watching {
         root: root.to_path_buf(),
-        #[cfg(feature = "kubernetes")]
         cluster: pods.cluster.as_ref().map(cluster::ClusterReader::of),
         node_name: node_name(pods),
         view,
@@ -86,16 +84,11 @@ pub(super) fn start(root: &Path, pods: &PodSources, view: NodeView) -> anyhow::R
 
 /// What slices call the node.
 fn node_name(pods: &PodSources) -> String {
-    #[cfg(feature = "kubernetes")]
-    if let Some(cluster) = &pods.cluster {
-        return cluster.node.clone();
-    }
-    pods.node_name.clone()
+    pods.cluster.as_ref().map_or(&pods.node_name, |cluster| &cluster.node).clone()
 }
 
 struct Watching {
     root: PathBuf,
-    #[cfg(feature = "kubernetes")]
     cluster: Option<cluster::ClusterReader>,
     node_name: String,
     view: NodeView,
@@ -225,7 +218,6 @@ impl Watching {
         }
     }
 
-    #[cfg(feature = "kubernetes")]
     fn ask_cluster(&mut self, names: &[ClaimName]) {
         let Some(cluster) = &mut self.cluster else { return };
         match cluster.ask(names) {
@@ -243,8 +235,4 @@ impl Watching {
             }
         }
     }
-
-    #[cfg(not(feature = "kubernetes"))]
-    #[expect(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "as with the feature")]
-    fn ask_cluster(&mut self, _: &[ClaimName]) {}
 }

@@ -32,7 +32,6 @@ mod drift;
 mod claims;
 mod pinners;
 mod next_start;
-#[cfg(feature = "kubernetes")]
 mod pod_events;
 
 use std::collections::BTreeMap;
@@ -62,9 +61,7 @@ use self::pods::{KubeletPods, Version};
 use self::refusals::{Earlier, LedgerInputs};
 use self::resources::{PodResources, Wanted};
 use self::rules::Rules;
-#[cfg(feature = "kubernetes")]
-pub use self::source::Membership;
-pub use self::source::PodSources;
+pub use self::source::{Membership, PodSources};
 
 /// A kubelet admits a pod in several writes; the files are read when there has been none for this time.
 const QUIET: Duration = Duration::from_millis(20);
@@ -170,7 +167,6 @@ pub fn start(
     let root = &kubelet.root;
     drift::start(cgroups, view.clone())?;
     claims::start(root, pod_sources, view.clone())?;
-    #[cfg(feature = "kubernetes")]
     if let Some(node) = &pod_sources.cluster {
         pod_events::start(node, view.events.clone())?;
     }

@@ -1,37 +1,33 @@
 //! The interface to sources of a kubelet's pods, and the settings that choose them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use cluster_node::{KubeletAccess, NodeInCluster};
+use kubelet_status::ContainerReports;
 use pods_api::{Event, PodsError};
 
-#[cfg(feature = "kubernetes")]
-use cluster_node::NodeInCluster;
-
-/// The sources of a kubelet's pods beside its pods API. Without feature `kubernetes` there are none.
+/// The sources of a kubelet's pods beside its pods API.
 #[derive(Clone, Debug, Default)]
 pub struct PodSources {
     /// The kubelet's name for its node, which ends the names of its static pods; empty: not known.
     pub node_name: String,
     /// An API server, which also gets an event for each refusal.
-    #[cfg(feature = "kubernetes")]
     pub cluster: Option<NodeInCluster>,
     /// Settings of a node that is a member of that server's cluster in the place of a kubelet; `None`: it is not a member.
-    #[cfg(feature = "kubernetes")]
     pub membership: Option<Membership>,
     /// The kubelet's HTTPS endpoint.
-    #[cfg(feature = "kubernetes")]
-    pub kubelet: Option<cluster_node::KubeletAccess>,
+    pub kubelet: Option<KubeletAccess>,
 }
 
 /// Settings of a node that is a member of a cluster in the place of a kubelet.
-#[cfg(feature = "kubernetes")]
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Membership {
     /// Labels of the node beside a kubelet's.
-    pub labels: std::collections::BTreeMap<String, String>,
+    pub labels: BTreeMap<String, String>,
     /// Which program starts containers and reports them.
-    pub containers: kubelet_status::ContainerReports,
+    pub containers: ContainerReports,
 }
 
 /// Why a source gives no events.

@@ -11,7 +11,6 @@ use pods_api::{Event, PodsClient, SOCKET, Watch};
 
 use super::source::{PodEvents, PodSources, Source, SourceError};
 
-#[cfg(feature = "kubernetes")]
 mod cluster;
 
 /// How long a kubelet may take to answer.
@@ -20,11 +19,7 @@ const ANSWER: Duration = Duration::from_secs(2);
 /// The sources for a kubelet's root folder, the best first.
 pub(super) fn all(root: &Path, given: &PodSources, clock: &Arc<dyn Clock>) -> Vec<Box<dyn Source>> {
     let mut all: Vec<Box<dyn Source>> = vec![Box::new(PodsApi(root.join(SOCKET)))];
-    #[cfg(feature = "kubernetes")]
     all.extend(cluster::all(given, clock));
-    #[cfg(not(feature = "kubernetes"))]
-    let (PodSources { node_name: _ }, _) = (given, clock);
-    all.shrink_to_fit();
     all
 }
 

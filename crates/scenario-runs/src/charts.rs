@@ -1,9 +1,11 @@
 //! Charts of a report: bars of what became of the pods, and steps over time.
 
+use std::collections::BTreeMap;
+
 use machine_picture::svg::{AxisMark, Bar, BarPart, Bars, Charts, Curve, CurveStep, Curves, PartColour};
 use terminal_text::{Glyphs, Page};
 
-use crate::report::{Moment, Report, Summary, share};
+use crate::report::{Kind, Moment, Report, Summary, share};
 use crate::tables::{headline, percent, time};
 
 /// Of refusals, by reason: what has to do with topology stands beside what was admitted.
@@ -24,12 +26,12 @@ pub fn charts(report: &Report) -> String {
         .flat_map(|summary| &summary.steps)
         .map(|step| step.refused)
         .fold(0.0, f64::max);
-    let cpus = "CPUs that containers have for themselves";
+    let cpus = "Share of the CPUs that containers hold exclusively";
     let headline = headline(report, Page::endless(Glyphs::Unicode));
     let charts = Charts {
         title: report.scenario.rsplit('/').next().unwrap_or(&report.scenario),
         headline: headline.trim_end(),
-        bars: bars(report),
+        bars: std::iter::once(bars(report)).chain(kinds(report)).collect(),
         curves: vec![
             curves(report, cpus, Axis::Share, |step| step.cpus_held),
             curves(report, "Pods refused so far", Axis::Count(most), |step| step.refused),
@@ -45,22 +47,43 @@ struct Part {
     what: String,
 }
 
-fn parts(summary: &Summary) -> Vec<Part> {
+/// What became of pods.
+struct Fates<'a> {
+    arrived: u64,
+    admitted: u64,
+    placed: u64,
+    aligned: u64,
+    refused: &'a BTreeMap<String, u64>,
+}
+
+impl<'a> Fates<'a> {
+    const fn of_all(summary: &'a Summary) -> Self {
+        let Summary { pods, admitted, placed, aligned, refused, .. } = summary;
+        Self { arrived: *pods, admitted: *admitted, placed: *placed, aligned: *aligned, refused }
+    }
+
+    const fn of_kind(kind: &'a Kind) -> Self {
+        let Kind { arrived, admitted, placed, aligned, refused, .. } = kind;
+        Self { arrived: *arrived, admitted: *admitted, placed: *placed, aligned: *aligned, refused }
+    }
+}
+
+fn parts(fates: &Fates<'_>) -> Vec<Part> {
     let admitted = [
-        (summary.aligned, PartColour::Green, "admitted, on the fewest NUMA nodes"),
+        (fates.aligned, PartColour::Green, "admitted, on the fewest NUMA nodes"),
         (
-            summary.placed - summary.aligned.min(summary.placed),
+            fates.placed - fates.aligned.min(fates.placed),
             PartColour::Orange,
             "admitted, on more NUMA nodes than needed",
         ),
         (
-            summary.admitted - summary.placed.min(summary.admitted),
+            fates.admitted - fates.placed.min(fates.admitted),
             PartColour::PaleGreen,
             "admitted, without exclusive resources",
         ),
     ];
     let admitted = admitted.map(|(pods, colour, what)| Part { pods, colour, what: what.to_owned() });
-    let refused = summary.refused.iter().map(|(reason, pods)| {
+    let refused = fates.refused.iter().map(|(reason, pods)| {
         let known = REFUSED.iter().find(|(known, _)| known == reason);
         let what =
             if reason == "NoRoom" { "no machine has room".to_owned() } else { format!("refused: {reason}") };
@@ -75,25 +98,54 @@ fn bars(report: &Report) -> Bars<'_> {
     let mut legend: Vec<(String, PartColour)> = Vec::new();
     let mut bars = Vec::new();
     for summary in &report.configurations {
-        let (mut before, mut drawn) = (0, Vec::new());
-        for Part { pods, colour, what } in parts(summary) {
-            before += pods;
-            drawn.push(BarPart {
-                end: share(before, summary.pods),
-                colour,
-                label: percent(share(pods, summary.pods)),
-                tip: format!("{what}: {pods} of {}", summary.pods),
-            });
+        let fates = Fates::of_all(summary);
+        for Part { colour, what, .. } in parts(&fates) {
             if !legend.iter().any(|(known, _)| *known == what) {
                 legend.push((what, colour));
             }
         }
-        let figure = percent(share(summary.admitted, summary.pods));
-        bars.push(Bar { name: &summary.configuration, parts: drawn, figure });
+        bars.push(bar(&summary.configuration, &fates));
     }
     // Those of admitted pods first, whichever configuration came upon them first.
     legend.sort_by_key(|(what, _)| !what.starts_with("admitted"));
-    Bars { head: "What became of the pods", figures: "admitted", bars, legend }
+    Bars { head: "What became of the pods".to_owned(), figures: "admitted", bars, legend }
+}
+
+/// A bar of what became of pods under a configuration.
+fn bar<'a>(configuration: &'a str, fates: &Fates<'_>) -> Bar<'a> {
+    let arrived = fates.arrived;
+    let mut before = 0;
+    let part = |Part { pods, colour, what }: Part| {
+        before += pods;
+        BarPart {
+            end: share(before, arrived),
+            colour,
+            label: percent(share(pods, arrived)),
+            tip: format!("{what}: {pods} of {arrived}"),
+        }
+    };
+    let parts = parts(fates).into_iter().map(part).collect();
+    Bar { name: configuration, parts, figure: percent(share(fates.admitted, arrived)) }
+}
+
+/// The same for each kind of pods; none where there is one kind.
+fn kinds(report: &Report) -> Vec<Bars<'_>> {
+    let kinds = report.configurations.first().map_or(&[][..], |summary| &summary.kinds);
+    if kinds.len() < 2 {
+        return Vec::new();
+    }
+    kinds.iter().enumerate().map(|(at, kind)| of_kind(report, at, kind)).collect()
+}
+
+/// The bars of the kind at this position.
+fn of_kind<'a>(report: &'a Report, at: usize, kind: &Kind) -> Bars<'a> {
+    let mut bars = Vec::new();
+    for summary in &report.configurations {
+        let fates = summary.kinds.get(at).map(Fates::of_kind);
+        bars.extend(fates.map(|fates| bar(&summary.configuration, &fates)));
+    }
+    let head = format!("{}: {} pods", kind.pod, kind.arrived);
+    Bars { head, figures: "admitted", bars, legend: Vec::new() }
 }
 
 /// What a curve is measured in.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use device_manager::Inventory;
 use node_config::{DecidedBy, KubeletConfiguration, UnknownRelease};
 use node_input::{
-    KubeletVersion, LoadedMachine, LoadedNode, MachineSource, RulesSource, memory_must_be_known,
+    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, OptionsSource, RulesSource,
+    memory_must_be_known,
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
@@ -19,8 +20,8 @@ use node_simulation::{
 use pod_spec::{PodRules, ResourceName};
 use topology_admission::Node;
 use topology_manifest::{
-    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
+    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioOptions, ScenarioPlace,
+    ScenarioPod, ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
 };
 use topology_model::{CpuTable, KubeletView};
 
@@ -34,7 +35,7 @@ pub struct Prepared {
     pub(crate) name: String,
     /// The seed of its first run.
     pub seed: u64,
-    pub(crate) runs: u32,
+    runs: u32,
     /// The scheduler of configurations that name none.
     pub(crate) scheduler: Scheduler,
     pub(crate) retry: Retry,
@@ -107,6 +108,26 @@ impl Prepared {
         Reading { source, files: Files::BuiltIn, decided_by: None }.prepare(&scenario)
     }
 
+    /// How many runs there are of each configuration, at least one.
+    #[must_use]
+    pub const fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// The same scenario with so many runs, each of the next seed.
+    ///
+    /// # Errors
+    /// Pods come as recorded, which no seed changes.
+    pub fn with_runs(mut self, runs: NonZeroU32) -> anyhow::Result<Self> {
+        anyhow::ensure!(
+            matches!(self.arrivals, Arrivals::Drawn { .. }),
+            "{} has a trace, which is the same with every seed: more seeds are for `arrivals`",
+            self.name
+        );
+        self.runs = runs.get();
+        Ok(self)
+    }
+
     /// The number of decisions in all runs under all configurations.
     #[must_use]
     pub fn decisions(&self) -> u64 {
@@ -176,7 +197,7 @@ impl Reading<'_> {
             scheduler: None,
             config: None,
             kubelet: None,
-            topolet_config: None,
+            options: None,
             policy: None,
             scope: None,
             cpu_options: std::collections::BTreeMap::new(),
@@ -275,8 +296,7 @@ impl Reading<'_> {
             self.error_at(&configuration.place, format!("{error:#}"), "a configuration that can be read")
         };
         let config = configuration.config.as_deref().map(|name| self.files.config(name)).transpose();
-        let topolet_config =
-            configuration.topolet_config.as_deref().map(|path| self.files.path(path)).transpose();
+        let topolet_config = configuration.options.as_ref().map(|options| self.options(options)).transpose();
         let rules = RulesSource {
             config: config.map_err(|error| unreadable(&error))?,
             kubelet: self.kubelet(configuration)?,
@@ -286,7 +306,10 @@ impl Reading<'_> {
             scope: configuration.scope.clone(),
             ..RulesSource::default()
         };
-        let devices = described.devices.as_deref().map(|path| self.files.devices(path)).transpose();
+        let devices = match &described.devices {
+            Some(path) => self.files.devices(path).map(Some),
+            None => Ok(DeviceText::built_in(&described.machine)),
+        };
         let devices = devices.map_err(|error| {
             self.error_at(&described.place, format!("{error:#}"), "devices that can be read")
         })?;
@@ -333,6 +356,14 @@ impl Reading<'_> {
         );
         let view = node.view().clone();
         Ok(PreparedNode { node: node.node, counts, cpus: node.cpus, view, inventory: node.inventory, driver })
+    }
+
+    /// Options of topolet's own.
+    fn options(&self, options: &ScenarioOptions) -> anyhow::Result<OptionsSource> {
+        Ok(match options {
+            ScenarioOptions::File(path) => OptionsSource::File(self.files.path(path)?),
+            ScenarioOptions::Inline(options) => OptionsSource::Given(options.clone()),
+        })
     }
 
     /// How the pods of a configuration claim devices of these machines.

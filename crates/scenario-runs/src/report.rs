@@ -49,9 +49,16 @@ pub(crate) struct Summary {
     pub(crate) at_most: Option<u64>,
     /// By the kubelet's reason; `NoRoom`: no machine has enough in sum.
     pub(crate) refused: BTreeMap<String, u64>,
+    /// Admitted pods of single runs; absent if there is one run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) admitted_in_a_run: Option<Spread>,
     /// Refused pods of single runs; absent if there is one run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refused_in_a_run: Option<Spread>,
+    /// How many more pods a run admitted than the run of the first configuration with the same seed; absent if there is one run, and
+    /// in the first configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) more_than_first: Option<Difference>,
     /// Where pods that did not run were tried again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tried_again: Option<TriedAgain>,
@@ -85,7 +92,17 @@ pub(crate) struct Summary {
 pub(crate) struct Spread {
     pub(crate) least: u64,
     pub(crate) median: f64,
+    pub(crate) mean: f64,
     pub(crate) most: u64,
+}
+
+/// A difference between two configurations, over runs with the same seeds.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub(crate) struct Difference {
+    pub(crate) mean: f64,
+    /// The standard error of the mean: a mean within twice of it may be chance.
+    pub(crate) error: f64,
 }
 
 /// What happened to pods that were tried again.
@@ -122,6 +139,9 @@ pub(crate) struct Kind {
     pub(crate) pod: String,
     pub(crate) arrived: u64,
     pub(crate) admitted: u64,
+    /// Admitted pods of single runs; absent if there is one run.
+    #[serde(rename = "admittedInARun", skip_serializing_if = "Option::is_none")]
+    pub(crate) admitted_in_a_run: Option<Spread>,
     pub(crate) placed: u64,
     pub(crate) aligned: u64,
     pub(crate) refused: BTreeMap<String, u64>,
@@ -200,10 +220,11 @@ impl Report {
     #[must_use]
     pub fn new(prepared: &Prepared, outcomes: &[Vec<Done>]) -> Self {
         let machines = prepared.machines.iter();
+        let first = outcomes.first().map_or(&[][..], Vec::as_slice);
         Self {
             scenario: prepared.name.clone(),
             seed: prepared.seed,
-            runs: prepared.runs,
+            runs: prepared.runs(),
             scheduler: prepared.scheduler.name(),
             machines: machines
                 .map(|(machine, count)| MachineCount { machine: machine.clone(), count: *count })
@@ -212,7 +233,11 @@ impl Report {
                 .configurations
                 .iter()
                 .zip(outcomes)
-                .map(|(configuration, runs)| Summary::new(prepared, configuration, runs))
+                .enumerate()
+                .map(|(at, (configuration, runs))| Summary {
+                    more_than_first: if at == 0 { None } else { Difference::of(first, runs) },
+                    ..Summary::new(prepared, configuration, runs)
+                })
                 .collect(),
         }
     }
@@ -249,6 +274,8 @@ impl Summary {
             admitted: sum(Outcome::admitted),
             at_most: done.iter().map(|run| run.at_most).sum(),
             refused,
+            admitted_in_a_run: Spread::of(runs.iter().map(Outcome::admitted)),
+            more_than_first: None,
             refused_in_a_run: Spread::of(runs.iter().map(|run| run.refused().values().sum())),
             preempted: sum(|run| run.preempted),
             placed,
@@ -302,7 +329,25 @@ impl Spread {
         sorted.sort_unstable();
         let (least, most) = (*sorted.first()?, *sorted.last()?);
         let (lower, upper) = (sorted.get((sorted.len() - 1) / 2)?, sorted.get(sorted.len() / 2)?);
-        (sorted.len() > 1).then(|| Self { least, median: (lower + upper) as f64 / 2.0, most })
+        let median = (lower + upper) as f64 / 2.0;
+        (sorted.len() > 1).then(|| Self { least, median, mean: mean(&sorted, |number| *number as f64), most })
+    }
+}
+
+impl Difference {
+    /// That of `runs` from `first`, whose runs have the same seeds; `None` if there is only one run.
+    #[expect(clippy::cast_precision_loss, reason = "numbers of pods and runs are small")]
+    fn of(first: &[Done], runs: &[Done]) -> Option<Self> {
+        let differences: Vec<f64> = first
+            .iter()
+            .zip(runs)
+            .map(|(first, run)| run.outcome.admitted() as f64 - first.outcome.admitted() as f64)
+            .collect();
+        let count = differences.len() as f64;
+        let mean = mean(&differences, |difference| *difference);
+        let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
+        let error = rounded((squares / (count - 1.0) / count).sqrt());
+        (differences.len() > 1).then_some(Self { mean, error })
     }
 }
 
@@ -362,6 +407,9 @@ fn kind(runs: &[Outcome], at: usize, pod: &Pod) -> Kind {
         pod: String::new(),
         arrived: 0,
         admitted: 0,
+        admitted_in_a_run: Spread::of(
+            runs.iter().filter_map(|run| run.templates.get(at)).map(|kind| kind.admitted),
+        ),
         placed: 0,
         aligned: 0,
         refused: BTreeMap::new(),

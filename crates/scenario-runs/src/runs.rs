@@ -29,7 +29,7 @@ pub trait RunWatcher: Sync {
 /// after every hundred pods of a run, and can end all runs early; the bounds of such runs are unknown.
 #[must_use]
 pub fn run(prepared: &Prepared, watcher: &dyn RunWatcher) -> Vec<Vec<Done>> {
-    let (configurations, runs) = (&prepared.configurations, prepared.runs);
+    let (configurations, runs) = (&prepared.configurations, prepared.runs());
     let fleets: Vec<Fleet<'_>> =
         configurations.iter().map(|configuration| prepared.fleet(configuration)).collect();
     let jobs: Vec<(usize, u32)> =

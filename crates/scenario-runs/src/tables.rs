@@ -12,10 +12,11 @@ use crate::report::{MachineUse, Report, Spread, Summary, share};
 pub fn simulation(report: &Report, page: Page) -> String {
     let mut text = headline(report, page);
     text.push('\n');
-    text.push_str(&page.columns(configurations(report), ""));
+    text.push_str(&page.columns(configurations(report, page), ""));
     text.push_str(&device_tables::devices(report, page));
     text.push_str(&retries(report, page));
     text.push_str(&kinds(report, page));
+    text.push_str(&why_by_kind(report, page));
     for at in 0..report.machines.len() {
         text.push_str(&used(report, at, page));
     }
@@ -23,29 +24,37 @@ pub fn simulation(report: &Report, page: Page) -> String {
 }
 
 /// The main table: the heads of the columns, then one line for each configuration.
-fn configurations(report: &Report) -> Vec<Vec<String>> {
-    let (has_bound, many) = (has_bound(report), report.runs > 1);
-    let mut head = vec!["CONFIGURATION", "ADMITTED", ""];
-    head.extend(has_bound.then_some("OF AT MOST"));
-    head.push("REFUSED");
-    head.extend(many.then_some("IN A RUN"));
-    head.extend(["ALIGNED", "CPUS HELD", "FRAGMENTED", "STRANDED", "WHY REFUSED"]);
-    let mut rows = vec![head.into_iter().map(str::to_owned).collect()];
+fn configurations(report: &Report, page: Page) -> Vec<Vec<String>> {
+    let has_bound = has_bound(report);
+    let mut head: Vec<String> = ["CONFIGURATION", "ADMITTED", ""].map(str::to_owned).into();
+    head.extend(has_bound.then(|| "OF AT MOST".to_owned()));
+    let first = report.configurations.first().map_or("", |summary| &summary.configuration);
+    let is_compared = report.configurations.iter().any(|summary| summary.more_than_first.is_some());
+    head.extend(is_compared.then(|| format!("MORE THAN {first}")));
+    let others = ["REFUSED", "ALIGNED", "CPUS HELD", "FRAGMENTED", "STRANDED", "WHY REFUSED"];
+    head.extend(others.map(str::to_owned));
+    let mut rows = vec![head];
     for summary in &report.configurations {
+        let in_a_run = |sum: u64, spread: Option<Spread>| spread.map_or_else(|| sum.to_string(), in_a_run);
+        let bound = |most: u64| in_mean(most, report.runs);
         let mut row = vec![
             summary.configuration.clone(),
-            summary.admitted.to_string(),
+            in_a_run(summary.admitted, summary.admitted_in_a_run),
             percent(share(summary.admitted, summary.pods)),
         ];
-        row.extend(has_bound.then(|| summary.at_most.map_or("-".to_owned(), |most| most.to_string())));
-        row.push(summary.refused_in_all().to_string());
-        row.extend(many.then(|| summary.refused_in_a_run.map_or("-".to_owned(), spread)));
+        row.extend(has_bound.then(|| summary.at_most.map_or("-".to_owned(), bound)));
+        row.extend(is_compared.then(|| {
+            summary.more_than_first.map_or("-".to_owned(), |more| {
+                format!("{:+.1} {} {:.1}", more.mean, page.plus_minus(), more.error)
+            })
+        }));
+        row.push(in_a_run(summary.refused_in_all(), summary.refused_in_a_run));
         row.extend([
             if summary.placed == 0 { "-".to_owned() } else { percent(summary.aligned_share) },
             percent(summary.cpus_held()),
             percent(summary.fragmentation),
             percent(summary.stranded()),
-            reasons(&summary.refused),
+            reasons(&summary.refused, report.runs),
         ]);
         rows.push(row);
     }
@@ -57,9 +66,15 @@ fn has_bound(report: &Report) -> bool {
     report.configurations.iter().any(|summary| summary.at_most.is_some())
 }
 
-/// `MEDIAN (LEAST-MOST)`.
-fn spread(spread: Spread) -> String {
-    format!("{} ({}-{})", spread.median, spread.least, spread.most)
+/// Pods of a single run: `MEAN (LEAST-MOST)`.
+fn in_a_run(spread: Spread) -> String {
+    format!("{:.1} ({}-{})", spread.mean, spread.least, spread.most)
+}
+
+/// A sum over runs as their mean; of one run the number.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pods are small")]
+fn in_mean(sum: u64, runs: u32) -> String {
+    if runs < 2 { sum.to_string() } else { format!("{:.1}", sum as f64 / f64::from(runs)) }
 }
 
 /// What the columns of the tables mean.
@@ -73,6 +88,9 @@ pub fn legend(report: &Report, page: Page) -> String {
     };
     let mut rows =
         vec![("ADMITTED", "pods that a node admitted, and which share of all that arrived they are")];
+    if report.runs > 1 {
+        rows.push(("1.5 (1-2)", "in a single run the mean, the least and the most of all runs"));
+    }
     if has_bound(report) {
         rows.push((
             "OF AT MOST",
@@ -80,13 +98,14 @@ pub fn legend(report: &Report, page: Page) -> String {
              away on purpose",
         ));
     }
-    rows.push(("REFUSED", refused));
     if report.runs > 1 {
         rows.push((
-            "IN A RUN",
-            "refused pods of a single run: the median, and the least and most of all runs",
+            "MORE THAN",
+            "admitted pods of a run less those of the first configuration with the same seed: the mean, and its standard error; a \
+             mean within twice of that may be chance",
         ));
     }
+    rows.push(("REFUSED", refused));
     rows.extend([
         (
             "ALIGNED",
@@ -142,21 +161,25 @@ pub(crate) fn headline(report: &Report, page: Page) -> String {
     let pods =
         report.configurations.first().map_or(0, |summary| summary.pods / u64::from(report.runs.max(1)));
     let span = report.configurations.first().map_or(0.0, |summary| summary.span_seconds);
-    let runs = if report.runs == 1 { String::new() } else { format!(", {} runs", report.runs) };
+    let seed = report.seed;
+    let seeds = match u64::from(report.runs) {
+        0 | 1 => format!("seed {seed}"),
+        runs => format!("{runs} runs, seeds {seed} to {}", seed.wrapping_add(runs - 1)),
+    };
     let dot = page.dot();
     let line = format!(
-        "{machines} {dot} {pods} pods in {} {dot} scheduler {} {dot} seed {}{runs}",
+        "{machines} {dot} {pods} pods in {} {dot} scheduler {} {dot} {seeds}",
         time(span),
         report.scheduler,
-        report.seed
     );
     page.wrapped(&line, 2)
 }
 
-fn reasons(refused: &BTreeMap<String, u64>) -> String {
+/// The most frequent first; of several runs the means.
+fn reasons(refused: &BTreeMap<String, u64>, runs: u32) -> String {
     let mut sorted: Vec<(&String, &u64)> = refused.iter().collect();
     sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let shown = sorted.into_iter().map(|(reason, count)| format!("{count} {reason}"));
+    let shown = sorted.into_iter().map(|(reason, count)| format!("{} {reason}", in_mean(*count, runs)));
     let shown = shown.collect::<Vec<_>>().join(", ");
     if shown.is_empty() { "-".to_owned() } else { shown }
 }
@@ -177,7 +200,7 @@ fn retries(report: &Report, page: Page) -> String {
             tried.retries.to_string(),
             time(tried.seconds_to_place.half),
             time(tried.seconds_to_place.ninety_percent),
-            reasons(&tried.node_refusals),
+            reasons(&tried.node_refusals, report.runs),
         ])
     });
     let head = head.map(str::to_owned).to_vec();
@@ -191,12 +214,28 @@ fn kinds(report: &Report, page: Page) -> String {
     head.extend(first.iter().flat_map(|summary| &summary.kinds).map(|kind| kind.pod.clone()));
     let rows = report.configurations.iter().map(|summary| {
         let mut row = vec![summary.configuration.clone()];
-        row.extend(summary.kinds.iter().map(|kind| format!("{} of {}", kind.admitted, kind.arrived)));
+        row.extend(summary.kinds.iter().map(|kind| {
+            let admitted = kind.admitted_in_a_run.map_or_else(|| kind.admitted.to_string(), in_a_run);
+            format!("{admitted} of {}", in_mean(kind.arrived, report.runs))
+        }));
         row
     });
     let claims = first.iter().flat_map(|summary| &summary.kinds);
     let claims: String = claims.map(|kind| without_claims(&kind.pod, &kind.without_claims, page)).collect();
     format!("\n{}{claims}", page.columns(std::iter::once(head).chain(rows), ""))
+}
+
+/// The table of reasons by kind, under each configuration with several; empty where none has.
+fn why_by_kind(report: &Report, page: Page) -> String {
+    let mut rows = vec![["WHY REFUSED, BY KIND", "", ""].map(str::to_owned).to_vec()];
+    for summary in report.configurations.iter().filter(|summary| summary.refused.len() > 1) {
+        let refused = summary.kinds.iter().filter(|kind| !kind.refused.is_empty());
+        rows.extend(refused.enumerate().map(|(at, kind)| {
+            let name = if at == 0 { summary.configuration.clone() } else { String::new() };
+            vec![name, kind.pod.clone(), reasons(&kind.refused, report.runs)]
+        }));
+    }
+    if rows.len() == 1 { String::new() } else { format!("\n{}", page.columns(rows, "")) }
 }
 
 /// Of a machine with more NUMA nodes only the least, mean and most are shown.
@@ -218,7 +257,13 @@ fn used(report: &Report, at: usize, page: Page) -> String {
         head.extend(nodes.iter().map(|node| format!("NUMA {node}")));
     }
     let mut rows = vec![head];
-    for (name, resources) in report.configurations.iter().filter_map(of) {
+    let is_used = |resource: &str| {
+        let machines = report.configurations.iter().filter_map(|summary| summary.machines.get(at));
+        let mut nodes = machines.flat_map(|machine| &machine.numa);
+        !resource.contains('/') || nodes.any(|node| node.held.get(resource).is_some_and(|held| *held > 0.0))
+    };
+    for (name, mut resources) in report.configurations.iter().filter_map(of) {
+        resources.retain(|(resource, _)| is_used(resource));
         for (number, (resource, cells)) in resources.into_iter().enumerate() {
             let mut row = vec![if number == 0 { name.clone() } else { String::new() }, resource];
             row.extend(cells);

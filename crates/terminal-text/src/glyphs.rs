@@ -42,6 +42,11 @@ impl Glyphs {
         self.of("×", "x")
     }
 
+    /// Between a figure and its error.
+    pub const fn plus_minus(self) -> &'static str {
+        self.of("±", "+-")
+    }
+
     /// From a line of a tree to those inside it, where the line takes several.
     pub const fn inside(self) -> &'static str {
         self.of("│ ", "| ")

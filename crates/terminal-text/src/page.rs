@@ -112,6 +112,12 @@ impl Page {
     pub const fn times(self) -> &'static str {
         self.glyphs.times()
     }
+
+    /// See [`Glyphs::plus_minus`].
+    #[must_use]
+    pub const fn plus_minus(self) -> &'static str {
+        self.glyphs.plus_minus()
+    }
 }
 
 #[cfg(test)]

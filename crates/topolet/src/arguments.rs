@@ -9,7 +9,7 @@ use node_agent::KeptBackups;
 use node_config::{DecidedBy, Scope, TopologyPolicyName};
 use node_input::{
     Addition, BaseChoice, IdentitySource, KubeletVersion, LoadedNode, MachineSource, ManifestReading,
-    NodeSources, PodlessObjects, ResidentsSource, RulesSource, StaticPods,
+    NodeSources, OptionsSource, PodlessObjects, ResidentsSource, RulesSource, StaticPods,
 };
 use node_output::Format;
 use topology_manifest::UnknownFields;
@@ -280,7 +280,7 @@ impl RulesArguments {
             base,
             kubelet,
             decided_by,
-            topolet_config,
+            topolet_config: topolet_config.map(OptionsSource::File),
             policy,
             scope,
             devices,

@@ -1,5 +1,5 @@
 //! Where the API server and the kubelet's HTTPS endpoint are. `without_cluster.rs` has the same for a build without feature
-//! `kubernetes`.
+//! `serve`.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! What `--help` of each command ends with. A test runs every line in a folder that has the files they name.
 
-#[cfg(feature = "kubernetes")]
-pub(crate) mod cluster;
+#[cfg(feature = "serve")]
+pub(crate) mod serving;
 
 pub(crate) const DEMO: &str = "\
 Examples:
@@ -96,14 +96,6 @@ Examples:
   # What would be done
   topolet state repair --dry-run --state kubelet/ -m node.tar.zst";
 
-#[cfg(feature = "serve")]
-pub(crate) const UI: &str = "\
-Examples:
-  # What runs on this machine, and what would fit: prints an address
-  topolet ui
-  # A node that was captured, at a port of your choice
-  topolet ui -m node.tar.zst --address 127.0.0.1:8080";
-
 pub(crate) const STATUS: &str = "\
 Examples:
   # The topolet that runs here, or this machine's kubelet
@@ -147,18 +139,6 @@ pub(crate) const UPGRADE_CHECK: &str = "\
 Examples:
   # What does 1.37 do otherwise with this node and its pods?
   topolet upgrade check --to 1.37 -m node.tar.zst";
-
-#[cfg(feature = "serve")]
-pub(crate) const SERVE: &str = "\
-Examples:
-  # A standalone node, with a configuration that pins CPUs on this machine
-  topolet serve --init --root node --config node/config.yaml
-  # A node on a built-in machine
-  topolet serve -m xeon-2s-96cpu-sriov --root node -c pinned
-  # A node of a cluster, with simulated containers
-  topolet serve --kubeconfig node.conf --simulate-containers --root node
-  # Beside a kubelet, of which nothing is changed
-  topolet serve --observe --root kubelet --socket topolet.sock";
 
 pub(crate) const GET_PODS: &str = "\
 Examples:
@@ -211,16 +191,6 @@ Examples:
   topolet completions bash > topolet.bash
   # For kubectl topolet: a script for a folder of PATH
   topolet completions kubectl > kubectl_complete-topolet";
-
-#[cfg(feature = "serve")]
-pub(crate) const SCHEMA: &str = "\
-Examples:
-  # Which kinds are there?
-  topolet schema
-  # What decisions contain
-  topolet schema Decisions
-  # The HTTP interface of topolet serve
-  topolet schema --openapi > openapi.json";
 
 #[cfg(feature = "terminal")]
 pub(crate) const MAN: &str = "\

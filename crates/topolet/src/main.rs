@@ -8,7 +8,7 @@
 //! - What a build without some features leaves out: `[features]` of `crates/topolet/Cargo.toml`; what it says when
 //!   asked for it: `crates/topolet/src/smaller_build.rs`. `topolet` at the root builds and runs the smallest; what that
 //!   costs: `docs/first-minutes.md`.
-//! - What `kubectl topolet` does: `crates/topolet/src/command/cluster/kubectl/explain.rs`; how an agent is asked through an API
+//! - What `kubectl topolet` does: `crates/topolet/src/command/serving/kubectl/explain.rs`; how an agent is asked through an API
 //!   server: `crates/cluster-node/src/agent.rs`; what is compared where none answers:
 //!   `crates/node-resource-topology/src/comparison.rs`.
 //! - Which exit status a command has: `crates/topolet/src/outcome.rs`. What an option of the CPU manager changes:
@@ -22,9 +22,9 @@ mod help_forms;
 mod claim_arguments;
 #[cfg(feature = "serve")]
 mod log_arguments;
-#[cfg(feature = "kubernetes")]
+#[cfg(feature = "serve")]
 mod cluster_arguments;
-#[cfg(not(feature = "kubernetes"))]
+#[cfg(not(feature = "serve"))]
 #[path = "without_cluster.rs"]
 mod cluster_arguments;
 mod command;
@@ -104,9 +104,9 @@ fn parsed<A: Parser>(path: &str, words: impl Iterator<Item = std::ffi::OsString>
 /// Does what the command line says, by the name under which this was started.
 #[cfg(not(fuzzing))]
 fn started() -> Result<(Screen, anyhow::Result<Outcome>), clap::Error> {
-    #[cfg(feature = "kubernetes")]
+    #[cfg(feature = "serve")]
     {
-        use command::cluster::kubectl::{self, Called, CompleteArguments, KubectlCommand, PluginArguments};
+        use command::serving::kubectl::{self, Called, CompleteArguments, KubectlCommand, PluginArguments};
         let mut words = std::env::args_os();
         let called = Called::by(words.next().as_deref().map(std::path::Path::new));
         let command = match called {

@@ -42,6 +42,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("export resourceslices", "Prints a machine's devices as ResourceSlices"),
     ("get events", "Events of the node since the daemon started"),
     ("kubectl explain", "Explains why a pod was refused, or what it holds"),
+    ("kubectl nodes", "Lists all nodes: free, largest that fits, refused"),
     ("kubectl node", "Shows a node on one screen: free, held, wrong"),
 ];
 
@@ -154,6 +155,13 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("kubectl node", "name", "The node"),
     ("kubectl node", "context", "Context of the kubeconfig"),
     ("kubectl node", "agent", "Socket or URL of the node's agent"),
+    ("kubectl nodes", "names", "The nodes; without any all of them"),
+    ("kubectl nodes", "selector", "Nodes with these labels"),
+    ("kubectl nodes", "watch", "Prints each row that changes"),
+    ("kubectl nodes", "only", "refusing, conditions or unknown"),
+    ("kubectl nodes", "sort", "name, cpu, memory, refused or fits"),
+    ("kubectl nodes", "output", "table, wide, json or yaml"),
+    ("kubectl nodes", "context", "Context of the kubeconfig"),
     ("completions", "completed", "The shell, or kubectl"),
     ("schema", "kind", "Kind of document; without it all are listed"),
     ("schema", "openapi", "Prints the HTTP interface as OpenAPI 3.1"),
@@ -293,7 +301,7 @@ fn shortened_argument(argument: Arg, path: &str) -> Arg {
 }
 
 // Builds with fewer features have fewer commands.
-#[cfg(all(test, feature = "kubernetes", feature = "terminal"))]
+#[cfg(all(test, feature = "serve", feature = "terminal"))]
 mod tests {
     use std::collections::BTreeSet;
 

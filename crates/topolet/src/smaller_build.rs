@@ -7,10 +7,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 const WHOLE: &str = "cargo install --path crates/topolet";
 
 /// Commands and options that come with a feature, and whether this build has it.
-const PARTS: [(&[&str], bool); 3] = [
-    (&["serve", "ui", "schema"], cfg!(feature = "serve")),
+const PARTS: [(&[&str], bool); 2] = [
     (
         &[
+            "serve",
+            "ui",
+            "schema",
             "fleet",
             "scheduler",
             "kubectl",
@@ -22,7 +24,7 @@ const PARTS: [(&[&str], bool); 3] = [
             "--publish-state",
             "--kubelet-url",
         ],
-        cfg!(feature = "kubernetes"),
+        cfg!(feature = "serve"),
     ),
     (&["completions", "man"], cfg!(feature = "terminal")),
 ];

@@ -40,8 +40,8 @@ pub struct Charts<'a> {
     pub title: &'a str,
     /// A line below the title.
     pub headline: &'a str,
-    /// A bar for each row.
-    pub bars: Bars<'a>,
+    /// Groups of bars with a bar for each row, one below the other.
+    pub bars: Vec<Bars<'a>>,
     /// Charts over time, one below the other.
     pub curves: Vec<Curves<'a>>,
 }
@@ -50,12 +50,12 @@ pub struct Charts<'a> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bars<'a> {
     /// What they are about.
-    pub head: &'a str,
+    pub head: String,
     /// What the figures are that stand behind the bars.
     pub figures: &'a str,
     /// The bars.
     pub bars: Vec<Bar<'a>>,
-    /// What each colour means, in this order.
+    /// What each colour means, in this order; empty where a group before says so.
     pub legend: Vec<(String, PartColour)>,
 }
 
@@ -188,7 +188,9 @@ impl Charts<'_> {
         page.text(MARGIN, self.title, TITLE, Style::Bold);
         page.down(22);
         page.text(MARGIN, self.headline, FONT, Style::Faint);
-        bars(&mut page, &self.bars);
+        for group in &self.bars {
+            bars(&mut page, group);
+        }
         for chart in &self.curves {
             curves(&mut page, chart);
         }
@@ -198,7 +200,7 @@ impl Charts<'_> {
 
 fn bars(page: &mut Page, bars: &Bars<'_>) {
     page.down(34);
-    page.text(MARGIN, bars.head, HEAD, Style::Bold);
+    page.text(MARGIN, &bars.head, HEAD, Style::Bold);
     let width = WIDTH - MARGIN - LEFT - 70;
     page.at(LEFT + width + 8, page.y, bars.figures, FONT, Style::Faint);
     page.down(12);
@@ -221,7 +223,9 @@ fn bars(page: &mut Page, bars: &Bars<'_>) {
         page.below(&narrow, LEFT + width);
         page.down(8);
     }
-    page.legend(&bars.legend);
+    if !bars.legend.is_empty() {
+        page.legend(&bars.legend);
+    }
 }
 
 fn curves(page: &mut Page, chart: &Curves<'_>) {

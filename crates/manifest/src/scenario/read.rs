@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use node_config::{OwnOptions, Placement};
+
 use super::claims::read_claims;
 use super::spans::{SPAN, read_spans, span};
 use super::{
-    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioPlace, ScenarioPod,
-    ScenarioRetry, SchedulerName, TracedPod,
+    Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioOptions, ScenarioPlace,
+    ScenarioPod, ScenarioRetry, SchedulerName, TracedPod,
 };
 use crate::node::{Field, MapEntry, Value, known_fields};
+use crate::own::{read_sections, read_strategy};
 use crate::pods::read_inline_pod;
 use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, Problem, Source};
@@ -45,6 +48,8 @@ const FIELDS: [&str; 10] = [
 /// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
 /// configurations:                        # default: the built-in one
 /// - {name: strict, config: pinned, policy: single-numa-node, scope: pod, cpuOptions: {full-pcpus-only: true}}
+/// - {name: roomy, kubelet: "1.37", placement: keep-room}          # decided by topolet, which has placement strategies
+/// - {name: own, topoletConfig: {memory: {nodes: withCPUs}}}       # or the path of a file
 /// - name: by-claims                      # devices by claims in place of device plugins; all three fields may be left out
 ///   claims:
 ///     resources: [nvidia.com/gpu]        # default: all that the machines have
@@ -200,19 +205,20 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
 
 fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
     const NAME: &str = "what the configuration is called";
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 11] = [
         "name",
         "scheduler",
         "config",
         "kubelet",
         "topoletConfig",
+        "placement",
         "policy",
         "scope",
         "cpuOptions",
         "topologyOptions",
         "claims",
     ];
-    let expected = "name, scheduler, config, kubelet, topoletConfig, policy, scope, cpuOptions, topologyOptions or claims";
+    let expected = "name, scheduler, config, kubelet, topoletConfig, placement, policy, scope, cpuOptions, topologyOptions or claims";
     known_fields(field, &KNOWN, expected)?;
     let name = field.require("name", NAME)?;
     let text = name.text(NAME)?;
@@ -224,7 +230,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         scheduler: read_scheduler(field)?,
         config: optional(field, "config", "pinned, kubelet-defaults, or the path of a file")?,
         kubelet: optional(field, "kubelet", "a release of the kubelet in quotes, such as \"1.37\"")?,
-        topolet_config: optional(field, "topoletConfig", "the path of a file")?,
+        options: read_own(field)?,
         policy: optional(field, "policy", "a policy of the Topology Manager")?,
         scope: optional(field, "scope", "container or pod")?,
         cpu_options: read_options(field, "cpuOptions")?,
@@ -232,6 +238,26 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         claims: read_claims(field)?,
         place: ScenarioPlace::of(field),
     })
+}
+
+/// Options of this project's own: `topoletConfig`, or its `placement.strategy` alone.
+fn read_own(field: &Field<'_>) -> Result<Option<ScenarioOptions>, ManifestError> {
+    let strategy = read_strategy(field, "placement")?;
+    let Some(own) = field.get("topoletConfig")? else {
+        return Ok(strategy.map(|strategy| {
+            let placement = Placement { strategy, ..Placement::default() };
+            ScenarioOptions::Inline(Box::new(OwnOptions { placement, ..OwnOptions::default() }))
+        }));
+    };
+    if strategy.is_some() {
+        return Err(own.unexpected("no topoletConfig beside placement: placement.strategy in it is the same"));
+    }
+    if let Value::Map(_) = own.node.value {
+        let mut options = OwnOptions::default();
+        read_sections(&own, &[], &mut options)?;
+        return Ok(Some(ScenarioOptions::Inline(Box::new(options))));
+    }
+    Ok(Some(ScenarioOptions::File(own.text("the path of a file, or its fields")?.to_owned())))
 }
 
 fn optional(

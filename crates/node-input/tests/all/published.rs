@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use node_input::{
     DeviceText, LoadedMachine, LoadedNode, MachineSource, NodeDescription, NodeHoldings, NodeState,
-    PodShapes, PublishedRefusal, ResidentsSource, RulesSource,
+    OptionsSource, PodShapes, PublishedRefusal, ResidentsSource, RulesSource,
 };
 use pod_spec::{Container, Pod, PodUid, ResourceList, ResourceName, Role, Wishes};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn load(machine: &str, policy: &str, scope: &str, topolet_config: Option<&str>) 
     };
     let devices = is_telco.then(|| format!("{SCENARIOS}/telco-devices.yaml").into());
     let (policy, scope) = (Some(policy.to_owned()), Some(scope.to_owned()));
-    let topolet_config = topolet_config.map(Into::into);
+    let topolet_config = topolet_config.map(|path| OptionsSource::File(path.into()));
     let rules = RulesSource { policy, scope, devices, topolet_config, ..RulesSource::default() };
     let machine = LoadedMachine::load(&source).unwrap();
     let devices = DeviceText::on(&rules, &source, &ResidentsSource::default()).unwrap();

@@ -30,8 +30,8 @@ pub(crate) enum ClaimCommand {
 pub(crate) struct ClaimCheckArguments {
     /// Files with objects of resource.k8s.io as YAML or JSON, such as `kubectl get resourceslices,deviceclasses -o yaml`
     /// prints; or folders with such files; `-` reads standard input. Each object is checked beside all others.
-    #[cfg_attr(feature = "kubernetes", arg(required_unless_present_any = ["kubeconfig", "context"]))]
-    #[cfg_attr(not(feature = "kubernetes"), arg(required = true))]
+    #[cfg_attr(feature = "serve", arg(required_unless_present_any = ["kubeconfig", "context"]))]
+    #[cfg_attr(not(feature = "serve"), arg(required = true))]
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]

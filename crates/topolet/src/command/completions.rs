@@ -21,34 +21,34 @@ enum Completed {
     /// A shell.
     By(Shell),
     /// kubectl, the words of its plugin, whatever the shell is.
-    #[cfg(feature = "kubernetes")]
     ByKubectl,
 }
 
+/// All of them; the last one is not a shell.
+const ALL: &[Completed] = &[
+    Completed::By(Shell::Bash),
+    Completed::By(Shell::Elvish),
+    Completed::By(Shell::Fish),
+    Completed::By(Shell::PowerShell),
+    Completed::By(Shell::Zsh),
+    Completed::ByKubectl,
+];
+
 impl ValueEnum for Completed {
     fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::By(Shell::Bash),
-            Self::By(Shell::Elvish),
-            Self::By(Shell::Fish),
-            Self::By(Shell::PowerShell),
-            Self::By(Shell::Zsh),
-            #[cfg(feature = "kubernetes")]
-            Self::ByKubectl,
-        ]
+        let shells = ALL.split_last().map_or(ALL, |(_, shells)| shells);
+        if cfg!(feature = "serve") { ALL } else { shells }
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         match self {
             Self::By(shell) => shell.to_possible_value(),
-            #[cfg(feature = "kubernetes")]
             Self::ByKubectl => Some(PossibleValue::new("kubectl")),
         }
     }
 }
 
 /// What kubectl executes.
-#[cfg(feature = "kubernetes")]
 const SCRIPT: &str = "\
 #!/bin/sh
 # Completes the words of `kubectl topolet`: kubectl executes this by its name, kubectl_complete-topolet.
@@ -64,7 +64,6 @@ impl Completed {
                 clap_complete::generate(shell, &mut command, "topolet", &mut script);
                 String::from_utf8_lossy(&script).into_owned()
             }
-            #[cfg(feature = "kubernetes")]
             Self::ByKubectl => SCRIPT.to_owned(),
         }
     }

@@ -4,8 +4,6 @@ mod admit;
 mod agent;
 mod capture;
 mod claim;
-#[cfg(feature = "kubernetes")]
-pub(crate) mod cluster;
 #[cfg(feature = "terminal")]
 mod completions;
 mod config;
@@ -19,15 +17,11 @@ mod licences;
 mod man;
 mod repack;
 #[cfg(feature = "serve")]
-mod schema;
+pub(crate) mod serving;
 mod simulate;
-#[cfg(feature = "serve")]
-mod serve;
 mod state;
 mod status;
 mod topology;
-#[cfg(feature = "serve")]
-mod ui;
 mod upgrade;
 
 #[cfg(feature = "terminal")]
@@ -49,16 +43,10 @@ use self::export::ExportArguments;
 #[cfg(feature = "terminal")]
 use self::man::ManArguments;
 use self::repack::RepackArguments;
-#[cfg(feature = "serve")]
-use self::schema::SchemaArguments;
-#[cfg(feature = "serve")]
-use self::serve::ServeArguments;
 use self::simulate::SimulateArguments;
 use self::state::StateArguments;
 use self::status::StatusArguments;
 use self::topology::TopologyArguments;
-#[cfg(feature = "serve")]
-use self::ui::UiArguments;
 use self::upgrade::UpgradeArguments;
 use crate::examples;
 use crate::outcome::Outcome;
@@ -128,18 +116,10 @@ pub(crate) enum Command {
     Config(ConfigArguments),
     /// Says what another release of the kubelet does otherwise on a node.
     Upgrade(UpgradeArguments),
-    /// Runs as a node's agent: pods from a folder and over a socket, state on disk, metrics.
+    /// Those that serve or need an API server.
     #[cfg(feature = "serve")]
-    #[command(after_help = examples::SERVE)]
-    Serve(Box<ServeArguments>),
-    /// Shows a node in a browser: who holds what, and what would become of a pod that is pasted. Changes nothing.
-    #[cfg(feature = "serve")]
-    #[command(after_help = examples::UI)]
-    Ui(UiArguments),
-    /// Those that need an API server.
-    #[cfg(feature = "kubernetes")]
     #[command(flatten)]
-    Cluster(cluster::ClusterCommand),
+    Serving(serving::ServingCommand),
     /// Lists what a running topolet knows.
     Get(GetArguments),
     /// Tells all about one pod of a running topolet.
@@ -154,10 +134,6 @@ pub(crate) enum Command {
     #[cfg(feature = "terminal")]
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArguments),
-    /// Prints the JSON Schema of a kind of document that `-o json` prints; or the HTTP interface as OpenAPI.
-    #[cfg(feature = "serve")]
-    #[command(after_help = examples::SCHEMA)]
-    Schema(SchemaArguments),
     /// Writes manual pages, one for each command.
     #[cfg(feature = "terminal")]
     #[command(after_help = examples::MAN)]
@@ -186,19 +162,13 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Config(arguments) => config::run(arguments, screen),
         Command::Upgrade(arguments) => upgrade::run(arguments, screen),
         #[cfg(feature = "serve")]
-        Command::Serve(arguments) => serve::run(arguments, screen),
-        #[cfg(feature = "serve")]
-        Command::Ui(arguments) => ui::run(arguments, screen),
-        #[cfg(feature = "kubernetes")]
-        Command::Cluster(command) => cluster::run(command, screen),
+        Command::Serving(command) => serving::run(command, screen),
         Command::Get(arguments) => agent::get(arguments, screen),
         Command::Describe(arguments) => agent::describe(arguments, screen),
         Command::Apply(arguments) => agent::apply(arguments, screen),
         Command::Delete(arguments) => agent::delete(arguments, screen),
         #[cfg(feature = "terminal")]
         Command::Completions(arguments) => completions::run(arguments, Arguments::command(), screen),
-        #[cfg(feature = "serve")]
-        Command::Schema(arguments) => schema::run(arguments, screen),
         #[cfg(feature = "terminal")]
         Command::Man(arguments) => man::run(arguments, Arguments::command(), screen),
         Command::Licences => licences::run(screen),

@@ -1,5 +1,6 @@
 //! `topolet simulate`: many pods on many machines under several configurations; and how many of one pod fit.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -32,6 +33,9 @@ pub(crate) struct SimulateArguments {
     /// Draws from this seed instead of the scenario's.
     #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
     pub(crate) seed: Option<u64>,
+    /// Runs as many times, each with the next seed: figures are means and ranges, and a difference has its error.
+    #[arg(long, value_name = "NUMBER", conflicts_with = "find_max")]
+    pub(crate) seeds: Option<NonZeroU32>,
     /// Says below the tables what their columns mean.
     #[arg(long)]
     pub(crate) legend: bool,
@@ -83,6 +87,9 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
     let mut prepared = Prepared::read(&arguments.file, arguments.rules.program.decided_by)?;
     if let Some(seed) = arguments.seed {
         prepared.seed = seed;
+    }
+    if let Some(seeds) = arguments.seeds {
+        prepared = prepared.with_runs(seeds)?;
     }
     for warning in &prepared.warnings {
         screen.warn(warning);

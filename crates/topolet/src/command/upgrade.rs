@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
-    Asked, BeforeUpgrade, DeviceText, KubeletVersion, LoadedMachine, NamedBy, ReleaseConfigurations,
-    RulesSource, UpgradeSource, UpgradeWay, Wholeness, inventory_of, options_of,
+    Asked, BeforeUpgrade, DeviceText, KubeletVersion, LoadedMachine, NamedBy, OptionsSource,
+    ReleaseConfigurations, RulesSource, UpgradeSource, UpgradeWay, Wholeness, inventory_of, options_of,
 };
 use node_output::{Document, UpgradeCheck};
 use pod_spec::{PodLevelDefaults, PodLevelResources, PodRules};
@@ -143,7 +143,7 @@ fn rules(arguments: &UpgradeCheckArguments, machine: &LoadedMachine) -> anyhow::
         config: arguments.config.clone(),
         kubelet: arguments.from,
         decided_by: arguments.topolet_config.is_none().then_some(DecidedBy::Kubelet),
-        topolet_config: arguments.topolet_config.clone(),
+        topolet_config: arguments.topolet_config.clone().map(OptionsSource::File),
         devices: arguments.devices.devices.clone(),
         selected: arguments.devices.selected.clone(),
         ..RulesSource::default()

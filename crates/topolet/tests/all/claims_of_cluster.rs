@@ -1,6 +1,6 @@
 //! Claims decided by the objects of an API server: one that is a thread here, and the unmodified one.
 
-#![cfg(feature = "kubernetes")]
+#![cfg(feature = "serve")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

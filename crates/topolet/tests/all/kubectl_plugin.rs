@@ -1,7 +1,7 @@
 //! `kubectl topolet`, started by kubectl, with an unmodified API server: the agent of a node is asked through it, and
 //! where none answers, amounts are compared.
 
-#![cfg(feature = "kubernetes")]
+#![cfg(feature = "serve")]
 
 use std::net::SocketAddr;
 use std::os::unix::fs::symlink;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[cfg(feature = "kubernetes")]
+#[cfg(feature = "serve")]
 #[path = "support/api_double.rs"]
 mod api_double;
 mod capture;

@@ -1,7 +1,7 @@
 //! Claims of devices beside a kubelet: another daemon writes the kubelet's files of CPUs and memory, and this test its file of claims,
 //! its pods API, and the API server.
 
-#![cfg(feature = "kubernetes")]
+#![cfg(feature = "serve")]
 
 use std::fs;
 

@@ -9,7 +9,7 @@ use device_manager::{AllocateReply, Device, Moment, PluginOptions, Question, Rep
 use kubelet_checkpoint::store::Store;
 use node_agent::{Agent, Event, Owner, PluginEvent, Request, Snapshot};
 use node_config::DecidedBy;
-use node_input::{LoadedMachine, LoadedNode, MachineSource, PINNED, RulesSource};
+use node_input::{LoadedMachine, LoadedNode, MachineSource, OptionsSource, PINNED, RulesSource};
 use node_state::{PodList, StateFolder};
 use node_view::clock::SystemClock;
 use node_view::{Message, Mode, NodeConditions, NodeView, OwnerReply, ServedNode};
@@ -43,7 +43,7 @@ fn node(topolet_config: Option<PathBuf>) -> Arc<ServedNode> {
             &RulesSource {
                 config: Some(PINNED.to_owned()),
                 decided_by: Some(DecidedBy::Topolet),
-                topolet_config,
+                topolet_config: topolet_config.map(OptionsSource::File),
                 ..RulesSource::default()
             },
         )?;

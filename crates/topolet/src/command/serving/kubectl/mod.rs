@@ -6,6 +6,7 @@ mod cluster;
 mod complete;
 mod explain;
 mod node;
+mod nodes;
 mod seen;
 
 use std::path::Path;
@@ -15,7 +16,8 @@ use clap::{Args, ColorChoice, Parser, Subcommand};
 pub(crate) use self::complete::CompleteArguments;
 use self::explain::ExplainPod;
 use self::node::OneNode;
-use crate::examples::cluster as examples;
+use self::nodes::AllNodes;
+use crate::examples::serving as examples;
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -75,6 +77,10 @@ pub(crate) enum KubectlCommand {
     /// Shows a node on one screen: what is free on each NUMA node, who holds what, what is wrong.
     #[command(after_help = examples::KUBECTL_NODE)]
     Node(OneNode),
+    /// Lists all nodes: what is free on each NUMA node, the largest of the pods of the last day that still fits, refusals of the
+    /// last hour, conditions. Exit status 2 if a node refused pods or has a condition.
+    #[command(after_help = examples::KUBECTL_NODES)]
+    Nodes(AllNodes),
     /// What may come next on a command line, as kubectl reads it.
     #[command(name = "__complete", hide = true)]
     Complete(CompleteArguments),
@@ -85,6 +91,7 @@ pub(crate) fn run(command: &KubectlCommand, screen: Screen) -> anyhow::Result<Ou
     match command {
         KubectlCommand::Explain(arguments) => explain::run(arguments, screen),
         KubectlCommand::Node(arguments) => node::run(arguments, screen),
+        KubectlCommand::Nodes(arguments) => nodes::run(arguments, screen),
         KubectlCommand::Complete(arguments) => complete::run(arguments, screen),
     }
 }

@@ -1,4 +1,31 @@
-//! Examples of the commands that need an API server.
+//! Examples of the commands that serve or need an API server.
+
+pub(crate) const SERVE: &str = "\
+Examples:
+  # A standalone node, with a configuration that pins CPUs on this machine
+  topolet serve --init --root node --config node/config.yaml
+  # A node on a built-in machine
+  topolet serve -m xeon-2s-96cpu-sriov --root node -c pinned
+  # A node of a cluster, with simulated containers
+  topolet serve --kubeconfig node.conf --simulate-containers --root node
+  # Beside a kubelet, of which nothing is changed
+  topolet serve --observe --root kubelet --socket topolet.sock";
+
+pub(crate) const UI: &str = "\
+Examples:
+  # What runs on this machine, and what would fit: prints an address
+  topolet ui
+  # A node that was captured, at a port of your choice
+  topolet ui -m node.tar.zst --address 127.0.0.1:8080";
+
+pub(crate) const SCHEMA: &str = "\
+Examples:
+  # Which kinds are there?
+  topolet schema
+  # What decisions contain
+  topolet schema Decisions
+  # The HTTP interface of topolet serve
+  topolet schema --openapi > openapi.json";
 
 pub(crate) const SCHEDULER: &str = "\
 Examples:
@@ -30,6 +57,13 @@ Examples:
   kubectl topolet explain web-0
   # For programs, and without kubectl
   topolet kubectl explain web-0 -n default -o json";
+
+pub(crate) const KUBECTL_NODES: &str = "\
+Examples:
+  # Which nodes have room, and what is the largest pod that still fits each?
+  kubectl topolet nodes
+  # Those that refused pods in the last hour, with reasons
+  topolet kubectl nodes --only refusing --sort refused -o wide";
 
 pub(crate) const KUBECTL_NODE: &str = "\
 Examples:

@@ -229,7 +229,6 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         damaged: if arguments.strict { Damaged::Refuse } else { Damaged::Repair },
         keep: arguments.backups.kept(),
         pods,
-        #[cfg(feature = "kubernetes")]
         published: arguments.pods.publications(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use clap::Args;
+use cluster_overview::ClusterOverview;
 use node_output::schema::{Form, document};
 use node_output::{
     ClaimCheck, Comparison, ConfigCheck, DecisionSummary, Decisions, Diagnosis, Explanations, MachineView,
@@ -11,13 +12,14 @@ use node_output::{
     UpgradeCheck,
 };
 use scenario_runs::{FoundMax, Report};
+use topology_manifest::INPUT_SCHEMAS;
 
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArguments {
-    /// The kind of the documents, as their `kind` has it. Without one all kinds are listed, and which command prints them.
+    /// The kind of the documents, as their `kind` has it. Without one all kinds are listed, and which command writes or reads them.
     #[arg(value_name = "KIND", conflicts_with = "openapi")]
     kind: Option<String>,
     /// The HTTP interface of `topolet serve`, as OpenAPI 3.1: what it answers at /openapi.json.
@@ -26,7 +28,7 @@ pub(crate) struct SchemaArguments {
 }
 
 /// What commands print by themselves.
-const FORMS: [Form; 19] = [
+const FORMS: [Form; 20] = [
     Form::new::<Decisions<'static>>("Decisions", "admit"),
     Form::new::<Explanations<'static>>("Explanation", "explain"),
     Form::new::<Resize<'static>>("Resize", "explain --resize"),
@@ -46,7 +48,12 @@ const FORMS: [Form; 19] = [
     Form::new::<UpgradeCheck<'static>>("UpgradeCheck", "upgrade check"),
     Form::new::<PodOutlook>("PodOutlook", "kubectl explain, where no agent answers"),
     Form::new::<NodeOutlook>("NodeOutlook", "kubectl node, where no agent answers"),
+    Form::new::<ClusterOverview>("NodesOverview", "kubectl nodes"),
 ];
+
+/// What people write, and which command reads it.
+const READ: [(&str, &str); 2] =
+    [("Scenario", "simulate --filename"), ("TopoletConfiguration", "--topolet-config of any command")];
 
 /// Of a pod without a node there is little to tell.
 const PENDING: Form = Form::new::<PendingPod>("PendingPod", "kubectl explain, of a pod without a node");
@@ -69,19 +76,22 @@ pub(super) fn run(arguments: &SchemaArguments, screen: Screen) -> anyhow::Result
     let text = match &arguments.kind {
         _ if arguments.openapi => format!("{:#}\n", node_daemon::openapi()),
         Some(kind) => {
-            let forms = kinds.get(kind.as_str());
-            let forms = forms.with_context(|| {
+            let written = kinds.get(kind.as_str()).map(|forms| format!("{:#}\n", document(forms)));
+            let read = || {
+                INPUT_SCHEMAS.iter().find(|(name, _)| name == kind).map(|(_, schema)| (*schema).to_owned())
+            };
+            written.or_else(read).with_context(|| {
                 format!("no document is of kind {kind:?}: `topolet schema` lists the kinds that there are")
-            })?;
-            format!("{:#}\n", document(forms))
+            })?
         }
         None => {
-            let head = ["KIND", "WRITTEN BY"].map(str::to_owned).to_vec();
+            let head = ["KIND", "WRITTEN OR READ BY"].map(str::to_owned).to_vec();
+            let read = READ.map(|(kind, by)| vec![kind.to_owned(), format!("read by {by}")]);
             let rows = kinds.iter().map(|(kind, forms)| {
                 let from: Vec<&str> = forms.iter().map(|form| form.from).collect();
                 vec![(*kind).to_owned(), from.join("; ")]
             });
-            screen.page.columns(std::iter::once(head).chain(rows), "")
+            screen.page.columns(std::iter::once(head).chain(rows).chain(read), "")
         }
     };
     screen.print(&text)?;

@@ -4,7 +4,7 @@
 use clap::Args;
 use node_daemon::cluster_node::{Cluster, ClusterError};
 
-use super::cluster::ClusterArguments;
+use super::cluster::{ClusterArguments, PlaceArguments};
 use crate::outcome::Outcome;
 use crate::screen::Screen;
 
@@ -71,8 +71,10 @@ impl<'a> Line<'a> {
 
     fn cluster(&self) -> ClusterArguments {
         ClusterArguments {
-            kubeconfig: self.value(&["--kubeconfig"]).map(Into::into),
-            context: self.value(&["--context"]).map(str::to_owned),
+            place: PlaceArguments {
+                kubeconfig: self.value(&["--kubeconfig"]).map(Into::into),
+                context: self.value(&["--context"]).map(str::to_owned),
+            },
             namespace: self.value(&["--namespace", "-n"]).map(str::to_owned),
             agent: None,
         }
@@ -91,9 +93,9 @@ impl<'a> Line<'a> {
             return Some(long.chain(["--help"]).map(str::to_owned).collect());
         }
         Some(match self.words.as_slice() {
-            [] => words(&["explain", "node"]),
+            [] => words(&["explain", "node", "nodes"]),
             ["explain"] => names(Named::Pods, &self.cluster()),
-            ["node"] => names(Named::Nodes, &self.cluster()),
+            ["node"] | ["nodes", ..] => names(Named::Nodes, &self.cluster()),
             _ => Vec::new(),
         })
     }
@@ -150,8 +152,9 @@ mod tests {
 
     #[test]
     fn the_next_word_is_known_by_those_before_it() {
-        check(&[""], Some(&["explain", "node"]));
-        check(&[], Some(&["explain", "node"]));
+        check(&[""], Some(&["explain", "node", "nodes"]));
+        check(&[], Some(&["explain", "node", "nodes"]));
+        check(&["nodes", "worker-1", ""], Some(&["Nodes of "]));
         check(&["explain", "w"], Some(&["Pods of "]));
         check(&["explain", "-n", "shop", ""], Some(&["Pods of shop"]));
         check(&["--namespace=shop", "explain", ""], Some(&["Pods of shop"]));
