@@ -28,7 +28,7 @@ rules:
 - {apiGroups: [''], resources: [nodes], verbs: [get, list]}
 - {apiGroups: [''], resources: [events], verbs: [list]}
 - {apiGroups: [''], resources: [pods/portforward], verbs: [create, get]}
-- {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [get]}
+- {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [get, list]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -312,6 +312,24 @@ fn without_an_agent_amounts_are_compared() {
     let status = r#"{"allocatable":{"cpu":"92","memory":"64Gi","pods":"110"},
         "conditions":[{"type":"Ready","status":"False","reason":"KubeletNotReady","message":"it starts"}]}"#;
     desk.has_status("node", "worker-1", status);
+    let (text, said, status) = desk.plugin(&["nodes", "--sort", "cpu"]);
+    has(
+        &text,
+        &[
+            "NODE      FREE CPUS  LARGEST THAT FITS",
+            "worker-1  2 6        ~ 4 CPUs, 1Gi memory",
+            "NotReady",
+            "~ of 1 node: by amounts that are published, which is not the kubelet's answer",
+            "! not seen: states of nodes: the API server has no NodeState",
+        ],
+    );
+    assert_eq!(status, Some(2), "{said}");
+    let document = printed(&desk, &["nodes", "worker-1"], "NodesOverview");
+    assert_eq!(document["nodes"][0]["basis"], "approximate");
+    assert_eq!(document["asked"][0]["fitsNodes"], 0, "44 CPUs are free nowhere");
+    let (_, said, status) = desk.plugin(&["nodes", "nowhere"]);
+    has(&said, &["error: there is no node nowhere"]);
+    assert_eq!(status, Some(1));
     let (text, said, status) = desk.plugin(&["explain", "web"]);
     has(
         &text,
