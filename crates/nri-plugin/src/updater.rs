@@ -18,6 +18,24 @@ use crate::wire::TooLong;
 /// containerd takes the lock of all events for an update. An update from inside a handler would wait for the event, and the event for
 /// the update. A handler cannot hold an updater: it is made after the handler, and lent for the time of one call. Send the work to the
 /// other thread by a channel, and do not wait for it.
+///
+/// ```compile_fail
+/// use std::sync::OnceLock;
+///
+/// use nri_plugin::{Event, Events, Handler, Plugin, Updater};
+///
+/// struct Holds<'a>(&'a OnceLock<&'a Updater>);
+///
+/// impl Handler for Holds<'_> {
+///     fn events(&self) -> Events {
+///         Event::CreateContainer.into()
+///     }
+/// }
+///
+/// let slot = OnceLock::new();
+/// Plugin::new("holds", 10)?.run_with(Holds(&slot), |updater| drop(slot.set(updater)))?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Updater {
     link: Mutex<Option<Arc<Link<UnixStream>>>>,
