@@ -1,5 +1,5 @@
-//! What a container runtime sends to an NRI plugin: frames cut anywhere give the same messages, and whatever a request has in it, it is
-//! answered or refused, and the answer is read as it was written.
+//! What a container runtime sends to an NRI plugin: frames cut anywhere give the same messages, and whatever a
+//! request has in it, it is answered or refused, and the answer is read as it was written.
 //!
 //! The first byte is the length of the pieces that are read. `cargo xtask fuzz nri`.
 #![no_main]

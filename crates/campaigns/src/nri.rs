@@ -1,4 +1,5 @@
-//! `cargo xtask nri`: the scripted plugin of `nri-plugin` in the place of one in Go, on recorded cases of real runtimes' NRI.
+//! `cargo xtask nri`: the scripted plugin of `nri-plugin` in the place of one in Go, on recorded cases of real
+//! runtimes' NRI.
 
 mod cases;
 

@@ -1,4 +1,5 @@
-//! `pin CPUS [SOCKET]`: every container whose pod has the label `pin` gets these CPUs. Needs root, and a runtime with NRI.
+//! `pin CPUS [SOCKET]`: every container whose pod has the label `pin` gets these CPUs. Needs root, and a runtime
+//! with NRI.
 
 use nri_plugin::{
     ContainerEvent, Cpus, Creation, DEFAULT_SOCKET, Event, Events, Handler, Notice, Plugin, Refusal,

@@ -1,9 +1,11 @@
-//! A plugin that does what rules say, and prints a line of JSON for each request. `cargo xtask nri` runs it on recorded cases.
+//! A plugin that does what rules say, and prints a line of JSON for each request. `cargo xtask nri` runs it on
+//! recorded cases.
 //!
-//! `scripted -socket PATH -name NAME -idx NN [-events LIST] [-rules JSON] [-policy LIST] [-own-deadline PERCENT] [-raw] [-again]`. Rules are
-//! `{"CreateContainer": {"c1": ACTION, "*": ACTION}}`, by the name of the container, that of the pod, or `*`. An action has `delay_ms`,
-//! `error`, `adjust`, `update`, `unsolicited`, `reject`, `exit`, and `times`, for how many requests the first ones hold; messages are
-//! in protobuf's JSON. With `-raw` the pages of Synchronize are printed in place of what is in them. Without `-own-deadline` it has none.
+//! `scripted -socket PATH -name NAME -idx NN [-events LIST] [-rules JSON] [-policy LIST] [-own-deadline PERCENT] [-raw]
+//! [-again]`. Rules are `{"CreateContainer": {"c1": ACTION, "*": ACTION}}`, by the name of the container, that of the pod,
+//! or `*`. An action has `delay_ms`, `error`, `adjust`, `update`, `unsolicited`, `reject`, `exit`, and `times`, for how many
+//! requests delay, error and exit hold; messages are in protobuf's JSON. With `-raw` the pages of Synchronize are printed in
+//! place of what is in them. Without `-own-deadline` it has no deadline.
 #![expect(clippy::print_stdout, reason = "its output")]
 
 mod scripted {

@@ -1,7 +1,8 @@
 //! How a container is changed while it is created: the fields that containerd 2.4 applies, and no others.
 //!
-//! A field that came with a later version of NRI than the runtime has is dropped by the runtime in silence. [`Adjustment`] keeps
-//! the version that it needs, and an answer with a field that the runtime certainly lacks becomes an error.
+//! A field that came with a later version of NRI than the runtime has is dropped by the runtime in silence.
+//! [`Adjustment`] keeps the version that it needs, and an answer with a field that the runtime certainly lacks
+//! becomes an error.
 
 use std::num::{NonZeroI64, NonZeroU64};
 
@@ -116,7 +117,8 @@ impl Adjustment {
         cpu.realtime_period = Some(OptionalUInt64 { value: period });
     }
 
-    /// Bytes of memory; negative: no limit. containerd sets the limit of swap to the same, and applies no other field of memory.
+    /// Bytes of memory; negative: no limit. containerd sets the limit of swap to the same, and applies no other field
+    /// of memory.
     pub fn memory_limit(&mut self, bytes: NonZeroI64) {
         let limit = Some(OptionalInt64 { value: bytes.get() });
         self.resources().memory = Some(LinuxMemory { limit, ..LinuxMemory::default() });

@@ -21,8 +21,8 @@ use crate::updater::Updater;
 
 /// The version of NRI whose protocol this is.
 const NRI_VERSION: &str = "v0.12.5";
-/// Requests of which a late one is not handled any more: their answers would change something. Others are handled late, since
-/// they tell what has happened.
+/// Requests of which a late one is not handled any more: their answers would change something. Others are handled
+/// late, since they tell what has happened.
 const OF_NO_USE_LATE: [&str; 4] =
     ["CreateContainer", "UpdateContainer", "UpdatePodSandbox", "ValidateContainerAdjustment"];
 

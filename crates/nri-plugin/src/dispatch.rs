@@ -20,8 +20,8 @@ use crate::updates::{ContainerId, Updates};
 /// The most bytes of all pages of a synchronization together.
 const MOST_PAGED: usize = 64 << 20;
 
-/// Answers the requests of one connection with a handler. [`Plugin`](crate::Plugin) does so over a socket; a test of a handler can
-/// do it without one.
+/// Answers the requests of one connection with a handler. [`Plugin`](crate::Plugin) does so over a socket; a test of
+/// a handler can do it without one.
 #[derive(Clone, Debug, Default)]
 pub struct Dispatcher {
     policy: FailurePolicy,
@@ -51,8 +51,8 @@ impl Dispatcher {
         self.runtime.as_ref().filter(|_| self.synchronized).map(|(runtime, _)| runtime)
     }
 
-    /// Answers a request of the service `nri.pkg.api.v1alpha1.Plugin`: the method's name and the request's message. An event that
-    /// the handler has not asked for is answered without it.
+    /// Answers a request of the service `nri.pkg.api.v1alpha1.Plugin`: the method's name and the request's message.
+    /// An event that the handler has not asked for is answered without it.
     ///
     /// # Errors
     /// The handler refuses, the method is not known, or the bytes are no such message.

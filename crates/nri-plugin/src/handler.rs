@@ -134,8 +134,8 @@ pub enum Verdict {
 
 /// A plugin. Requests come one after the other on one thread, that of [`Plugin::run`](crate::Plugin::run).
 ///
-/// A refusal fails the request where the table of [`Event`](crate::Event) in the crate's documentation says so; elsewhere the
-/// runtime logs it. All pods of the node wait while a method runs.
+/// A refusal fails the request where the table of [`Event`](crate::Event) in the crate's documentation says so;
+/// elsewhere the runtime logs it. All pods of the node wait while a method runs.
 #[expect(unused_variables, reason = "the methods that do nothing name what they are given")]
 pub trait Handler {
     /// The events that it wants. Others do not come.
@@ -149,8 +149,8 @@ pub trait Handler {
         Ok(())
     }
 
-    /// What is there, at the beginning of each connection. Compare all that runs with what should be: containers may have started
-    /// without the plugin. The runtime applies the updates afterwards and only logs one that fails.
+    /// What is there, at the beginning of each connection. Compare all that runs with what should be: containers may
+    /// have started without the plugin. The runtime applies the updates afterwards and only logs one that fails.
     ///
     /// # Errors
     /// The plugin cannot work here. The runtime drops it, with a line in its log.
@@ -235,8 +235,8 @@ pub trait Handler {
         Ok(())
     }
 
-    /// The resources of a container are about to change to those of the request. An update of this container is laid over it;
-    /// without one the request passes as it is.
+    /// The resources of a container are about to change to those of the request. An update of this container is laid
+    /// over it; without one the request passes as it is.
     ///
     /// # Errors
     /// Fails the request.
@@ -273,7 +273,8 @@ pub trait Handler {
         Ok(())
     }
 
-    /// All plugins have answered a creation: whether their merged adjustment stands. The request has all fields of the protocol.
+    /// All plugins have answered a creation: whether their merged adjustment stands. The request has all fields of
+    /// the protocol.
     ///
     /// # Errors
     /// Fails the creation, as a rejection does.

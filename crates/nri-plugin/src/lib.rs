@@ -5,17 +5,19 @@
 //! | event | an error | since NRI |
 //! |---|---|---|
 //! | `RunPodSandbox`, `CreateContainer`, `StartContainer`, `UpdateContainer` | fails the request | 0.2 |
-//! | `StopPodSandbox`, `RemovePodSandbox`, `PostCreateContainer`, `PostStartContainer`, `PostUpdateContainer`, `StopContainer`, `RemoveContainer` | is logged by the runtime | 0.2 |
+//! | `StopPodSandbox`, `RemovePodSandbox`, `StopContainer`, `RemoveContainer` | is logged by the runtime | 0.2 |
+//! | `PostCreateContainer`, `PostStartContainer`, `PostUpdateContainer` | is logged by the runtime | 0.2 |
 //! | `UpdatePodSandbox`, `ValidateContainerAdjustment` | fails the request | 0.10 |
 //! | `PostUpdatePodSandbox` | is logged by the runtime | 0.10 |
 //!
-//! Runtimes before NRI 0.12 send most of them as `StateChange`; a [`Handler`] sees no difference. A runtime gets no bit of an event
-//! that it may not know ([`RuntimeInfo::not_subscribed`]).
+//! Runtimes before NRI 0.12 send most of them as `StateChange`; a [`Handler`] sees no difference. A runtime gets no
+//! bit of an event that it may not know ([`RuntimeInfo::not_subscribed`]).
 //!
 //! # Threads
 //!
-//! The handler runs on the thread of [`Plugin::run`]. A reader beside it takes requests from the socket, and answers those with an error
-//! whose own deadline passes. A third thread may send updates with an [`Updater`]. A runtime asks one thing at a time of one plugin.
+//! The handler runs on the thread of [`Plugin::run`]. A reader beside it takes requests from the socket, and answers
+//! those with an error whose own deadline passes. A third thread may send updates with an [`Updater`]. A runtime asks
+//! one thing at a time of one plugin.
 //!
 //! # Where things are
 //!

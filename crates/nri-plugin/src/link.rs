@@ -1,9 +1,9 @@
-//! The writing half of a connection, shared by three kinds of threads: the reader, which sees requests come and deadlines pass, the
-//! thread of the handler, which answers, and those that send updates.
+//! The writing half of a connection, shared by three kinds of threads: the reader, which sees requests come and
+//! deadlines pass, the thread of the handler, which answers, and those that send updates.
 //!
-//! Each request is answered once: its entry is removed under the lock by the thread that then writes the answer. A thread that finds
-//! no entry is late, and writes nothing. Streams of calls have to grow on the wire, so that their numbers are drawn under the lock of
-//! the output. That lock is taken before that of the table, never behind it.
+//! Each request is answered once: its entry is removed under the lock by the thread that then writes the answer. A
+//! thread that finds no entry is late, and writes nothing. Streams of calls have to grow on the wire, so that their
+//! numbers are drawn under the lock of the output. That lock is taken before that of the table, never behind it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -157,7 +157,8 @@ impl<W: Output> Link<W> {
             table.open.extract_if(.., is_due).collect()
         };
         for (stream, request) in due {
-            // The code that the stub in Go gives every error of a handler: `DeadlineExceeded` might be taken for the runtime's own.
+            // The code that the stub in Go gives every error of a handler: `DeadlineExceeded` might be taken for the
+            // runtime's own.
             self.write_answer(stream, Err(Status::new(Code::Unknown, say(&request))));
         }
     }

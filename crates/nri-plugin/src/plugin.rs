@@ -55,7 +55,8 @@ pub enum RunError {
         /// Why.
         source: io::Error,
     },
-    /// The connection has ended, and no other is to be made: the runtime refused the plugin, or [`Reconnect::Never`] is set.
+    /// The connection has ended, and no other is to be made: the runtime refused the plugin, or [`Reconnect::Never`]
+    /// is set.
     #[error("the connection to the runtime has ended")]
     Ended(#[source] Ended),
 }
@@ -137,13 +138,14 @@ impl Plugin {
     /// Connects, and has the handler answer events on this thread, until the plugin is stopped.
     ///
     /// # Errors
-    /// The runtime refuses the plugin; with [`Reconnect::Never`] also that there is no runtime, or that the connection has ended.
+    /// The runtime refuses the plugin; with [`Reconnect::Never`] also that there is no runtime, or that the
+    /// connection has ended.
     pub fn run(&self, handler: impl Handler) -> Result<(), RunError> {
         self.run_with(handler, |_| ())
     }
 
-    /// As [`run`](Self::run), with a thread beside it that may send updates. The handler is dropped when the plugin ends, and
-    /// with it its end of a channel to that thread, which has to end then.
+    /// As [`run`](Self::run), with a thread beside it that may send updates. The handler is dropped when the plugin
+    /// ends, and with it its end of a channel to that thread, which has to end then.
     ///
     /// # Errors
     /// As of [`run`](Self::run).
@@ -155,8 +157,8 @@ impl Plugin {
         self.with_updater(handler, beside, |handler, updater| self.connections(handler, updater))
     }
 
-    /// As [`run_with`](Self::run_with) on one connection that is there already, such as the one that a runtime hands to a
-    /// plugin that it launches.
+    /// As [`run_with`](Self::run_with) on one connection that is there already, such as the one that a runtime hands
+    /// to a plugin that it launches.
     ///
     /// # Errors
     /// The connection has ended before the plugin was stopped.

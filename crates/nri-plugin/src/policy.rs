@@ -24,8 +24,8 @@ pub enum LateConnection {
     Keep,
 }
 
-/// What the plugin asks of the runtime for the case that it does not answer in time. Runtimes before NRI 0.12.5 go on without
-/// the plugin and drop it, whatever it asks: [`OwnDeadline`] answers before that happens.
+/// What the plugin asks of the runtime for the case that it does not answer in time. Runtimes before NRI 0.12.5 go on
+/// without the plugin and drop it, whatever it asks: [`OwnDeadline`] answers before that happens.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FailurePolicy {
     /// The request.
@@ -46,8 +46,8 @@ impl FailurePolicy {
 
 /// When an answer is due, before the runtime's own deadline.
 ///
-/// What is not answered by then is answered with an error, so that the request fails and the plugin stays. Silence would let
-/// the container run without the plugin, and cost the plugin its connection.
+/// What is not answered by then is answered with an error, so that the request fails and the plugin stays. Silence
+/// would let the container run without the plugin, and cost the plugin its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnDeadline {
     /// So many percent of the time that the runtime gives, at most 100.
@@ -75,9 +75,9 @@ impl OwnDeadline {
 
 /// When the next attempt to connect follows.
 ///
-/// While a plugin is synchronized no container of the node starts or stops, so it does not connect again in a hurry: the time doubles
-/// with each connection, up to `most`, and begins again after one that has lasted for `most`. An attempt that finds no runtime costs
-/// it nothing and is made again after `first`.
+/// While a plugin is synchronized no container of the node starts or stops, so it does not connect again in a hurry:
+/// the time doubles with each connection, up to `most`, and begins again after one that has lasted for `most`. An
+/// attempt that finds no runtime costs it nothing and is made again after `first`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Backoff {
     /// The shortest time.

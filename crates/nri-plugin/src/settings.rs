@@ -20,8 +20,8 @@ pub(crate) struct Settings {
 /// How long the plugin waits for the runtime.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// For the answer to its registration. A runtime looks at one plugin after the other and reads the registration of the next one
-    /// when that before it is synchronized, so that a new connection would only wait longer.
+    /// For the answer to its registration. A runtime looks at one plugin after the other and reads the registration
+    /// of the next one when that before it is synchronized, so that a new connection would only wait longer.
     pub register: Duration,
     /// For Configure after that answer.
     pub configure: Duration,

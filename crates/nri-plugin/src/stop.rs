@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Ends the plugin that it was taken from with [`Plugin::stop`](crate::Plugin::stop), for good: it does not run again, and neither do
-/// clones of it.
+/// Ends the plugin that it was taken from with [`Plugin::stop`](crate::Plugin::stop), for good: it does not run
+/// again, and neither do clones of it.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Shared>);
 

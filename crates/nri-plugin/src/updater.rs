@@ -13,11 +13,12 @@ use crate::status::Status;
 use crate::updates::{ContainerId, Updates};
 use crate::wire::TooLong;
 
-/// Sends updates to the runtime, beside the handler: [`Plugin::run_with`](crate::Plugin::run_with) lends it to a thread.
+/// Sends updates to the runtime, beside the handler: [`Plugin::run_with`](crate::Plugin::run_with) lends it to a
+/// thread.
 ///
-/// containerd takes the lock of all events for an update. An update from inside a handler would wait for the event, and the event for
-/// the update. A handler cannot hold an updater: it is made after the handler, and lent for the time of one call. Send the work to the
-/// other thread by a channel, and do not wait for it.
+/// containerd takes the lock of all events for an update. An update from inside a handler would wait for the event,
+/// and the event for the update. A handler cannot hold an updater: it is made after the handler, and lent for the
+/// time of one call. Send the work to the other thread by a channel, and do not wait for it.
 ///
 /// ```compile_fail
 /// use std::sync::OnceLock;

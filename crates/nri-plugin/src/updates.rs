@@ -1,7 +1,7 @@
 //! Changes of containers that exist: what runtimes pass on, one change a container.
 //!
-//! containerd passes on eight things of an update and drops everything else in silence; [`ResourceUpdate`] has these eight. A plugin
-//! that lists a container twice in one answer conflicts with itself; [`Updates`] is a map.
+//! containerd passes on eight things of an update and drops everything else in silence; [`ResourceUpdate`] has these
+//! eight. A plugin that lists a container twice in one answer conflicts with itself; [`Updates`] is a map.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;

@@ -44,7 +44,8 @@ pub enum RuntimeNri {
         /// What it has at least, by the fields of its first request.
         at_least: NriVersion,
     },
-    /// The runtime reports a version that is no three numbers, such as that of a build from source; it has 0.12 or later.
+    /// The runtime reports a version that is no three numbers, such as that of a build from source; it has 0.12 or
+    /// later.
     Unnumbered,
 }
 
@@ -122,7 +123,8 @@ const RUNTIMES: [(&str, NriVersion, NriVersion); 16] = {
     ]
 };
 
-/// The version that follows from a runtime's name and version. What is inferred is never more than 0.11, since 0.12 reports itself.
+/// The version that follows from a runtime's name and version. What is inferred is never more than 0.11, since 0.12
+/// reports itself.
 fn inferred(name: &str, version: &str) -> Option<NriVersion> {
     let version = NriVersion::parse(version)?;
     let of_name = RUNTIMES.iter().filter(|(runtime, from, _)| *runtime == name && *from <= version);

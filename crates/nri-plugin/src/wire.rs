@@ -1,19 +1,20 @@
-//! Bytes of the connection between a runtime and a plugin: frames that carry two connections, and messages of ttrpc in them.
+//! Bytes of the connection between a runtime and a plugin: frames that carry two connections, and messages of ttrpc
+//! in them.
 //!
-//! A frame is a connection id of 4 bytes, a length of 4 bytes, and so many bytes. A message is a length of 4 bytes, a stream id of
-//! 4 bytes, a kind, flags, and a body of that length. All numbers are big endian. Frames may cut messages anywhere, and reads may cut
-//! frames anywhere.
+//! A frame is a connection id of 4 bytes, a length of 4 bytes, and so many bytes. A message is a length of 4 bytes, a
+//! stream id of 4 bytes, a kind, flags, and a body of that length. All numbers are big endian. Frames may cut
+//! messages anywhere, and reads may cut frames anywhere.
 //!
 //! # How messages are written
 //!
-//! Runtimes read through a buffer of 4,096 bytes: a frame that begins a message and is longer ends the connection, by chance with
-//! the request failed or carried out without the plugin. More than 256 frames that are not read yet end it too. So [`encode`]
-//! writes one frame of at most [`FIRST_FRAME`] bytes, and one with the whole rest.
+//! Runtimes read through a buffer of 4,096 bytes: a frame that begins a message and is longer ends the connection, by
+//! chance with the request failed or carried out without the plugin. More than 256 frames that are not read yet end
+//! it too. So [`encode`] writes one frame of at most [`FIRST_FRAME`] bytes, and one with the whole rest.
 //!
 //! # What is refused
 //!
-//! A length is compared with [`LARGEST_FRAME`] or [`LARGEST_BODY`] when it is read, and no memory is reserved by it: a buffer
-//! grows by what arrives. Bytes of a connection that is not known are passed over, as runtimes do.
+//! A length is compared with [`LARGEST_FRAME`] or [`LARGEST_BODY`] when it is read, and no memory is reserved by it:
+//! a buffer grows by what arrives. Bytes of a connection that is not known are passed over, as runtimes do.
 
 /// The length of a frame's head.
 const FRAME_HEAD: usize = 8;
@@ -182,7 +183,8 @@ impl Decoder {
         Self::default()
     }
 
-    /// Takes bytes from the front of `bytes` up to the end of the next message, and gives it; `None` when all bytes are taken.
+    /// Takes bytes from the front of `bytes` up to the end of the next message, and gives it; `None` when all bytes
+    /// are taken.
     ///
     /// # Errors
     /// The bytes are no frames; call it no more.

@@ -1,5 +1,5 @@
-//! Recorded cases, and which of them, or which part, a plugin of `nri-plugin` can take: its types cannot say everything that the
-//! plugin in Go can.
+//! Recorded cases, and which of them, or which part, a plugin of `nri-plugin` can take: its types cannot say
+//! everything that the plugin in Go can.
 
 use std::collections::BTreeSet;
 use std::path::Path;

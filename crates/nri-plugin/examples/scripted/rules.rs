@@ -24,7 +24,8 @@ impl Rules {
         self.all.as_object().into_iter().flatten().map(|(request, _)| request.as_str())
     }
 
-    /// The action for the first of these names that has one, else for `*`; and whether it is one of the first `times` requests.
+    /// The action for the first of these names that has one, else for `*`; and whether it is one of the first `times`
+    /// requests.
     pub(crate) fn next(&mut self, request: &str, names: &[&str]) -> (Action, bool) {
         let found = names.iter().chain(&["*"]).find(|name| self.all[request][**name].is_object());
         let Some(name) = found else { return (Action(Value::Null), true) };

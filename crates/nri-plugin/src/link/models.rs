@@ -1,5 +1,5 @@
-//! A connection as it is, in thousands of orders in which its reader, its handler and those who call may run. What is written goes to a
-//! list, and a stand-in for the runtime answers calls.
+//! A connection as it is, in thousands of orders in which its reader, its handler and those who call may run. What is
+//! written goes to a list, and a stand-in for the runtime answers calls.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -70,7 +70,8 @@ fn call(method: &str) -> ttrpc::Request {
     ttrpc::Request { method: method.to_owned(), ..ttrpc::Request::default() }
 }
 
-/// The reader begins requests and lets deadlines pass while the handler answers: each has one answer, of whichever came first.
+/// The reader begins requests and lets deadlines pass while the handler answers: each has one answer, of whichever
+/// came first.
 fn an_answer_meets_its_deadline() {
     let (link, written) = connection();
     let (requests, queue) = mpsc::channel();
@@ -106,8 +107,8 @@ fn an_answer_meets_its_deadline() {
     assert_eq!(link.next_due(), None);
 }
 
-/// Two threads call while a request is answered and the runtime answers, or ends the connection: no call waits for ever, streams grow,
-/// and each call has its own answer.
+/// Two threads call while a request is answered and the runtime answers, or ends the connection: no call waits for
+/// ever, streams grow, and each call has its own answer.
 fn calls_meet_the_end() {
     let (link, written) = connection();
     assert!(link.begin(1, request(None)));

@@ -59,7 +59,8 @@ fn a_message_may_be_cut_into_any_frames() {
 fn what_is_not_asked_for_is_passed_over() {
     let (_listening, running, mut runtime) = started();
     runtime.synchronize("v0.12.3");
-    // An answer to no call, an answer on the plugin's connection, a part of a stream, an unknown kind, a call on the other connection.
+    // An answer to no call, an answer on the plugin's connection, a part of a stream, an unknown kind, a call on the
+    // other connection.
     for (connection, stream, kind) in [(2, 77, 2), (1, 5, 2), (1, 5, 3), (1, 5, 9), (2, 5, 1)] {
         runtime.send(connection, stream, kind, b"hello");
     }

@@ -9,8 +9,8 @@ use nri_plugin::{
     Reconnect, Refusal, RunError, Stop, Updater, Updates,
 };
 
-/// Answers with an annotation of so many bytes for `pad-BYTES`, refuses `refused`, panics for `panics`, and takes its time for
-/// `slow-MILLISECONDS`.
+/// Answers with an annotation of so many bytes for `pad-BYTES`, refuses `refused`, panics for `panics`, and takes its
+/// time for `slow-MILLISECONDS`.
 pub(crate) struct Kept {
     said: Sender<String>,
     events: Events,

@@ -1,4 +1,5 @@
-//! A runtime for one plugin. It shares no code with the crate but the messages: frames are written and read here once more.
+//! A runtime for one plugin. It shares no code with the crate but the messages: frames are written and read here once
+//! more.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
