@@ -1,4 +1,4 @@
-//! `cargo xtask codegen`: the gRPC messages and services of `device-plugin` and `pods-api`, from protobuf files.
+//! `cargo xtask codegen`: the messages of `device-plugin`, `pods-api` and `nri-plugin`, from protobuf files, and services of gRPC.
 //!
 //! The generator is behind the feature `codegen`, since everybody builds xtask and few need it; without it this
 //! command builds itself again with it.
@@ -88,15 +88,17 @@ impl Messages {
     }
 }
 
-/// The protobuf files: services of the kubelet as Kubernetes has them (v1.36.3, pods v1.37.1), and what matters of a pod.
+/// The protobuf files: services of the kubelet as Kubernetes has them (v1.36.3, pods v1.37.1), what matters of a pod, and NRI.
 #[cfg(feature = "codegen")]
-const SOURCES: [Messages; 6] = [
+const SOURCES: [Messages; 8] = [
     Messages::new("device-plugin", "deviceplugin-v1beta1.proto", "v1beta1"),
     Messages::new("device-plugin", "pluginregistration-v1.proto", "pluginregistration"),
     Messages::new("device-plugin", "podresources-v1.proto", "v1"),
     Messages::new("device-plugin", "podresources-v1alpha1.proto", "v1alpha1"),
     Messages::new("pods-api", "pods-v1alpha1.proto", "v1alpha1"),
     Messages { are_documents: true, ..Messages::new("pods-api", "core-v1-pod.proto", "core.v1") },
+    Messages::new("nri-plugin", "nri-v1alpha1.proto", "nri.pkg.api.v1alpha1"),
+    Messages::new("nri-plugin", "ttrpc.proto", "ttrpc"),
 ];
 
 /// The package that a plugin in Python reads as it is.

@@ -81,11 +81,13 @@ pub(crate) fn prepare() -> anyhow::Result<()> {
 }
 
 /// Packages and their examples that serve until they are killed: they are built and not run.
-const SERVERS: [(&str, &str); 4] = [
+const SERVERS: [(&str, &str); 6] = [
     ("device-plugin", "plugin"),
     ("kept-socket", "echo"),
     ("bounded-http", "clock"),
     ("node-daemon", "serve"),
+    ("nri-plugin", "pin"),
+    ("nri-plugin", "scripted"),
 ];
 
 /// Runs every example program that ends, each without arguments. `cargo run` would build its package again with

@@ -104,6 +104,7 @@ const ROWS: &[Row] = &[
             "machine-text",
             "device-plugin",
             "pods-api",
+            "nri-plugin",
             "bounded-http",
             "cgroup-cpuset",
             "kubelet-process",

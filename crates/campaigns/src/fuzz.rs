@@ -28,7 +28,7 @@ pub(crate) struct Fuzz {
 }
 
 /// Every target of `fuzz/Cargo.toml`.
-const TARGETS: [&str; 15] = [
+const TARGETS: [&str; 16] = [
     "values",
     "manifest",
     "state",
@@ -39,6 +39,7 @@ const TARGETS: [&str; 15] = [
     "archive",
     "plugin",
     "authority",
+    "nri",
     "selector",
     "allocation",
     "commands",
@@ -232,7 +233,7 @@ fn dictionary(name: &str) -> PathBuf {
     PathBuf::from(match name {
         "values" | "machine" | "machine_info" | "archive" => "values.dict",
         "state" | "start" => "state.dict",
-        "plugin" | "authority" => "wire.dict",
+        "plugin" | "authority" | "nri" => "wire.dict",
         "clients" => "http.dict",
         "selector" => "selector.dict",
         _ => "manifest.dict",

@@ -16,6 +16,7 @@ mod schedulers;
 mod scheduler_growth;
 mod placement;
 mod nfd;
+mod nri;
 mod others;
 mod charts;
 mod bench;
@@ -59,6 +60,7 @@ workspace_tools::commands! {
     KubeletNode(kubelet::KubeletNode),
     KubeletVectors(kubelet::KubeletVectors),
     Nfd(nfd::Nfd),
+    Nri(nri::Nri),
     ObjectFields(object_fields::ObjectFields),
     Observe(observe::Observe),
     OpenapiClient(openapi_client::OpenapiClient),

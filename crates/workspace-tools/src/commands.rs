@@ -141,6 +141,10 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          publishes, and measures how long an admission takes to get there. Needs Go; the first build \
          takes some minutes",
     ),
+    (
+        "nri",
+        "Runs the scripted plugin of `nri-plugin` on recorded cases of NRI's own runtime side, in three versions. Needs Go",
+    ),
     ("object-fields", "Writes the table of fields that strict reading of manifests compares with (needs Go)"),
     ("observe", "Measures `topolet serve --observe` beside 500 pods and a steady stream of refusals"),
     (

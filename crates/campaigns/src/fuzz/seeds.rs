@@ -72,6 +72,7 @@ fn of(target: &str) -> anyhow::Result<Vec<Vec<u8>>> {
         ],
         "plugin" => plugin(),
         "authority" => vec![AUTHORITY.to_vec()],
+        "nri" => nri(),
         "selector" => selectors()?,
         "allocation" => (0..64).map(drawn).collect(),
         "commands" => commands()?,
@@ -207,6 +208,35 @@ const AUTHORITY: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
     \x00\x00\x33\x01\x04\x00\x00\x00\x01\x83\x86\x41\x0alocalhost1\
     \x44\x1e/v1beta1.Registration/Register\x40\x02te\x01a\
     \x00\x00\x05\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00";
+
+/// Requests of a runtime in frames, read in pieces of 4 and of 256 bytes.
+fn nri() -> Vec<Vec<u8>> {
+    let pod = field(1, &[field(1, b"p1"), field(2, b"pod")].concat());
+    let annotation = field(6, &[field(1, b"key"), field(2, b"value")].concat());
+    // The CPUs 0-3: LinuxCPU in LinuxResources in LinuxContainer.
+    let cpus = field(11, &field(3, &field(2, &field(6, b"0-3"))));
+    let container = [field(1, b"c1"), field(3, b"app"), annotation, cpus].concat();
+    let event = [pod.clone(), field(2, &container)].concat();
+    let state_change = [&[8, 6][..], &pod, &field(2, &[]), &field(3, &container)].concat();
+    let requests = [
+        ("Synchronize", [event.clone(), vec![24, 0]].concat()),
+        ("CreateContainer", event.clone()),
+        ("ValidateContainerAdjustment", event.clone()),
+        ("StopContainer", event),
+        ("StateChange", state_change),
+    ];
+    let mut bytes = Vec::new();
+    for (stream, (method, payload)) in (1_u8..).step_by(2).zip(requests) {
+        let body =
+            [field(1, b"nri.pkg.api.v1alpha1.Plugin"), field(2, method.as_bytes()), field(3, &payload)]
+                .concat();
+        let length = u8::try_from(body.len()).unwrap_or(0);
+        let message = [&[0, 0, 0, length, 0, 0, 0, stream, 1, 0][..], &body].concat();
+        let frame = u16::try_from(message.len()).unwrap_or(0).to_be_bytes();
+        bytes.extend([&[0, 0, 0, 1, 0, 0][..], &frame, &message].concat());
+    }
+    [3, 255].map(|piece| [&[piece][..], &bytes].concat()).into()
+}
 
 /// Recorded expressions behind the byte of their environment (`fuzz_targets/selector.rs`).
 fn selectors() -> anyhow::Result<Vec<Vec<u8>>> {
