@@ -320,7 +320,7 @@ fn without_an_agent_amounts_are_compared() {
             "worker-1  2 6        ~ 4 CPUs, 1Gi memory",
             "NotReady",
             "~ of 1 node: by amounts that are published, which is not the kubelet's answer",
-            "! not seen: states of nodes: the API server has no NodeState",
+            "! not seen: states of nodes: a right is missing: nodestates.topolet.dev is forbidden",
         ],
     );
     assert_eq!(status, Some(2), "{said}");
