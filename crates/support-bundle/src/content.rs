@@ -84,8 +84,7 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
 
 /// Whether it is a document that topolet has printed, such as an earlier diagnosis that lies beside what it is about.
 fn is_of_topolet(text: &str) -> bool {
-    let head = text.lines().take(3).flat_map(|line| line.get(..200).or(Some(line)));
-    head.into_iter().any(|line| {
+    text.lines().take(3).map(|line| line.get(..200).unwrap_or(line)).any(|line| {
         line.split_once("apiVersion")
             .is_some_and(|(_, value)| value.trim_start_matches(['"', ':', ' ']).starts_with("topolet.dev/"))
     })
@@ -93,8 +92,8 @@ fn is_of_topolet(text: &str) -> bool {
 
 /// Whether a text begins as a document of YAML, JSON or TOML does: with a key, a mark, or a comment.
 fn is_document(text: &str) -> bool {
-    let lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.into_iter().next().is_some_and(|line| {
+    let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.next().is_some_and(|line| {
         let key = line.split(['=', ':']).next().unwrap_or_default().trim_end();
         let is_key = key.len() < line.len()
             && !key.is_empty()

@@ -5,6 +5,7 @@
 //! understood is left out and counted.
 
 mod names;
+mod words;
 mod plain;
 mod shape;
 mod state;
@@ -30,6 +31,7 @@ pub use self::names::{NameKind, Names};
 use self::shape::LeftOut;
 use super::kubelet::FoundKubelet;
 use crate::base_choice::Reading;
+use crate::kubelet_version::KubeletVersion;
 
 /// The folder that everything lies in.
 const TOP: &str = "anonymous";
@@ -97,7 +99,9 @@ pub fn anonymised(bundle: Bundle) -> anyhow::Result<Anonymised> {
     count(unbound.len(), "pod that is bound to no node", "pods that are bound to no node");
     count(remarks.len(), "remark about what could not be read", "remarks about what could not be read");
     let mut once = BTreeMap::new();
-    notes.into_iter().for_each(|note| *once.entry(note).or_insert(0_usize) += 1);
+    for note in notes {
+        *once.entry(note).or_insert(0_usize) += 1;
+    }
     let left_out = once
         .into_iter()
         .map(|(note, times)| if times > 1 { format!("{note} ({times} times)") } else { note });
@@ -129,7 +133,7 @@ impl Writer {
         Ok(())
     }
 
-    fn add(&mut self, path: String, content: impl Into<Vec<u8>>) {
+    fn add(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.files.push((format!("{TOP}/{path}"), content.into()));
     }
 
@@ -142,13 +146,13 @@ impl Writer {
             None => format!("node-without-name-{}", at + 1),
         };
         let folder = format!("nodes/{name}");
-        let reading = Reading::from(kubelet.version.map_or_else(Rules::default, |version| version.rules()));
+        let reading = Reading::from(kubelet.version.map_or_else(Rules::default, KubeletVersion::rules));
         for (at, captured) in machines.iter().enumerate() {
             let archive = captured.archive(reading, &mut self.names, &mut self.left_out)?;
-            self.add(format!("{folder}/machine-{}.tar.gz", at + 1), archive);
+            self.add(&format!("{folder}/machine-{}.tar.gz", at + 1), archive);
         }
         for (at, text) in machine::texts(evidence, &mut self.notes).into_iter().enumerate() {
-            self.add(format!("{folder}/machine-{}.txt", at + 1), text);
+            self.add(&format!("{folder}/machine-{}.txt", at + 1), text);
         }
         self.hostnames(evidence, &name, &folder);
         self.state(evidence, &folder);
@@ -157,17 +161,17 @@ impl Writer {
         let written =
             config::written(evidence, &chosen, &mut self.names, &mut self.left_out, &mut self.notes);
         for config::Written { path, text } in written {
-            self.add(format!("{folder}/{path}"), text);
+            self.add(&format!("{folder}/{path}"), text);
         }
         for (at, document) in evidence.of_kind(DocumentKind::PodResources).enumerate() {
             match holdings::written(document, &mut self.names) {
-                Some(text) => self.add(format!("{folder}/podresources-{}.json", at + 1), text),
+                Some(text) => self.add(&format!("{folder}/podresources-{}.json", at + 1), text),
                 None => self.notes.push("an answer of podresources that cannot be read".to_owned()),
             }
         }
         for (at, log) in evidence.logs.iter().enumerate() {
             if let Some(text) = log::written(log, &name, &mut self.names) {
-                self.add(format!("{folder}/kubelet-{}.log", at + 1), text);
+                self.add(&format!("{folder}/kubelet-{}.log", at + 1), text);
             }
         }
         let statics = evidence.of_kind(DocumentKind::StaticPod).count();
@@ -176,7 +180,7 @@ impl Writer {
         }
         if let Some(object) = &evidence.object {
             let object = objects::node(&object.value, &mut self.names);
-            self.add(format!("cluster-scoped-resources/core/nodes/{name}.yaml"), pretty(&object));
+            self.add(&format!("cluster-scoped-resources/core/nodes/{name}.yaml"), pretty(&object));
         }
         Ok(())
     }
@@ -188,7 +192,7 @@ impl Writer {
         let host = String::from_utf8_lossy(&document.text).trim().to_owned();
         let is_same = evidence.name.as_ref().is_none_or(|own| short(own) == short(&host));
         let host = if is_same { name.to_owned() } else { self.names.name(NameKind::Node, &host) };
-        self.add(format!("{folder}/etc/hostname"), format!("{host}\n"));
+        self.add(&format!("{folder}/etc/hostname"), format!("{host}\n"));
     }
 
     /// The files that its kubelet keeps; a second one of a name lies apart.
@@ -201,7 +205,7 @@ impl Writer {
             *number += 1;
             let below = if name == StateName::Device { "device-plugins/" } else { "" };
             let apart = if *number == 1 { String::new() } else { format!("z-{number}/") };
-            self.add(format!("{folder}/{apart}var/lib/kubelet/{below}{}", name.file_name()), text);
+            self.add(&format!("{folder}/{apart}var/lib/kubelet/{below}{}", name.file_name()), text);
         }
     }
 
@@ -233,7 +237,7 @@ impl Writer {
         for (kind, all) in [("pods", pods), ("events", events)] {
             for (namespace, items) in all {
                 let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
-                self.add(format!("namespaces/{namespace}/core/{kind}.yaml"), pretty(&list));
+                self.add(&format!("namespaces/{namespace}/core/{kind}.yaml"), pretty(&list));
             }
         }
     }

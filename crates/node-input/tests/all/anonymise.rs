@@ -376,7 +376,7 @@ fn every_secret_is_planted() {
             match entry.file_type().unwrap() {
                 kind if kind.is_dir() => folders.push(entry.path()),
                 kind if kind.is_file() => {
-                    text.push_str(&String::from_utf8_lossy(&fs::read(entry.path()).unwrap()))
+                    text.push_str(&String::from_utf8_lossy(&fs::read(entry.path()).unwrap()));
                 }
                 _ => {}
             }

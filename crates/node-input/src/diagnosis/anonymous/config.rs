@@ -130,7 +130,7 @@ pub(super) fn written(
     for document in evidence.of_kind(DocumentKind::Configuration) {
         match renamed(&document.text, names, left_out) {
             Some(value) => {
-                all.push(Written { path: path(&document.on_node, names), text: value.to_string() })
+                all.push(Written { path: path(&document.on_node, names), text: value.to_string() });
             }
             None => is_of_other_form = true,
         }

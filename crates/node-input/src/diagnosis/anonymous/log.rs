@@ -42,7 +42,7 @@ fn line(place: &LinePlace, node: &str, severity: char, rest: &str) -> String {
         Some((day, clock)) if day.len() == 5 && !clock.contains(' ') => {
             format!("{severity}{} {clock} 1 {rest}\n", day.replace('-', ""))
         }
-        // The line has none, so that it is not told here either.
+        // The original has none.
         _ if time.is_empty() => format!("{rest}\n"),
         _ => format!("{time} {node} kubelet[1]: {severity}0101 00:00:00.0 1 {rest}\n"),
     }

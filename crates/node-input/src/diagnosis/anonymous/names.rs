@@ -73,19 +73,14 @@ impl Names {
             return String::new();
         }
         let names = self.of.entry(kind).or_default();
-        match names.get(text) {
-            Some(name) => name.clone(),
-            None => {
-                // What is new in the second round is a fault of its writer: it gets a name that tells nothing.
-                let name = if self.is_numbered {
-                    kind.made_up(names.len() + 1, names.len() + 1)
-                } else {
-                    text.to_owned()
-                };
-                names.insert(text.to_owned(), name.clone());
-                name
-            }
+        if let Some(name) = names.get(text) {
+            return name.clone();
         }
+        // What is new in the second round is a fault of its writer: it gets a name that tells nothing.
+        let number = names.len() + 1;
+        let name = if self.is_numbered { kind.made_up(number, number) } else { text.to_owned() };
+        names.insert(text.to_owned(), name.clone());
+        name
     }
 
     /// Numbers what has been collected.

@@ -149,7 +149,7 @@ fn spec(pod: &Pod, names: &mut Names) -> Value {
         set("resourceClaims", claims.into());
     }
     let (mut inits, mut apps) = (Vec::new(), Vec::new());
-    for own in pod.containers.iter() {
+    for own in &pod.containers {
         let list = if own.role == Role::App { &mut apps } else { &mut inits };
         list.push(container(pod, own, names));
     }

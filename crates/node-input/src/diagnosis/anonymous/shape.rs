@@ -71,12 +71,12 @@ impl Shape {
                 Value::Object(members.iter().map(member).collect())
             }
             // A value of another kind than its place has stays one, without what it says.
-            (Self::Object(_) | Self::Map(..), Value::Array(_)) => Value::Array(Vec::new()),
             (_, Value::Array(_)) => Value::Array(Vec::new()),
             (_, Value::Object(_)) => Value::Object(Map::new()),
-            (Self::Scalar | Self::Number | Self::Cpus, Value::Number(_) | Value::Bool(_)) => value.clone(),
+            (Self::Scalar | Self::Number | Self::Cpus, Value::Number(_)) | (_, Value::Bool(_)) => {
+                value.clone()
+            }
             (_, Value::Number(_)) => Value::from(0),
-            (_, Value::Bool(_)) => value.clone(),
             (shape, Value::String(text)) => Value::from(shape.key(text, names)),
         }
     }
@@ -109,15 +109,12 @@ fn object(
     let mut others = 0;
     for (name, value) in members {
         // Go takes a member whatever its letters' case.
-        match known.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
-            Some((_, shape)) => {
-                kept.insert(name.clone(), shape.kept(value, names, left_out));
-            }
-            None => {
-                others += 1;
-                left_out.members += 1;
-                kept.insert(format!("leftOut{others}"), Value::Null);
-            }
+        if let Some((_, shape)) = known.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)) {
+            kept.insert(name.clone(), shape.kept(value, names, left_out));
+        } else {
+            others += 1;
+            left_out.members += 1;
+            kept.insert(format!("leftOut{others}"), Value::Null);
         }
     }
     Value::Object(kept)

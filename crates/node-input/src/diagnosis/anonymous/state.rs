@@ -197,7 +197,7 @@ pub(super) fn renamed(name: StateName, text: &[u8], names: &mut Names, left_out:
     sealed(name, text, renamed).to_string().into_bytes()
 }
 
-/// The tree with the checksums of its own content, where those of the original were of its content.
+/// The tree with right checksums, where those of the original were right.
 fn sealed(name: StateName, original: &[u8], tree: Value) -> Value {
     match name {
         StateName::Cpu => sealed_cpu(original, tree),
