@@ -137,3 +137,9 @@ pub(crate) const IGNORED: &[&str] = &[
     "volumePluginDir",
     "volumeStatsAggPeriod",
 ];
+
+/// Whether a `KubeletConfiguration` has a field of that name, whether or not it is read here.
+#[must_use]
+pub fn is_kubelet_field(name: &str) -> bool {
+    READ.contains(&name) || IGNORED.contains(&name) || name == POD_SYSCTLS
+}

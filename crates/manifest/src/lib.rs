@@ -73,6 +73,7 @@ pub use kubelet_arguments::{
     ArgumentsOf, KubeletArgument, KubeletArguments, is_bootstrap_script, is_kubelet_arguments,
     read_bootstrap_script, read_kubelet_arguments,
 };
+pub use kubelet_fields::is_kubelet_field;
 pub use kubernetes_yaml::plain_json;
 pub use manifests::{
     Failure, Manifests, Owner, PodLimit, Remark, Skipped, UnknownFields, read_manifests, read_manifests_up_to,

@@ -9,20 +9,25 @@ mod residents;
 mod decides;
 mod found;
 mod refused;
+mod anonymous;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use kubelet_checkpoint::claims::ClaimsFile;
 use node_config::DecidedBy;
 use node_output::{
     ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, NamedRelease, NodeDiagnosis, SightedBy, Sighting,
     StateDiagnosis,
 };
+use node_state::{FindingLine, Problem, Restart, RestartOutcome};
 use pod_claims::ClusterObjects;
-use support_bundle::{Bundle, BundlePath, Document, NodeEvidence};
+use support_bundle::{Bundle, BundlePath, Document, NodeEvidence, StateName};
 use topology_model::KubeletView;
 
+pub use self::anonymous::{Anonymised, NameKind, Names, anonymised, differences};
 use self::decides::Decides;
+pub use self::decides::Pictures;
 use self::kubelet::FoundKubelet;
 use self::machine::FoundMachine;
 use self::refused::Refusals;
@@ -45,6 +50,8 @@ pub struct DiagnosisOf {
     pub node: Option<String>,
     /// Refused pods of this name, or `NAMESPACE/NAME`; `None`: each.
     pub pod: Option<String>,
+    /// Whether decisions are drawn too.
+    pub pictures: Pictures,
 }
 
 /// What a bundle tells of its nodes.
@@ -96,7 +103,7 @@ pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
         if of.pod.is_some() && refusals.is_empty() {
             continue;
         }
-        looked_into.push(of_node(node, refusals, &configurations, &objects));
+        looked_into.push(of_node(node, refusals, &configurations, &objects, of.pictures));
     }
     if let Some(pod) = of.pod.as_ref().filter(|_| looked_into.is_empty()) {
         anyhow::bail!("--pod: the bundle tells of no refusal of a pod {pod}");
@@ -121,6 +128,7 @@ fn of_node(
     refusals: Refusals,
     configurations: &[Document],
     objects: &ClusterObjects,
+    pictures: Pictures,
 ) -> NodeDiagnosis {
     let mut notes = Vec::new();
     let mut contradictions = std::mem::take(&mut evidence.contradictions);
@@ -153,9 +161,10 @@ fn of_node(
         }
         None => Err("its machine is not known".to_owned()),
     };
-    diagnosis.refused = refusals.decided(&evidence, answer.as_ref().map_err(String::as_str));
+    diagnosis.refused = refusals.decided(&evidence, answer.as_ref().map_err(String::as_str), pictures);
     let mut known = BTreeSet::new();
-    diagnosis.notes = notes.into_iter().filter(|note| known.insert(note.clone())).collect();
+    let notes = notes.into_iter().map(|note| without_options(&note).to_owned());
+    diagnosis.notes = notes.filter(|note| known.insert(note.clone())).collect();
     diagnosis.contradictions = contradictions;
     diagnosis
 }
@@ -215,6 +224,21 @@ impl Question<'_> {
                 Err(error) => notes.push(format!("its state files are not judged: {}", shown(error))),
             }
         }
+        if let Some(fault) = claims_fault(evidence) {
+            let state = diagnosis.state.get_or_insert_with(|| StateDiagnosis {
+                findings: Vec::new(),
+                restart: Restart {
+                    outcome: RestartOutcome::DoesNotStart,
+                    stopped: None,
+                    admitted: 0,
+                    refused: Vec::new(),
+                    not_known: None,
+                },
+            });
+            state.findings.insert(0, fault);
+            state.restart.outcome = RestartOutcome::DoesNotStart;
+            state.restart.refused.clear();
+        }
         if !machine.has_configuration(&rules) {
             return Err("the configuration of its kubelet is not known".to_owned());
         }
@@ -237,6 +261,11 @@ impl Question<'_> {
         let objects = machine.packed.as_deref().map(|packed| packed.objects.clone()).unwrap_or_default();
         Ok(Decides { node, residents: known, objects })
     }
+}
+
+/// A note without the options of other commands that give what it lacks: a bundle has files in their place.
+fn without_options(note: &str) -> &str {
+    note.split("; --").next().unwrap_or(note)
 }
 
 /// The innermost cause of an error, in its first line: those around it name options that a bundle has not.
@@ -311,6 +340,21 @@ fn state(
     let judged = machine.judge(&MachineSource::named(""), resident, rules, None)?;
     let findings = judged.findings(resident, &resident.quarantine()?);
     Ok(StateDiagnosis { findings, restart: judged.next_restart(resident) })
+}
+
+/// What keeps the kubelet from starting with the claims of devices that it has begun to prepare.
+fn claims_fault(evidence: &NodeEvidence) -> Option<FindingLine> {
+    let file = evidence.state(StateName::Claims)?;
+    let error = ClaimsFile::read(&file.text).err()?;
+    Some(FindingLine {
+        problem: Problem::Unreadable,
+        file: StateName::Claims.file_name().to_owned(),
+        what: error.to_string(),
+        kubelet: "does not start".to_owned(),
+        fault: None,
+        help: "drain the node, delete the file, and start the kubelet: it prepares the claims of pods again that come then"
+            .to_owned(),
+    })
 }
 
 /// Starts that failed, by the log: of the same error the last one.

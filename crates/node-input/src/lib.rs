@@ -113,7 +113,7 @@ pub use claims::{BadFeatureGates, ClaimCount, NodeClaims, scheduler_features};
 pub use claims_beside::ClaimsBeside;
 pub use configuration::{PINNED, from_text as configuration_of_text};
 pub use devices::DeviceText;
-pub use diagnosis::{DiagnosisOf, diagnose};
+pub use diagnosis::{Anonymised, DiagnosisOf, NameKind, Names, Pictures, anonymised, diagnose, differences};
 pub use exported::ExportedNode;
 pub use fates::FateOfPod;
 pub use files::{name as shown_name, read};

@@ -245,16 +245,7 @@ impl Contents {
         if !self.objects.is_empty() {
             add(CLAIMS, packed_claims::text_of(&self.objects)?);
         }
-        let head = Head {
-            api_version: API_VERSION.to_owned(),
-            kind: KIND.to_owned(),
-            written_by: env!("CARGO_PKG_VERSION").to_owned(),
-            rules_of: RELEASE.to_owned(),
-            decided_by: Some(self.decided_by.name().to_owned()),
-            kubelet_runs: self.running.known(),
-            files: files.iter().map(|(path, _)| path.clone()).collect(),
-        };
-        files.push((HEAD.to_owned(), serde_json::to_vec_pretty(&head)?));
+        with_head(&mut files, self.decided_by, self.running)?;
         Ok(Packing { files, notes })
     }
 
@@ -274,6 +265,56 @@ impl Contents {
             ids.entry(resource.clone()).or_default().extend(registered.iter().flatten().cloned());
         }
         ids
+    }
+}
+
+/// Adds what tells a node file from a captured machine, behind all other files.
+fn with_head(
+    files: &mut Vec<(String, Vec<u8>)>,
+    decided_by: DecidedBy,
+    running: Running,
+) -> anyhow::Result<()> {
+    let head = Head {
+        api_version: API_VERSION.to_owned(),
+        kind: KIND.to_owned(),
+        written_by: env!("CARGO_PKG_VERSION").to_owned(),
+        rules_of: RELEASE.to_owned(),
+        decided_by: Some(decided_by.name().to_owned()),
+        kubelet_runs: running.known(),
+        files: files.iter().map(|(path, _)| path.clone()).collect(),
+    };
+    files.push((HEAD.to_owned(), serde_json::to_vec_pretty(&head)?));
+    Ok(())
+}
+
+/// Parts of a node file as texts.
+#[derive(Default)]
+pub(crate) struct PackedTexts {
+    /// The configuration.
+    pub(crate) config: Option<String>,
+    /// Files of the kubelet.
+    pub(crate) state: Vec<(StateFile, Vec<u8>)>,
+    /// A list of pods with `uid` and `name`.
+    pub(crate) pods: Option<serde_json::Value>,
+    /// An inventory of devices.
+    pub(crate) devices: Option<serde_json::Value>,
+}
+
+impl PackedTexts {
+    /// The files of the folder `node`, of a node on which a kubelet decides.
+    pub(crate) fn files(self, running: Running) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+        let Self { config, state, pods, devices } = self;
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        files.extend(config.map(|config| (CONFIG.to_owned(), config.into_bytes())));
+        files.extend(state.into_iter().map(|(file, text)| (format!("{STATE}/{}", file.path()), text)));
+        for (path, value) in [(PODS, pods), (DEVICES, devices)] {
+            if let Some(value) = value {
+                files
+                    .push((path.to_owned(), plain_json(&serde_json::to_string_pretty(&value)?).into_bytes()));
+            }
+        }
+        with_head(&mut files, DecidedBy::Kubelet, running)?;
+        Ok(files)
     }
 }
 

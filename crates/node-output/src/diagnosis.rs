@@ -83,7 +83,7 @@ pub struct NamedRelease {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundPart {
-    /// Which: `machine`, `configuration`, `state`, `pods`, `devices`, `node object`, `log` or `events`.
+    /// Which: `machine`, `configuration`, `state`, `pods`, `static pods`, `devices`, `node object`, `log` or `events`.
     pub part: String,
     /// What is known by it, in a few words.
     pub what: String,
@@ -145,6 +145,9 @@ pub struct RefusedPod {
     /// The decision on it beside what runs there; absent: it could not be decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Report>,
+    /// The decision as a picture, where it was asked for.
+    #[serde(skip)]
+    pub picture: Option<Box<machine_picture::svg::Decision>>,
     /// Why it could not be decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_decided: Option<String>,

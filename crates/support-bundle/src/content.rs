@@ -7,8 +7,8 @@ use crate::bundle::{DocumentKind, StateName};
 pub(crate) enum Content {
     /// A text of a node.
     OfNode(DocumentKind),
-    /// The command line of a kubelet in a list of processes.
-    Processes(String),
+    /// The command lines of kubelets in a list of processes: one, or several.
+    Processes(Vec<String>),
     /// Objects of a cluster, with pods, nodes or events among them.
     Objects,
     /// A configuration that is no node's own file.
@@ -35,6 +35,9 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if trimmed.is_empty() {
         return Content::Nothing;
     }
+    if is_of_topolet(trimmed) {
+        return Content::Nothing;
+    }
     if trimmed.starts_with('{')
         && let Some(content) = of_json(trimmed)
     {
@@ -43,7 +46,8 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if is_hostname(name, trimmed) {
         return Content::OfNode(DocumentKind::Hostname);
     }
-    let kinds = kinds(text);
+    // What a program printed for people may quote a document.
+    let kinds = if is_document(trimmed) { kinds(text) } else { Vec::new() };
     let has = |wanted: &[&str]| kinds.iter().any(|kind| wanted.contains(kind));
     if text.contains("kubelet.config.k8s.io") && has(&["KubeletConfiguration"]) && !has(&CLUSTER_KINDS) {
         return Content::OfNode(DocumentKind::Configuration);
@@ -61,8 +65,9 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if !kinds.is_empty() {
         return Content::Nothing;
     }
-    if let Some(command) = command_of(trimmed) {
-        return Content::Processes(command);
+    let commands = commands_of(trimmed);
+    if !commands.is_empty() {
+        return Content::Processes(commands);
     }
     let is_k3s = on_node.starts_with("etc/rancher/") && on_node.contains("/config.yaml");
     if is_k3s || trimmed.contains("[settings.kubernetes]") {
@@ -75,6 +80,26 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
         return Content::OfNode(DocumentKind::Machine);
     }
     if trimmed.lines().take(200).any(is_of_kubelet) { Content::Log } else { Content::Nothing }
+}
+
+/// Whether it is a document that topolet has printed, such as an earlier diagnosis that lies beside what it is about.
+fn is_of_topolet(text: &str) -> bool {
+    text.lines().take(3).map(|line| line.get(..200).unwrap_or(line)).any(|line| {
+        line.split_once("apiVersion")
+            .is_some_and(|(_, value)| value.trim_start_matches(['"', ':', ' ']).starts_with("topolet.dev/"))
+    })
+}
+
+/// Whether a text begins as a document of YAML, JSON or TOML does: with a key, a mark, or a comment.
+fn is_document(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.next().is_some_and(|line| {
+        let key = line.split(['=', ':']).next().unwrap_or_default().trim_end();
+        let is_key = key.len() < line.len()
+            && !key.is_empty()
+            && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./\"'".contains(&byte));
+        line.starts_with(['{', '[', '-', '%']) || is_key || key == "MIME-Version"
+    })
 }
 
 /// Of a JSON object; `None`: it is of none of these forms.
@@ -133,8 +158,8 @@ fn is_hostname(name: &str, text: &str) -> bool {
         && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
 }
 
-/// The command line of the only kubelet in a list of processes: what begins with a word that ends in `kubelet`.
-fn command_of(text: &str) -> Option<String> {
+/// The command lines of kubelets in a list of processes: what begins with a word that ends in `kubelet`.
+fn commands_of(text: &str) -> Vec<String> {
     let head = text.lines().next().unwrap_or_default();
     let is_list = head.contains("PID") && (head.contains("COMMAND") || head.contains("CMD"));
     let commands = text.lines().skip(1).filter_map(|line| {
@@ -145,9 +170,7 @@ fn command_of(text: &str) -> Option<String> {
             .is_some_and(|flag| flag.starts_with("--"))
             .then(|| format!("{program} {}", rest.join(" ")))
     });
-    let mut commands = commands.filter(|_| is_list);
-    let command = commands.next()?;
-    commands.next().is_none().then_some(command)
+    commands.filter(|_| is_list).collect()
 }
 
 /// Whether it sets flags of a kubelet.
@@ -234,7 +257,7 @@ mod tests {
                 "ps",
                 "ps",
                 "USER PID COMMAND\nroot 1 /usr/bin/kubelet --config=/a --v=2\n",
-                Content::Processes("/usr/bin/kubelet --config=/a --v=2".into()),
+                Content::Processes(vec!["/usr/bin/kubelet --config=/a --v=2".into()]),
             ),
             ("kubeadm-flags.env", "kubeadm-flags.env", "KUBELET_KUBEADM_ARGS=\"--v=2\"\n", of_node(Flags)),
             ("a.txt", "a.txt", "available: 1 nodes (0)\nnode 0 cpus: 0 1\n", of_node(Machine)),
@@ -245,6 +268,18 @@ mod tests {
                 Content::Log,
             ),
             ("notes.md", "notes.md", "The pod was refused.\n", Content::Nothing),
+            (
+                "out.json",
+                "out.json",
+                "{\n  \"apiVersion\": \"topolet.dev/v1alpha1\",\n  \"kind\": \"Diagnosis\",\n  \"nodes\": [{\"kind\": \"Pod\", \"cpuIds\": []}]\n}\n",
+                Content::Nothing,
+            ),
+            (
+                "out.txt",
+                "out.txt",
+                "bundle · files · 6 files\n\n  apiVersion: kubelet.config.k8s.io/v1beta1\n  kind: KubeletConfiguration\n",
+                Content::Nothing,
+            ),
         ] {
             assert_eq!(content(name, on_node, text), expected, "{name}: {text}");
         }

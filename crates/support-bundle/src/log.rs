@@ -78,6 +78,16 @@ pub struct StartFailure {
 }
 
 impl LogRead {
+    /// Whether it has no line that was written at any time: it is empty, or a journal that says that it has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines <= 1
+            && self.span.is_none()
+            && self.refusals.is_empty()
+            && self.starts.is_empty()
+            && self.failures.is_empty()
+    }
+
     /// The hosts of the lines that are kept.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
         let refusals = self.refusals.iter().map(|refusal| &refusal.place);

@@ -66,6 +66,9 @@ pub(crate) fn assembled(found: Found) -> Bundle {
         }
     }
     let mut nodes = all.finish();
+    if is_alone {
+        foreign_pods(&mut nodes);
+    }
     for node in &mut nodes {
         node.documents.sort_by(|one, other| (one.kind, &one.path).cmp(&(other.kind, &other.path)));
         contradict(node);
@@ -262,6 +265,19 @@ fn by_node(log: LogRead, all: &Nodes) -> Vec<(Option<String>, LogRead)> {
         nodes.entry(node_of(&failure.place, None)).or_insert_with(new).failures.push(failure);
     }
     nodes.into_iter().collect()
+}
+
+/// Of a bundle with the files of one node: that its pods are those of others.
+fn foreign_pods(nodes: &mut [NodeEvidence]) {
+    let bound: Vec<String> =
+        nodes.iter().filter(|node| !node.pods.is_empty()).filter_map(|node| node.name.clone()).collect();
+    let Some(first) = bound.first() else { return };
+    let more = if bound.len() > 1 { format!(" and {} more", bound.len() - 1) } else { String::new() };
+    let own = nodes.iter_mut().find(|node| node.has_files()).filter(|node| node.pods.is_empty());
+    if let Some(node) = own {
+        node.contradictions
+            .push(format!("no pod of the bundle is bound to it: they are those of {first}{more}"));
+    }
 }
 
 /// In what the files of a node contradict each other.

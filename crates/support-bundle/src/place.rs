@@ -111,6 +111,8 @@ pub(crate) fn place(path: &str) -> Place<'_> {
             ["core", file] if ["pods", "events", "pods.yaml", "events.yaml"].contains(file) => Look::Objects,
             ["core", "pods" | "events", file] if is_object(file) => Look::Objects,
             ["pods", pod, file] if stem(file) == *pod && is_object(file) => Look::Objects,
+            // Of a sosreport: `sos_commands/openshift/namespaces/NAMESPACE/pods/POD.yaml`.
+            ["pods" | "events", file] if is_object(file) => Look::Objects,
             ["resource.k8s.io", ..] if is_object(name) => Look::Objects,
             _ => Look::Not,
         };
@@ -121,6 +123,10 @@ pub(crate) fn place(path: &str) -> Place<'_> {
     }
     let nodes = at("nodes").filter(|at| parts.len() > at + 2);
     if nodes.is_none() && parts.iter().any(|part| NOT_OF_NODES.contains(part)) {
+        return of_cluster(name, Look::Not);
+    }
+    // What the gatherer of a must-gather says of itself lies beside the folders of nodes.
+    if matches!(parts.as_slice(), [.., "nodes", "debug" | "skipped_nodes.txt"]) {
         return of_cluster(name, Look::Not);
     }
     let from = nodes.map_or(0, |at| at + 2);
@@ -221,7 +227,7 @@ fn of_sos(inner: &str, name: &str) -> Look {
         "process" if name.starts_with("ps_") => Look::ByContent,
         "hardware" | "hwloc" if name.contains("lstopo") => Look::ByContent,
         "kubernetes" | "openshift" | "logs" | "systemd" if name.starts_with("journalctl") => Look::Log,
-        "kubernetes" | "openshift" if is_object(name) => Look::Objects,
+        "kubernetes" | "openshift" if is_object(name) || is_listed(name) => Look::Objects,
         _ => Look::Not,
     }
 }
@@ -233,6 +239,12 @@ fn is_node_log(name: &str) -> bool {
 
 fn is_object(name: &str) -> bool {
     [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether it is what `kubectl get` printed of pods, nodes or events, by the name that sos gives the output of a command.
+fn is_listed(name: &str) -> bool {
+    let is_format = ["_-o_json", "_-o_yaml"].iter().any(|format| name.contains(format));
+    is_format && ["_pods", "_nodes", "_events"].iter().any(|kind| name.ends_with(kind))
 }
 
 /// Of a file that lies in no folder of a node.
@@ -329,6 +341,25 @@ mod tests {
                 "var/lib/kubelet/pods/a/volumes/b/c/secret",
                 Look::Not,
             ),
+            (
+                "sosreport-w-1-x/sos_commands/openshift/namespaces/ran/pods/du-0.yaml",
+                UnitPlace::Cluster,
+                "du-0.yaml",
+                Look::Objects,
+            ),
+            (
+                "sosreport-w-1-x/sos_commands/kubernetes/cluster-info/ran/kubectl_get_-o_json_--namespace_ran_pods",
+                sos,
+                "sos_commands/kubernetes/cluster-info/ran/kubectl_get_-o_json_--namespace_ran_pods",
+                Look::Objects,
+            ),
+            (
+                "sosreport-w-1-x/sos_commands/kubernetes/cluster-info/ran/kubectl_get_-o_json_--namespace_ran_secrets",
+                sos,
+                "sos_commands/kubernetes/cluster-info/ran/kubectl_get_-o_json_--namespace_ran_secrets",
+                Look::Not,
+            ),
+            ("q/nodes/debug", UnitPlace::Cluster, "debug", Look::Not),
             ("sosreport-w-1-x/var/log/messages", sos, "var/log/messages", Look::Log),
             ("sosreport-w-1-x/var/log/pods/a/b/0.log", sos, "var/log/pods/a/b/0.log", Look::Not),
             ("node/state/cpu_manager_state", UnitPlace::Root(""), "node/state/cpu_manager_state", Look::Tree),

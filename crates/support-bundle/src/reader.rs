@@ -11,6 +11,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use pod_spec::PodRules;
+use rawzip::{ReaderAt, ZipArchive};
 use topology_discovery::entries::{Entries, EntriesError, EntryKind, Packer, is_tar};
 use topology_manifest::{
     Manifests, NodeObject, PodEvent, PodLimit, Source, UnknownFields, read_manifests_up_to,
@@ -167,6 +168,10 @@ impl BundleReader {
     }
 
     fn file_on_disk(&mut self, inner: &str, mut file: File, size: u64) {
+        if place(inner).look != Look::Not && is_zip_on_disk(&mut file) {
+            let read = zipped::on_disk(file).and_then(|archive| self.each_zipped(inner, &archive, size, 0));
+            return self.damaged(inner, read);
+        }
         let mut is_end_alone = false;
         if size > LOG_END && place(inner).look == Look::Log && !is_packed(&mut file) {
             is_end_alone = file.seek(SeekFrom::Start(size - LOG_END)).is_ok();
@@ -302,15 +307,27 @@ impl BundleReader {
             ));
             return Ok(());
         }
-        let read = zipped::each_file(&bytes, |path, file| {
+        let read = zipped::in_memory(&bytes)
+            .and_then(|archive| self.each_zipped(inner, &archive, bytes.len() as u64, nested));
+        self.damaged(inner, read);
+        Ok(())
+    }
+
+    /// Reads the files of a zip archive of so many bytes.
+    fn each_zipped<R: ReaderAt>(
+        &mut self,
+        inner: &str,
+        archive: &ZipArchive<R>,
+        size: u64,
+        nested: u32,
+    ) -> io::Result<()> {
+        zipped::each_file(archive, size, |path, packed, file| {
             let Some(path) = self.inside(inner, path, nested) else { return Ok(()) };
-            let taken = Rc::new(Cell::new(0));
+            let taken = Rc::new(Cell::new(packed));
             let read = self.stream(&path, &mut Bounded { inner: file, taken, given: 0 }, nested + 1, false);
             self.damaged(&path, read);
             Ok(())
-        });
-        self.damaged(inner, read);
-        Ok(())
+        })
     }
 
     /// Reads a file that is no archive.
@@ -354,9 +371,13 @@ impl BundleReader {
         };
         match known {
             Content::OfNode(kind) => self.document(at, inner, kind, text),
-            Content::Processes(command) => {
-                self.document(at, inner, DocumentKind::Flags, command.into_bytes());
-            }
+            Content::Processes(commands) => match commands.as_slice() {
+                [only] => self.document(at, inner, DocumentKind::Flags, only.clone().into_bytes()),
+                several => self.remark(format!(
+                    "{inner}: {} kubelets run on the node: the command line of none of them is taken",
+                    several.len()
+                )),
+            },
             Content::Objects => self.objects(inner, &text),
             Content::OfCluster => {
                 let document = document(at, inner, DocumentKind::Configuration, text);
@@ -540,6 +561,13 @@ fn is_packed(file: &mut File) -> bool {
     let read = Read::by_ref(file).take(512).read_to_end(&mut head);
     let is_packed = Packer::of(&head).is_some() || is_tar(&head) || is_zip(&head);
     read.is_err() || file.rewind().is_err() || is_packed
+}
+
+/// Whether a file is a zip archive; it is read from its beginning behind that.
+fn is_zip_on_disk(file: &mut File) -> bool {
+    let mut head = Vec::new();
+    let read = Read::by_ref(file).take(4).read_to_end(&mut head);
+    read.is_ok() && file.rewind().is_ok() && is_zip(&head)
 }
 
 /// A stream whose bytes are counted.

@@ -244,4 +244,35 @@ fn contradictions_are_said() {
     let bundle = of(folder.path());
     let said = &bundle.nodes[0].contradictions;
     assert!(said.iter().any(|text| text.contains("v1.36.3") && text.contains("v1.35.2")), "{said:?}");
+
+    let folder = written(&[
+        ("hostname", b"w-1\n".to_vec()),
+        ("cpu_manager_state", b"{}".to_vec()),
+        ("pods.yaml", pod("du", "w-2").into()),
+    ]);
+    let bundle = of(folder.path());
+    let said = &named(&bundle, "w-1").contradictions;
+    assert!(said.iter().any(|text| text.contains("they are those of w-2")), "{said:?}");
+}
+
+#[test]
+fn zip_archives_are_read_from_the_disk_and_within_others() {
+    let mut zip = Vec::new();
+    let mut archive = rawzip::ZipArchiveWriter::new(&mut zip);
+    for (path, content) in must_gather() {
+        let (mut entry, config) = archive.new_file(path).start().unwrap();
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(&content).unwrap();
+        let (_, descriptor) = writer.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    archive.finish().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mg.zip");
+    fs::write(&path, &zip).unwrap();
+    check_must_gather(&of(&path));
+    let outer = folder.path().join("outer.tar");
+    fs::write(&outer, tar(&[("mg.zip", zip)])).unwrap();
+    let bundle = of(&outer);
+    assert_eq!(bundle.nodes.len(), 2, "{bundle:?}");
 }

@@ -110,7 +110,9 @@ Examples:
   # Several together: the report of a node, and the pods of its cluster
   topolet diagnose sosreport-worker-1 pods.yaml
   # All about the refusal of one pod
-  topolet diagnose must-gather.local.42 --pod ran/forwarder";
+  topolet diagnose must-gather.local.42 --pod ran/forwarder
+  # The same without names, for a public issue
+  topolet diagnose must-gather.local.42 --anonymise issue.tar.gz";
 
 pub(crate) const CONFIG_CHECK: &str = "\
 Examples:

@@ -1,8 +1,11 @@
 //! A node that decides on pods which its kubelet refused.
 
 use admission_report::{KubeletRefusal, Report};
+use machine_picture::svg;
+use node_output::{NodeBefore, decision_picture};
 use pod_claims::ClusterObjects;
 use pod_spec::{Phase, Pod};
+use terminal_text::{Glyphs, Page};
 use topology_admission::{Detail, Series, Tries};
 
 use crate::asked::Asked;
@@ -10,6 +13,16 @@ use crate::claims::NodeClaims;
 use crate::node::LoadedNode;
 use crate::residents::Residents;
 use crate::sequence::Sequence;
+
+/// Whether decisions on refused pods are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Pictures {
+    /// No.
+    #[default]
+    None,
+    /// Each that could be made.
+    Drawn,
+}
 
 /// A node that decides, with what runs there.
 pub(super) struct Decides {
@@ -19,8 +32,13 @@ pub(super) struct Decides {
 }
 
 impl Decides {
-    /// The decision on a pod beside what runs there; it holds nothing itself.
-    pub(super) fn decide(&self, pod: Pod, said: &KubeletRefusal) -> anyhow::Result<Report> {
+    /// The decision on a pod beside what runs there, with its picture if that is wanted; it holds nothing itself.
+    pub(super) fn decide(
+        &self,
+        pod: Pod,
+        said: &KubeletRefusal,
+        pictures: Pictures,
+    ) -> anyhow::Result<(Report, Option<Box<svg::Decision>>)> {
         let pod = Pod { phase: Phase::Active, ..pod }.delivered();
         let asked = Asked {
             refused: [(pod.uid.clone(), said.clone())].into(),
@@ -28,11 +46,18 @@ impl Decides {
             objects: self.objects.clone(),
             ..Asked::default()
         };
-        let series =
-            Series::new(&self.node.node, self.residents.ledger.clone(), Detail::Merges, Tries::default());
+        let ledger = self.residents.ledger.clone();
+        let series = Series::new(&self.node.node, ledger, Detail::Merges, Tries::default());
         let claims = NodeClaims::on(&self.node, asked.objects.clone(), dra_model::Features::default());
         let mut sequence = Sequence::new(&self.node, &asked, series).with_claims(claims);
         let pod = asked.pods.first().ok_or_else(|| anyhow::anyhow!("there is no pod"))?;
-        sequence.decide(pod)
+        let report = sequence.decide(pod)?;
+        let picture = (pictures == Pictures::Drawn).then(|| {
+            let page = Page::endless(Glyphs::Unicode);
+            let lines = vec![self.node.line.headline(page).trim_end().to_owned()];
+            let before = NodeBefore::new(&self.node.node, &self.node.cpus, &self.residents.ledger);
+            Box::new(decision_picture(&report, before, lines))
+        });
+        Ok((report, picture))
     }
 }

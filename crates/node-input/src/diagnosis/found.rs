@@ -53,6 +53,11 @@ pub(super) fn parts(
         parts.found("state", what, kept.iter().map(|(_, document)| document.path.clone()).collect());
     }
     pods(evidence, node, &mut parts);
+    let statics: Vec<String> =
+        evidence.of_kind(DocumentKind::StaticPod).map(|document| document.path.clone()).collect();
+    if !statics.is_empty() {
+        parts.found("static pods", count(statics.len(), "manifest", "manifests"), statics);
+    }
     match (&residents.devices, evidence.of_kind(DocumentKind::PodResources).next()) {
         (Some(devices), _) => {
             parts.found("devices", "as the kubelet lists them".to_owned(), vec![devices.name.clone()]);
@@ -99,10 +104,21 @@ fn pods(evidence: &NodeEvidence, node: &str, parts: &mut Parts) {
 }
 
 fn logs(evidence: &NodeEvidence, parts: &mut Parts) {
-    if evidence.logs.is_empty() {
-        parts.missing("log", "`journalctl -u kubelet --no-pager > kubelet.log` on the node".to_owned());
+    // A journal that has rotated its lines away prints that it has none.
+    let (empty, logs): (Vec<&LogRead>, Vec<&LogRead>) = evidence.logs.iter().partition(|log| log.is_empty());
+    if logs.is_empty() {
+        let next = "`journalctl -u kubelet --no-pager > kubelet.log` on the node";
+        parts.missing(
+            "log",
+            match empty.first() {
+                Some(log) => {
+                    format!("{} has no lines; {next}, if they are not rotated away there too", log.path)
+                }
+                None => next.to_owned(),
+            },
+        );
     }
-    for LogRead { path, lines, is_end_alone, span, .. } in &evidence.logs {
+    for LogRead { path, lines, is_end_alone, span, .. } in logs {
         let span = span.as_ref().map(|(first, last)| format!(", {first} to {last}")).unwrap_or_default();
         let end = if *is_end_alone { ", the last GiB of it" } else { "" };
         parts.found("log", format!("{}{span}{end}", count(*lines, "line", "lines")), vec![path.clone()]);

@@ -40,7 +40,8 @@ impl FoundKubelet {
                 None => flags.alone(),
             },
         };
-        if let (Some(config), Some(version)) = (&config, version) {
+        if let Some(config) = &config {
+            let version = version.unwrap_or(KubeletVersion::DEFAULT);
             contradictions.extend(differs_from_running(evidence, config, version));
         }
         Self { version, config, files }
@@ -105,7 +106,7 @@ impl Flags {
 }
 
 /// Whether it is the command line of a process.
-fn is_process(document: &Document) -> bool {
+pub(super) fn is_process(document: &Document) -> bool {
     document.text.split(|byte| *byte == b' ').next().is_some_and(|word| word.ends_with(b"kubelet"))
 }
 
@@ -127,6 +128,7 @@ fn own(
     };
     let (drop_ins, files): (Vec<&Document>, Vec<&Document>) =
         evidence.of_kind(DocumentKind::Configuration).partition(is_drop_in);
+    let files = without_printed(files);
     let file = chosen(&files, named.as_deref());
     if let Some(path) = named.as_ref().filter(|path| file.is_none_or(|file| !is_at(file, path))) {
         let taken = file.map_or_else(String::new, |file| format!("; {} is taken for it", file.path));
@@ -170,6 +172,16 @@ fn own(
     let words = flags.words.iter().map(String::as_str).chain(named.is_none().then_some(config.as_str()));
     let flags = KubeletFlags::parse(words).ok()?;
     Some((FoundConfig::of_flags(name, texts, flags), paths))
+}
+
+/// The files without what `topolet config show` has printed of one, unless there are no others.
+fn without_printed(files: Vec<&Document>) -> Vec<&Document> {
+    let is_printed = |document: &&Document| {
+        let head = document.text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        head.starts_with(b"# ") && String::from_utf8_lossy(head).contains(", of kubelet v")
+    };
+    let (printed, others): (Vec<&Document>, Vec<&Document>) = files.into_iter().partition(is_printed);
+    if others.is_empty() { printed } else { others }
 }
 
 /// The file that is named, else one where kubelets usually have theirs, else the first.

@@ -7,7 +7,7 @@ use node_output::{RefusedPod, SightedBy, Sighting};
 use pod_spec::Pod;
 use support_bundle::{BundlePod, NodeEvidence};
 
-use super::decides::Decides;
+use super::decides::{Decides, Pictures};
 
 /// The pods that a node refused, by namespace and name.
 pub(super) struct Refusals(BTreeMap<(String, String), Told>);
@@ -74,21 +74,26 @@ impl Refusals {
     }
 
     /// Each with the decision on it, if `node` decides; its error says why it does not.
-    pub(super) fn decided(self, evidence: &NodeEvidence, node: Result<&Decides, &str>) -> Vec<RefusedPod> {
+    pub(super) fn decided(
+        self,
+        evidence: &NodeEvidence,
+        node: Result<&Decides, &str>,
+        pictures: Pictures,
+    ) -> Vec<RefusedPod> {
         let refused = self.0.into_iter().map(|((namespace, name), told)| {
             let Told { uid, said, seen } = told;
             let mut notes = Vec::new();
             let pod = manifest(evidence, &namespace, &name, &uid, &mut notes);
             let decision = match (node, pod) {
-                (Ok(node), Some(pod)) => node.decide(pod, &said).map_err(|error| format!("{error:#}")),
+                (Ok(node), Some(pod)) => node.decide(pod, &said, pictures).map_err(|error| format!("{error:#}")),
                 (Ok(_), None) => Err("its manifest is not in the bundle; `kubectl get pod -o yaml` prints it until it is deleted".to_owned()),
                 (Err(why), _) => Err(why.to_owned()),
             };
-            let (decision, not_decided) = match decision {
-                Ok(report) => (Some(report), None),
-                Err(why) => (None, Some(why)),
+            let (decision, picture, not_decided) = match decision {
+                Ok((report, picture)) => (Some(report), picture, None),
+                Err(why) => (None, None, Some(why)),
             };
-            RefusedPod { pod: format!("{namespace}/{name}"), said, seen, decision, not_decided, notes }
+            RefusedPod { pod: format!("{namespace}/{name}"), said, seen, decision, picture, not_decided, notes }
         });
         refused.collect()
     }

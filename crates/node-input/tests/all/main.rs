@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod anonymise;
 mod claims_aligned;
 mod claims_and_cpus;
 mod imagined;
+mod public_layouts;
 mod published;

@@ -2,10 +2,13 @@
 
 mod resize;
 
+use std::path::Path;
+
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueHint};
 use topology_admission::Tries;
 
+use super::diagnose;
 use crate::arguments::{DecisionOutputArguments, PodsArguments};
 use crate::claim_arguments::ClaimArguments;
 use crate::decisions::{Depth, OutputOptions, decide};
@@ -16,8 +19,11 @@ use crate::screen::Screen;
 use crate::shown::{ShownArguments, legend_needs_table};
 
 #[derive(Args, Debug)]
-#[command(mut_arg("files", |files| files.required(false).required_unless_present("resize")))]
+#[command(mut_arg("files", |files| files.required(false).required_unless_present_any(["resize", "bundle"])))]
 pub(crate) struct ExplainArguments {
+    /// Of a support bundle the refusal of this pod, as `topolet diagnose BUNDLE --pod POD` explains it.
+    #[arg(value_names = ["BUNDLE", "POD"], num_args = 2, conflicts_with_all = ["files", "resize"], value_hint = ValueHint::AnyPath)]
+    pub(crate) bundle: Vec<String>,
     #[command(flatten)]
     pub(crate) pods: PodsArguments,
     /// Whether a pod that runs on the node can have other amounts of CPU and memory: the pod, as NAME, NAMESPACE/NAME or
@@ -38,6 +44,9 @@ pub(crate) struct ExplainArguments {
 }
 
 pub(super) fn run(arguments: &ExplainArguments, screen: Screen) -> anyhow::Result<Outcome> {
+    if let [bundle, pod] = arguments.bundle.as_slice() {
+        return diagnose::explain(Path::new(bundle), pod, arguments.output.output, screen);
+    }
     if !arguments.resize.is_empty() {
         let Some(format) = arguments.output.output.text() else {
             bail!("--resize prints a table, json or yaml: choose one of them with -o")
