@@ -220,7 +220,7 @@ fn beside_others(strategy: Strategy) -> NodeWork {
 
 /// The machine of eight nodes with few CPUs left.
 fn nearly_full() -> NodeWork {
-    let mut work = NodeWork { residents: residents(240), ..four_containers(8, 256) };
+    let mut work = NodeWork { residents: residents(250), ..four_containers(8, 256) };
     work.pod = pod("p", 1, &json!({"cpu": "8", "memory": "1Gi"}));
     work
 }
