@@ -212,7 +212,7 @@ impl Facts<'_> {
             matches!(endpoint, Some(Endpoint::Plugin { life: Life::Stopped(_), .. }))
                 && row.amounts.as_ref().is_some_and(|amounts| amounts.free() < amounts.asked)
         };
-        rows.iter().find(is_gone).map(|row| Resource::from(row))
+        rows.iter().find(is_gone).map(Resource::from)
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct ClusterClaims {
 const NODES: u16 = 2;
 const NUMA: &str = "resource.kubernetes.io/numaNode";
 /// How long kube-scheduler may take for a pod.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Devices whose driver publishes no NUMA node, as those of the example driver for GPUs.
 const PLACELESS: &str = "gpu.example.com";
 
@@ -159,27 +159,24 @@ impl Desk<'_> {
             fs::write(&self.pod, &manifest)?;
             let ours = self.ours()?;
             self.cluster.apply(&manifest)?;
-            match self.allocated(&pod)? {
-                Some((node, devices)) => {
-                    let own = ours.get(&node).and_then(Option::as_ref);
-                    ensure!(
-                        own == Some(&devices),
-                        "{pod} has {devices:?} on {node}, and topolet named {own:?}:\n{manifest}"
-                    );
-                    figures.placed += 1;
-                    figures.devices += devices.len();
-                    running.push(pod);
-                }
-                None => {
-                    let fits: Vec<&String> =
-                        ours.iter().filter(|(_, own)| own.is_some()).map(|(node, _)| node).collect();
-                    ensure!(
-                        fits.is_empty(),
-                        "{pod} gets no node, and topolet has devices on {fits:?}:\n{manifest}"
-                    );
-                    figures.without_devices += 1;
-                    self.delete(&pod)?;
-                }
+            if let Some((node, devices)) = self.allocated(&pod)? {
+                let own = ours.get(&node).and_then(Option::as_ref);
+                ensure!(
+                    own == Some(&devices),
+                    "{pod} has {devices:?} on {node}, and topolet named {own:?}:\n{manifest}"
+                );
+                figures.placed += 1;
+                figures.devices += devices.len();
+                running.push(pod);
+            } else {
+                let fits: Vec<&String> =
+                    ours.iter().filter(|(_, own)| own.is_some()).map(|(node, _)| node).collect();
+                ensure!(
+                    fits.is_empty(),
+                    "{pod} gets no node, and topolet has devices on {fits:?}:\n{manifest}"
+                );
+                figures.without_devices += 1;
+                self.delete(&pod)?;
             }
             if !running.is_empty() && random.u8(0..3) == 0 {
                 let gone = running.swap_remove(random.usize(0..running.len()));

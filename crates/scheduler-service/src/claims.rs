@@ -247,13 +247,11 @@ impl DevicePredictions {
 
     /// This node, or the first nodes that have slices, with what decides on the claims of the pod there.
     pub(crate) fn searched_nodes(&self, pod: &Pod, node: Option<&str>) -> Vec<(Node, ClusterObjects)> {
-        match node {
-            Some(node) => self.objects(pod, node).into_iter().collect(),
-            None => {
-                let first = self.of_node.keys().take(MOST_SEARCHED);
-                first.filter_map(|node| self.objects(pod, node)).collect()
-            }
+        if let Some(node) = node {
+            return self.objects(pod, node).into_iter().collect();
         }
+        let first = self.of_node.keys().take(MOST_SEARCHED);
+        first.filter_map(|node| self.objects(pod, node)).collect()
     }
 
     /// What decides on the claims of the pod on a node; `None`: that is not known.

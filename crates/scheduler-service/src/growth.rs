@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, ensure};
 use cluster_node::SystemClock;
@@ -70,10 +70,12 @@ pub fn claim_times(nodes: usize) -> anyhow::Result<ClaimTimes> {
 /// How long the filter of a pod takes, and how many nodes it fits.
 fn filter(answers: &Answers, names: &[String], pod: &Value) -> anyhow::Result<(Duration, usize)> {
     let question = json!({ "Pod": pod, "NodeNames": names }).to_string();
-    let began = Instant::now();
+    let clock = &answers.outlook.clock;
+    let began = clock.now();
     let asked = serde_json::from_str(&question)?;
     let result = answers.filter(asked, Asker::Known).map_err(|why| anyhow!(why))?;
-    Ok((began.elapsed(), result.node_names.context("no node is named")?.len()))
+    let took = clock.now().saturating_duration_since(began);
+    Ok((took, result.node_names.context("no node is named")?.len()))
 }
 
 fn answers(names: &[String]) -> anyhow::Result<Answers> {
@@ -100,7 +102,9 @@ fn answers(names: &[String]) -> anyhow::Result<Answers> {
         templates: vec![template()],
         ..ClusterObjects::default()
     });
-    Kind::ALL.into_iter().for_each(|kind| claims.heard(kind));
+    for kind in Kind::ALL {
+        claims.heard(kind);
+    }
     Ok(Answers {
         outlook,
         claims: Arc::new(Mutex::new(claims)),
