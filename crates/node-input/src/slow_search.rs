@@ -24,7 +24,7 @@ const MOST_NODES: usize = 16;
 pub enum TimedOut {
     /// On this node. From Kubernetes 1.36 on that ends the attempt for all nodes.
     OnNode(String),
-    /// On so many nodes, the others of which were looked at; `None`: the number is not told.
+    /// On so many nodes, the others of which were looked at; `None`: the message has no number.
     OnNodes(Option<usize>),
 }
 

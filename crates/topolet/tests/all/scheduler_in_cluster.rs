@@ -212,7 +212,7 @@ fn devices_of_slices_that_select_nodes_by_labels_are_predicted() {
     assert_eq!(answer["FailedNodes"]["node-1"], why);
 }
 
-/// kube-scheduler gives up its search for devices before it asks the extender: that is told, with the order of requests that ends.
+/// kube-scheduler gives up its search for devices before it asks the extender: the pod has an event, with the order of requests that ends.
 #[test]
 fn a_search_of_kube_scheduler_that_times_out_is_reported() {
     const LIMIT: &str = "profiles:\n- schedulerName: default-scheduler\n  pluginConfig:\n  - name: DynamicResources\n    \
