@@ -57,7 +57,7 @@ pub fn claim_times(nodes: usize) -> anyhow::Result<ClaimTimes> {
     let names: Vec<String> = (0..nodes).map(|at| format!("node-{at}")).collect();
     let answers = answers(&names)?;
     let claiming = |name: &str| pod(name, &json!([{ "name": "d", "resourceClaimTemplateName": "near" }]));
-    let (without_claims, _) = filter(&answers, &names, &pod("a", &Value::Null))?;
+    let (without_claims, _) = filter(&answers, &names, &pod("a", &json!([])))?;
     let (new_kind, fit) = filter(&answers, &names, &claiming("b"))?;
     ensure!(fit == nodes, "the pod fits {fit} of {nodes} nodes");
     let (known_kind, _) = filter(&answers, &names, &claiming("c"))?;
@@ -167,7 +167,7 @@ fn holder(node: &str) -> ResourceClaim {
 
 /// A pod with two CPUs and these claims.
 fn pod(name: &str, claims: &Value) -> Value {
-    let uses = if claims.is_null() { json!([]) } else { json!([{ "name": "d" }]) };
+    let uses = if *claims == json!([]) { json!([]) } else { json!([{ "name": "d" }]) };
     let resources = json!({ "limits": { "cpu": "2", "memory": "1Gi" }, "claims": uses });
     json!({ "metadata": { "name": name, "namespace": "default", "uid": name },
         "spec": { "resourceClaims": claims,
