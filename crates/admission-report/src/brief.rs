@@ -151,7 +151,7 @@ impl Facts<'_> {
     fn brief_memory(&self, unit: Option<&UnitTrace>) -> Option<BriefReason> {
         let unit = unit?;
         let memory: Vec<&ResourceTrace> =
-            unit.resources.iter().filter(|row| Resource::from(&row.resource).is_memory()).collect();
+            unit.resources.iter().filter(|row| Resource::from(*row).is_memory()).collect();
         let lacks = |row: &&&ResourceTrace| {
             self.nodes().iter().all(|(index, _)| matches!(unit.standing(row, index), Standing::Lacks(_)))
         };
@@ -193,7 +193,7 @@ impl Facts<'_> {
             .filter(|(_, standings)| !standings.contains(&Standing::Fits))
             .collect();
         let closed = nowhere.iter().find(|(_, standings)| standings.contains(&Standing::Closed));
-        match closed.map(|(row, _)| (row, Resource::from(&row.resource))) {
+        match closed.map(|(row, _)| (*row, Resource::from(*row))) {
             Some((_, Resource::Cpu)) => return BriefReason::HandedOn,
             Some((row, resource)) if resource.is_memory() => return BriefReason::Grouped(Wanted::of(row)),
             _ => {}
@@ -212,7 +212,7 @@ impl Facts<'_> {
             matches!(endpoint, Some(Endpoint::Plugin { life: Life::Stopped(_), .. }))
                 && row.amounts.as_ref().is_some_and(|amounts| amounts.free() < amounts.asked)
         };
-        rows.iter().find(is_gone).map(|row| Resource::from(&row.resource))
+        rows.iter().find(is_gone).map(Resource::from)
     }
 }
 
@@ -255,7 +255,7 @@ impl From<&Reason> for BriefReason {
 impl Wanted {
     fn of(row: &ResourceTrace) -> Self {
         let amount = row.amounts.as_ref().map(|amounts| amounts.asked);
-        Self { resource: Resource::from(&row.resource), amount }
+        Self { resource: Resource::from(row), amount }
     }
 }
 

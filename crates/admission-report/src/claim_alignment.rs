@@ -1,6 +1,6 @@
 //! Where the devices of a container's claims lie, beside the CPUs and memory that the managers give it.
 //!
-//! The kubelet's managers know nothing of claims, so that nothing aligns the two. A device is *elsewhere* if its NUMA node is none of
+//! The kubelet's managers know nothing of claims, so that nothing aligns the two; where topolet decides, an option does. A device is *elsewhere* if its NUMA node is none of
 //! those of the container's exclusive CPUs, or none of those of its bound memory; memory of a device, such as that of a GPU of GB200, is
 //! a NUMA node too, and memory there is near the device. Where the managers give no CPUs and the CPU driver `dra.cpu` does, its devices
 //! are the container's CPUs. A device whose node is not known counts neither as aligned nor as elsewhere, and neither do the devices of
@@ -13,8 +13,11 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use claim_explanation::folded;
+use pod_spec::Pod;
 use serde::{Serialize, Serializer};
+use topology_admission::Node;
 use topology_model::{NodeId, NodeIds};
+use topology_policy::KubeletPolicy;
 
 use crate::claim_remedy::ClaimRemedy;
 use crate::decided_claims::{ClaimedDevice, DecidedClaim, DecidedClaims};
@@ -114,6 +117,51 @@ impl schemars::JsonSchema for Alignment {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "type": "string", "enum": Self::ALL.map(Self::name) })
+    }
+}
+
+/// Why devices of a claim can lie elsewhere than the CPUs and memory of its container. Displays as a clause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhyElsewhere {
+    /// A kubelet decides, whose managers know nothing of claims.
+    Kubelet,
+    /// topolet decides, and its option is off.
+    NotFollowed,
+    /// CPUs and memory follow claims (`devices.claims: hint`), as far as this policy has it.
+    Policy(KubeletPolicy),
+}
+
+impl WhyElsewhere {
+    /// For a pod on a node.
+    #[must_use]
+    pub fn of(node: &Node, pod: &Pod) -> Self {
+        if node.has_claim_hints() {
+            Self::Policy(node.rules_of(pod).policy)
+        } else if node.compat().is_kubelet() {
+            Self::Kubelet
+        } else {
+            Self::NotFollowed
+        }
+    }
+}
+
+impl fmt::Display for WhyElsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kubelet => f.write_str("the kubelet does not align claims"),
+            Self::NotFollowed => f.write_str("CPUs and memory follow claims only with devices.claims: hint"),
+            Self::Policy(KubeletPolicy::None) => {
+                f.write_str("policy none merges no hints, and none of claims")
+            }
+            Self::Policy(KubeletPolicy::BestEffort) => {
+                f.write_str("policy best-effort prefers the NUMA nodes of claims and does not require them")
+            }
+            Self::Policy(policy) => write!(
+                f,
+                "policy {} admits on several NUMA nodes, and CPUs or memory are on some of them",
+                policy.name()
+            ),
+        }
     }
 }
 
@@ -330,8 +378,12 @@ impl Pinned {
 }
 
 /// The sentence about devices that lie elsewhere.
-pub(crate) fn elsewhere(f: &mut fmt::Formatter<'_>, claim: &ContainerClaim) -> fmt::Result {
-    write!(f, "admitted, {}; the kubelet does not align claims", claim.misalignment())?;
+pub(crate) fn elsewhere(
+    f: &mut fmt::Formatter<'_>,
+    claim: &ContainerClaim,
+    why: WhyElsewhere,
+) -> fmt::Result {
+    write!(f, "admitted, {}; {why}", claim.misalignment())?;
     if !claim.unknown.is_empty() {
         write!(f, "; not known: {}", joined(&claim.unknown, "; "))?;
     }

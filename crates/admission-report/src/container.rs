@@ -70,7 +70,8 @@ pub struct ContainerReport {
     /// The claims of devices that it uses, which were not decided on; none for [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,
-    /// The claims of devices that it uses, which were decided on, beside its CPUs and memory; none for [`ContainerReport::held`].
+    /// The claims of devices that it uses, which were decided on or which it has, beside its CPUs and memory; none for
+    /// [`ContainerReport::held`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claimed: Vec<ContainerClaim>,
 }

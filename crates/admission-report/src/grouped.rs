@@ -69,7 +69,7 @@ impl Facts<'_> {
 
     /// The groups of nodes with free memory that `unit` asks for and that they do not give alone.
     pub(crate) fn grouped_memory(&self, unit: &UnitTrace) -> Option<GroupedMemory> {
-        let is_memory = |row: &&ResourceTrace| Resource::from(&row.resource).is_memory();
+        let is_memory = |row: &&ResourceTrace| Resource::from(*row).is_memory();
         let rows: Vec<&ResourceTrace> = unit.resources.iter().filter(is_memory).collect();
         let is_closed = |node| rows.iter().any(|row| unit.standing(row, node) == Standing::Closed);
         let closed: NodeMask =

@@ -116,7 +116,7 @@ fn has_none(row: &ResourceTrace, standing: Standing) -> bool {
 
 impl Lack {
     fn new(row: &ResourceTrace, standing: Standing) -> Option<Self> {
-        let resource = Resource::from(&row.resource);
+        let resource = Resource::from(row);
         let deficit = match (standing, &resource) {
             (Standing::Fits, _) => return None,
             (Standing::Lacks(lack), _) => Deficit::Amount(lack),

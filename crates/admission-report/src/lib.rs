@@ -79,7 +79,9 @@ mod words;
 pub use alternative::{Alternative, Ask, HintNodes, Place, Remedy};
 pub use brief::{BriefReason, Wanted};
 pub use chosen::{ChosenRules, RuleSource};
-pub use claim_alignment::{Alignment, ContainerClaim, DeviceCounts, DevicesOnNode, UnknownDevices};
+pub use claim_alignment::{
+    Alignment, ContainerClaim, DeviceCounts, DevicesOnNode, UnknownDevices, WhyElsewhere,
+};
 pub use claim_remedy::{BoundMemory, ClaimRemedy};
 pub use claims::{UndecidedClaims, claims_notice};
 pub use closed::Closed;

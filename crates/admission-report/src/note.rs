@@ -15,7 +15,7 @@ use topology_admission::KubeletAgain;
 use topology_model::NodeIds;
 
 use crate::chosen::{ChosenRules, kubelet_again};
-use crate::claim_alignment::{self, ContainerClaim};
+use crate::claim_alignment::{self, ContainerClaim, WhyElsewhere};
 use crate::claim_remedy::ClaimRemedy;
 use crate::claims::UndecidedClaims;
 use crate::facts::NamedPod;
@@ -114,7 +114,12 @@ pub enum Remark {
         class: String,
     },
     /// Devices of a claim lie on other NUMA nodes than the containers' CPUs and memory.
-    ClaimElsewhere(ContainerClaim),
+    ClaimElsewhere {
+        /// The claim.
+        claim: ContainerClaim,
+        /// Why that can be.
+        why: WhyElsewhere,
+    },
     /// Changes that would align claims were tried for earlier pods, and are not for this and later ones.
     ChangesNotTried {
         /// For how many pods they were tried.
@@ -184,7 +189,7 @@ impl Note {
     #[must_use]
     pub fn would_align(&self) -> &[ClaimRemedy] {
         match &self.remark {
-            Remark::ClaimElsewhere(claim) => claim.would_align.as_deref().unwrap_or_default(),
+            Remark::ClaimElsewhere { claim, .. } => claim.would_align.as_deref().unwrap_or_default(),
             _ => &[],
         }
     }
@@ -202,7 +207,7 @@ impl Note {
             | Remark::CpusBesideHint { .. }
             | Remark::FewPages(_)
             | Remark::ClaimOfCpus { .. }
-            | Remark::ClaimElsewhere(_)
+            | Remark::ClaimElsewhere { .. }
             | Remark::Fault { .. }
             | Remark::PartsOfBytes(_) => Severity::Warning,
             Remark::ChosenRules { .. }
@@ -286,7 +291,7 @@ impl fmt::Display for Remark {
                  two exclude each other, since neither knows which CPUs the other gives out; cpuManagerPolicy none goes with \
                  such a driver"
             ),
-            Self::ClaimElsewhere(claim) => claim_alignment::elsewhere(f, claim),
+            Self::ClaimElsewhere { claim, why } => claim_alignment::elsewhere(f, claim, *why),
             Self::ClaimUnknown(claim) => f.write_str(&claim.doubt()),
             Self::NoClaimHint(UnknownPlace { claim, why }) => write!(f, "claim {claim} gives no hint: {why}"),
             Self::ChangesNotTried { after } => write!(

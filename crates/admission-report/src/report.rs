@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 use topology_admission::{Explanation, OnEmptyNode, Placement, Refused, Tries, Verdict};
 
 use crate::chosen::ChosenRules;
-use crate::claim_alignment::{Alignment, ContainerClaim};
+use crate::claim_alignment::{Alignment, ContainerClaim, WhyElsewhere};
 use crate::claim_remedy::ClaimRemedy;
 use crate::claims::UndecidedClaims;
 use crate::conclusion::{Conclusion, Fated};
@@ -228,8 +228,9 @@ impl Report {
         }
     }
 
-    /// Adds a note for each claim that lies elsewhere than the containers' CPUs and memory, or of which that is not known.
-    pub fn note_claims(&mut self) {
+    /// Adds a note for each claim that lies elsewhere than the containers' CPUs and memory, which can be for this reason, or of which that
+    /// is not known.
+    pub fn note_claims(&mut self, why: WhyElsewhere) {
         // With equal sentences what aligns them can be another change.
         let mut noted: Vec<(&ContainerClaim, Vec<ContainerName>)> = Vec::new();
         for container in self.containers() {
@@ -242,7 +243,7 @@ impl Report {
         }
         let notes = noted.into_iter().filter_map(|(claim, containers)| {
             let remark = match claim.alignment {
-                Alignment::Elsewhere => Remark::ClaimElsewhere(claim.clone()),
+                Alignment::Elsewhere => Remark::ClaimElsewhere { claim: claim.clone(), why },
                 Alignment::Unknown => Remark::ClaimUnknown(claim.clone()),
                 Alignment::Aligned | Alignment::NothingPinned => return None,
             };

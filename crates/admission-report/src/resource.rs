@@ -6,6 +6,7 @@ use core::fmt;
 use k8s_quantity::Amount;
 use pod_spec::ResourceName;
 use serde::{Serialize, Serializer};
+use topology_admission::{ResourceTrace, RowKind};
 
 /// A resource by its kind. Shown and serialized as its name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,11 +77,18 @@ impl From<&ResourceName> for Resource {
         match name.as_str() {
             "cpu" => Self::Cpu,
             "memory" => Self::Memory,
-            // No other resource has a blank in its name.
-            text if text.contains(' ') => Self::Claims(name.clone()),
             _ if name.is_hugepages() => Self::HugePages(name.clone()),
             text if text.contains('/') => Self::Extended(name.clone()),
             _ => Self::Other(name.clone()),
+        }
+    }
+}
+
+impl From<&ResourceTrace> for Resource {
+    fn from(row: &ResourceTrace) -> Self {
+        match row.kind {
+            RowKind::Claims => Self::Claims(row.resource.clone()),
+            RowKind::Resource => Self::from(&row.resource),
         }
     }
 }

@@ -64,7 +64,7 @@ impl Facts<'_> {
             .iter()
             .find(|row| row.amounts.as_ref().is_some_and(|amounts| amounts.free() < amounts.asked));
         let Some(row) = lacking else { return matches!(refused.cause, Cause::Devices(_)) };
-        let lacking = Resource::from(&row.resource);
+        let lacking = Resource::from(row);
         unavailable.iter().any(|obstacle| match obstacle {
             Obstacle::PluginsGone(resources) | Obstacle::NoneHealthy(resources) => {
                 resources.contains(&lacking)

@@ -181,7 +181,7 @@ impl ResourceReport {
         (unit, memory): (&UnitTrace, Option<&GroupedMemory>),
         row: &ResourceTrace,
     ) -> Option<Self> {
-        let (resource, amounts) = (Resource::from(&row.resource), row.amounts.as_ref()?);
+        let (resource, amounts) = (Resource::from(row), row.amounts.as_ref()?);
         // Which devices there are only their plugin knows: "none" would be wrong.
         let is_extended = matches!(resource, Resource::Extended(_));
         if is_extended && !facts.before.inventory().is_registered(&row.resource) {

@@ -103,7 +103,7 @@ impl Facts<'_> {
                 Answered::Sets { preferred: Some(nodes), .. } => nodes,
                 _ => fewest_nodes(row.amounts.as_ref()?)?,
             };
-            Some(SetSize { resource: Resource::from(&row.resource), nodes })
+            Some(SetSize { resource: Resource::from(row), nodes })
         });
         let sizes = sizes.collect::<Option<Vec<_>>>()?;
         let counts = || sizes.iter().map(|size| size.nodes);
@@ -128,7 +128,7 @@ impl Facts<'_> {
     /// CPUs of init containers that keep the unit from nodes which have enough.
     fn handed_on(&self, unit: &UnitTrace) -> Option<HandedOnCpus> {
         let handed_on = unit.handed_on.as_ref()?;
-        let row = unit.resources.iter().find(|row| Resource::from(&row.resource) == Resource::Cpu)?;
+        let row = unit.resources.iter().find(|row| Resource::from(*row) == Resource::Cpu)?;
         let is_closed = |index| unit.standing(row, index) == Standing::Closed;
         let keeps = self.nodes().iter().any(|(index, _)| is_closed(index));
         keeps.then(|| HandedOnCpus::new(self, handed_on))
@@ -144,7 +144,7 @@ impl Facts<'_> {
                 cells.map(of).fold(0, u64::saturating_add)
             };
             Some(MachineLack {
-                resource: Resource::from(&row.resource),
+                resource: Resource::from(row),
                 asked: amounts.asked,
                 free: sum(|cell| cell.free),
                 allocatable: sum(|cell| cell.allocatable),
@@ -174,7 +174,7 @@ fn fewest_nodes(amounts: &NodeAmounts) -> Option<u32> {
 pub(crate) fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
     let wider = rows.iter().filter_map(|row| match row.answer {
         Answered::Sets { narrowest, preferred: Some(preferred), .. } if narrowest > preferred => {
-            Some(WiderSet { resource: Resource::from(&row.resource), needed: narrowest, preferred })
+            Some(WiderSet { resource: Resource::from(row), needed: narrowest, preferred })
         }
         _ => None,
     });
@@ -185,7 +185,7 @@ pub(crate) fn wider_sets(rows: &[ResourceTrace]) -> Vec<WiderSet> {
 pub(crate) fn set_sizes(rows: &[ResourceTrace]) -> Vec<SetSize> {
     let sizes = rows.iter().filter_map(|row| match row.answer {
         Answered::Sets { preferred: Some(nodes), .. } => {
-            Some(SetSize { resource: Resource::from(&row.resource), nodes })
+            Some(SetSize { resource: Resource::from(row), nodes })
         }
         _ => None,
     });

@@ -61,7 +61,7 @@ pub use attempt::preempt::NobodyToPreempt;
 pub use attempt::refusal::{Cause, Reason, Refused};
 pub use attempt::standing::Standing;
 pub use attempt::trace::{
-    Answered, Detail, HandedOn, NodeAmounts, ResourceTrace, Search, Trace, UnitName, UnitTrace,
+    Answered, Detail, HandedOn, NodeAmounts, ResourceTrace, RowKind, Search, Trace, UnitName, UnitTrace,
 };
 pub use attempt::{Attempt, Placed, Placement, Rules, Verdict};
 pub use cpu_manager::ContainerId;

@@ -11,6 +11,7 @@ mod formats;
 mod usage;
 mod cluster;
 mod cluster_chaos;
+mod cluster_claims;
 mod fleet;
 mod schedulers;
 mod scheduler_growth;
@@ -50,6 +51,7 @@ workspace_tools::commands! {
     Chaos(chaos::Chaos),
     Cluster(cluster::Cluster),
     ClusterChaos(cluster_chaos::ClusterChaos),
+    ClusterClaims(cluster_claims::ClusterClaims),
     Dashboards(dashboards::Dashboards),
     Dist(dist::Dist),
     Fleet(fleet::Fleet),

@@ -14,7 +14,22 @@ use crate::error::ClusterError;
 
 /// A kind as it is watched.
 pub(crate) fn kind(name: &str, kind: ClaimKind) -> ApiResource {
-    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, "v1", name), kind.resource())
+    in_version(name, kind, "v1")
+}
+
+fn in_version(name: &str, kind: ClaimKind, version: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, version, name), kind.resource())
+}
+
+/// `DeviceTaintRule`, which became `v1` later than the other kinds, in the newest version that is served.
+///
+/// # Errors
+/// None is served, or the API server does not answer.
+pub(crate) fn taint_rules(cluster: &Cluster) -> Result<ApiResource, ClusterError> {
+    let version = ClaimKind::TaintRules.newest(&cluster.served_versions()?);
+    let version = version
+        .ok_or_else(|| ClusterError::NotFound(format!("{} of {GROUP}", ClaimKind::TaintRules.resource())))?;
+    Ok(in_version("DeviceTaintRule", ClaimKind::TaintRules, version))
 }
 
 pub(crate) const GROUP: &str = "resource.k8s.io";
@@ -211,7 +226,7 @@ impl Cluster {
     }
 
     /// The versions of the group with their kinds; none: the API server does not have the group.
-    pub(crate) fn served_versions(&self) -> Result<Vec<Served>, ClaimListError> {
+    pub(crate) fn served_versions(&self) -> Result<Vec<Served>, ClusterError> {
         let group: APIGroup = match self.read(&format!("/apis/{GROUP}"), &ListParams::default()) {
             Err(ClusterError::NotFound(_)) => return Ok(Vec::new()),
             group => group?,

@@ -20,6 +20,12 @@ impl WatchedObject {
         self.0.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Its labels.
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.0.metadata.labels.iter().flatten();
+        labels.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// Whether it has been deleted, and is yet there.
     #[must_use]
     pub fn is_deleted(&self) -> bool {

@@ -14,8 +14,12 @@
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Node;
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, ListParams, WatchEvent, WatchParams};
+use kube::api::{
+    ApiResource, DynamicObject, ListParams, ObjectList, PartialObjectMeta, WatchEvent, WatchParams,
+};
+use serde_json::json;
 use tokio_stream::{Stream, StreamExt as _};
 
 use crate::bound::pod_kind;
@@ -26,6 +30,13 @@ use crate::object::WatchedObject;
 use crate::{claims, state, topology};
 
 type Events = Pin<Box<dyn Stream<Item = Result<WatchEvent<DynamicObject>, kube::Error>> + Send>>;
+
+/// How much of each object is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Extent {
+    Whole,
+    Metadata,
+}
 
 /// An API server ends a watch after 290 s, the default of kube's client. One that goes on for longer is a connection of
 /// which the other end is gone.
@@ -51,6 +62,10 @@ pub enum Watched {
     ResourceClaims,
     /// The `ResourceClaimTemplate`s of all namespaces.
     ResourceClaimTemplates,
+    /// All `DeviceTaintRule`s, in the newest version that is served. Where none is, that is [`ClusterError::NotFound`].
+    DeviceTaintRules,
+    /// The names and labels of all nodes: objects with their `metadata` alone.
+    NodeLabels,
     /// The pods that are bound to the node of that name. One that is not listed does not exist: who owns a node gives back
     /// what it held.
     PodsBoundTo(String),
@@ -81,8 +96,11 @@ enum Freshness {
 }
 
 impl Watched {
-    fn kind(&self) -> ApiResource {
-        match self {
+    /// Asks the API server where the version is not known.
+    fn kind(&self, cluster: &Cluster) -> Result<ApiResource, ClusterError> {
+        Ok(match self {
+            Self::DeviceTaintRules => claims::taint_rules(cluster)?,
+            Self::NodeLabels => ApiResource::erase::<Node>(&()),
             Self::NodeStates => state::kind(),
             Self::NodeTopologies => topology::kind(),
             Self::ResourceSlices => claims::kind("ResourceSlice", ClaimKind::Slices),
@@ -90,7 +108,7 @@ impl Watched {
             Self::ResourceClaims => claims::kind("ResourceClaim", ClaimKind::Claims),
             Self::ResourceClaimTemplates => claims::kind("ResourceClaimTemplate", ClaimKind::Templates),
             _ => pod_kind(),
-        }
+        })
     }
 
     /// A field selector.
@@ -101,7 +119,9 @@ impl Watched {
             | Self::ResourceSlices
             | Self::DeviceClasses
             | Self::ResourceClaims
-            | Self::ResourceClaimTemplates => return None,
+            | Self::ResourceClaimTemplates
+            | Self::DeviceTaintRules
+            | Self::NodeLabels => return None,
             Self::PodsBoundTo(node) | Self::PodsKnownOf(node) => format!("spec.nodeName={node}"),
             Self::BoundPods => "spec.nodeName!=".to_owned(),
             Self::PendingPods => "status.phase=Pending".to_owned(),
@@ -120,6 +140,8 @@ impl Watched {
             | Self::DeviceClasses
             | Self::ResourceClaims
             | Self::ResourceClaimTemplates
+            | Self::DeviceTaintRules
+            | Self::NodeLabels
             | Self::BoundPods
             | Self::PendingPods => Freshness::LatestByPages,
             Self::PodEnds | Self::PodFailures => Freshness::Changes,
@@ -131,12 +153,34 @@ impl Watched {
         self.freshness() != Freshness::Changes
     }
 
+    const fn extent(&self) -> Extent {
+        match self {
+            Self::NodeLabels => Extent::Metadata,
+            _ => Extent::Whole,
+        }
+    }
+
     /// By what an object is known: its name where that is its node's, else its UID.
     pub(crate) fn id<'a>(&self, object: &'a WatchedObject) -> &'a str {
         match self {
-            Self::NodeStates | Self::NodeTopologies => object.name(),
+            Self::NodeStates | Self::NodeTopologies | Self::NodeLabels => object.name(),
             _ => object.uid(),
         }
+    }
+}
+
+/// An object of which nothing else is known.
+fn with_metadata(object: PartialObjectMeta<DynamicObject>) -> DynamicObject {
+    DynamicObject { types: object.types, metadata: object.metadata, data: json!({}) }
+}
+
+fn event_with_metadata(event: WatchEvent<PartialObjectMeta<DynamicObject>>) -> WatchEvent<DynamicObject> {
+    match event {
+        WatchEvent::Added(object) => WatchEvent::Added(with_metadata(object)),
+        WatchEvent::Modified(object) => WatchEvent::Modified(with_metadata(object)),
+        WatchEvent::Deleted(object) => WatchEvent::Deleted(with_metadata(object)),
+        WatchEvent::Bookmark(bookmark) => WatchEvent::Bookmark(bookmark),
+        WatchEvent::Error(status) => WatchEvent::Error(status),
     }
 }
 
@@ -146,6 +190,7 @@ pub(crate) struct ObjectWatch {
     objects: Api<DynamicObject>,
     watched: WatchParams,
     listed: ListParams,
+    extent: Extent,
     /// Objects of the last page, which are heard of before anything else, last first.
     first: Vec<DynamicObject>,
     is_complete: bool,
@@ -170,7 +215,7 @@ pub(crate) enum Happened {
 
 impl ObjectWatch {
     pub(crate) fn new(cluster: Cluster, watched: &Watched) -> Result<Self, ClusterError> {
-        let objects = Api::<DynamicObject>::all_with(cluster.client.clone(), &watched.kind());
+        let objects = Api::<DynamicObject>::all_with(cluster.client.clone(), &watched.kind(&cluster)?);
         let (mut list, mut watch) = (ListParams::default(), WatchParams::default());
         if let Some(fields) = watched.fields() {
             (list, watch) = (list.fields(&fields), watch.fields(&fields));
@@ -188,6 +233,7 @@ impl ObjectWatch {
             objects,
             watched: watch,
             listed: list,
+            extent: watched.extent(),
             first: Vec::new(),
             is_complete: false,
             version: String::new(),
@@ -202,7 +248,14 @@ impl ObjectWatch {
 
     /// Asks for the first page, or the next.
     fn list(&mut self) -> Result<(), ClusterError> {
-        let page = self.cluster.wait(self.objects.list(&self.listed))?;
+        let page = match self.extent {
+            Extent::Whole => self.cluster.wait(self.objects.list(&self.listed))?,
+            Extent::Metadata => {
+                let ObjectList { types, metadata, items } =
+                    self.cluster.wait(self.objects.list_metadata(&self.listed))?;
+                ObjectList { types, metadata, items: items.into_iter().map(with_metadata).collect() }
+            }
+        };
         self.version = page.metadata.resource_version.unwrap_or_default();
         self.listed.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
         self.first = page.items;
@@ -239,8 +292,17 @@ impl ObjectWatch {
                 return Ok(None);
             }
             // It is made anew from the last version on.
-            let events = self.cluster.wait(self.objects.watch(&self.watched, &self.version))?;
-            self.watch = OneWatch::Since(clock.now(), Box::pin(events));
+            let events: Events = match self.extent {
+                Extent::Whole => {
+                    Box::pin(self.cluster.wait(self.objects.watch(&self.watched, &self.version))?)
+                }
+                Extent::Metadata => {
+                    let events =
+                        self.cluster.wait(self.objects.watch_metadata(&self.watched, &self.version))?;
+                    Box::pin(events.map(|event| event.map(event_with_metadata)))
+                }
+            };
+            self.watch = OneWatch::Since(clock.now(), events);
         }
         let OneWatch::Since(since, events) = &mut self.watch else { return Ok(None) };
         let event = match self.cluster.within(within, events.next()) {

@@ -196,7 +196,7 @@ pub(super) async fn status(
 fn status_of(view: &NodeView, snapshot: &Snapshot) -> NodeStatus {
     let LoadedNode { node, cpus, line, .. } = view.node();
     let mut status = NodeStatus::new(line.clone().into());
-    status.usage = Some(Usage::new(node, cpus, &snapshot.ledger));
+    status.usage = Some(Usage::new(node, cpus, &snapshot.ledger).claiming(&view.claims.all()));
     let (assumed, conditions) = (view.served.assumed.iter().cloned(), &view.conditions);
     status.notes = assumed.chain(conditions.noise()).chain(conditions.machine_changed()).collect();
     let name = |pod: &Pod| format!("{}/{}", pod.namespace, pod.name);

@@ -8,6 +8,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use bounded_http::{Peer, Who};
 use machine_picture::svg::{self, PodKey};
+use node_output::claimed;
 use node_page::{ASSETS, HEADERS, asset};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -77,7 +78,16 @@ pub(super) async fn picture(
             let contents = svg::Contents { shares: Some(&shares), reserved: Some(&hardware.reserved) };
             svg::picture_of(&hardware.machine, heading, contents)
         });
-        let picture = Picture { which: node.line().line(page), svg, pods: svg::pod_keys(&shares) };
+        let mut pods = svg::pod_keys(&shares);
+        let snapshot = node.snapshot();
+        for (container, claims) in &*node.view.claims.all() {
+            let Some(record) = snapshot.pods.get(&container.pod) else { continue };
+            let name = format!("{}/{}", record.pod.namespace, record.pod.name);
+            if let Some(pod) = pods.iter_mut().find(|pod| pod.name == name) {
+                pod.holds.extend(claims.iter().map(claimed));
+            }
+        }
+        let picture = Picture { which: node.line().line(page), svg, pods };
         shape.document("NodePicture", picture, table)
     };
     node.look(who, make).await

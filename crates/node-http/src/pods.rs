@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use admission_report::{ContainerReport, Deferred, Report};
+use admission_report::{ContainerClaim, ContainerReport, Deferred, Report};
 use cpuset::CpuSet;
 use device_manager::{Access, Moment, Setup};
 use node_agent::{DeferredPod, RefusedPod, Snapshot};
 use node_input::LoadedNode;
-use node_output::{NodeLine, PodGroup, joined};
+use node_output::{NodeLine, PodGroup, claimed, joined};
 use node_state::{Record, Source};
 use node_view::{KUBELET, LoggedDecision, Mode, NodeView, clock, sources};
-use pod_spec::{Container, ContainerName, Pod, PodUid};
+use pod_spec::{Container, ContainerKey, ContainerName, Pod, PodUid};
 use schemars::JsonSchema;
 use serde::Serialize;
 use terminal_text::Page;
@@ -209,8 +209,10 @@ impl PodView {
 
     fn admitted(view: &NodeView, ledger: &Ledger, record: &Record) -> Self {
         let (node, pod) = (view.node(), &record.pod);
-        let containers =
-            pod.containers.iter().map(|container| ContainerView::new(node, ledger, record, container));
+        let containers = pod.containers.iter().map(|container| {
+            let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
+            ContainerView::new(node, ledger, record, container).claiming(view.claims.of(&key))
+        });
         let status = if record.quarantine.is_some() { PodState::Quarantined } else { PodState::Admitted };
         Self {
             containers: containers.collect(),
@@ -248,6 +250,12 @@ impl ContainerView {
             setup: SetupView::new(ledger, uid, &container.name),
             running: running.map(|(id, _)| id.to_string()).collect(),
         }
+    }
+
+    /// The same with the claims that it uses.
+    fn claiming(mut self, claimed: Vec<ContainerClaim>) -> Self {
+        self.held.claimed = claimed;
+        self
     }
 }
 
@@ -366,7 +374,7 @@ pub(super) fn description(described: &Described<'_>, page: Page) -> String {
                 held.role.name().to_owned(),
                 held.exclusive_cpus.as_ref().map_or_else(|| "shared".to_owned(), CpuSet::to_string),
                 joined(held.memory.iter().map(ToString::to_string)),
-                joined(held.devices.iter().map(ToString::to_string)),
+                joined(held.devices.iter().map(ToString::to_string).chain(held.claimed.iter().map(claimed))),
                 joined(running.iter().cloned()),
             ]
         });

@@ -49,7 +49,7 @@ impl ExplainedClaims {
     }
 }
 
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     if name.is_empty() { "extended resources".to_owned() } else { name.to_owned() }
 }
 

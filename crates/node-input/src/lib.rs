@@ -88,6 +88,7 @@ mod asked;
 mod allocated_claims;
 mod claims;
 mod explained_claims;
+mod slow_search;
 mod claim_remedies;
 mod claims_beside;
 mod device_places;
@@ -152,6 +153,7 @@ pub use resume::{Requests, ledger};
 #[cfg(feature = "pods-api")]
 pub use seen::{SeenNode, was_admitted};
 pub use sequence::Sequence;
+pub use slow_search::{SlowSearch, TimedOut};
 pub use source::{Resident, of_node};
 pub use sources::{ADVICE, IdentitySource, MachineSource, OptionsSource, ResidentsSource, RulesSource};
 pub use start_failure::{ConfigurationRefused, StartFailed};

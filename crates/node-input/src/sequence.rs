@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use admission_report::{AdmissionQueue, Facts, Note, Remark, Report};
+use admission_report::{AdmissionQueue, Facts, Note, Remark, Report, WhyElsewhere};
 use anyhow::bail;
 use device_manager::Replies;
 use pod_spec::{Pod, PodUid};
@@ -94,7 +94,7 @@ impl<'n> Sequence<'n> {
             let pod = PodOnNode { whole, rest: pod, before: &decided.before };
             self.tried.add_to(pod, own, &mut report)
         });
-        report.note_claims();
+        report.note_claims(WhyElsewhere::of(&self.node.node, pod));
         report.notes.extend(not_tried);
         let report = self.queue.next(pod, report);
         // A step or an alternative is over when another pod of its owner runs.

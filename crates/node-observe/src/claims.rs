@@ -157,6 +157,7 @@ impl Watching {
 
     fn publish(&mut self, found: &Found) {
         self.reported.report(&self.view, found);
+        self.view.claims.publish(found.of_containers());
         let condition = found.condition();
         self.has_claims |= condition.is_some();
         if self.has_claims {

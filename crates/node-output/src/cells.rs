@@ -1,6 +1,6 @@
 //! Cells of a table: what a container is given.
 
-use admission_report::{ContainerClaim, ContainerReport, DeviceSet, LinkedDevices};
+use admission_report::{Alignment, ContainerClaim, ContainerReport, DeviceSet, LinkedDevices};
 use pod_spec::Role;
 use topology_model::NodeIds;
 
@@ -41,6 +41,15 @@ pub(crate) fn container(container: &ContainerReport) -> Vec<String> {
         joined(memory),
         devices,
     ]
+}
+
+/// A claim beside what its container holds: `claim gpu on NUMA 1, NOT aligned`.
+#[must_use]
+pub fn claimed(claim: &ContainerClaim) -> String {
+    match claim.alignment {
+        Alignment::Elsewhere => format!("{claim}, NOT aligned"),
+        Alignment::Aligned | Alignment::Unknown | Alignment::NothingPinned => claim.to_string(),
+    }
 }
 
 /// The link of devices that belong together; with their names where there are several.

@@ -42,7 +42,7 @@ mod topology;
 mod quotes;
 mod ranges;
 
-pub use cells::joined;
+pub use cells::{claimed, joined};
 pub use claim_check::{CheckedClaims, ClaimCheck};
 pub use comparison::{Compared, Comparison};
 pub use condition::NodeCondition;

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission_report::{ContainerReport, DeviceSet, Resource, ResourceRoom};
+use admission_report::{ContainerClaim, ContainerReport, DeviceSet, Resource, ResourceRoom};
 use cpuset::CpuSet;
 use node_state::Restart;
-use pod_spec::{Pod, ResourceName};
+use pod_spec::{ContainerKey, Pod, PodUid, ResourceName};
 use serde::Serialize;
 use terminal_text::Page;
 use topology_admission::{Ledger, Node};
-use topology_model::{CpuTable, NodeId};
+use topology_model::{CpuTable, NodeId, NodeIds};
 
 use crate::alike::{self, Row};
-use crate::cells::joined;
+use crate::cells::{claimed, joined};
 use crate::condition::NodeCondition;
 use crate::judged_by::JudgedBy;
 use crate::ranges::ranges;
@@ -205,6 +205,23 @@ impl Usage {
         Self { room: ResourceRoom::all(node, ledger), pods }
     }
 
+    /// The same with the claims of containers that run.
+    #[must_use]
+    pub fn claiming(mut self, claims: &BTreeMap<ContainerKey, Vec<ContainerClaim>>) -> Self {
+        for pod in &mut self.pods {
+            let PodStatus { uid, nodes, containers, .. } = pod;
+            for held in containers {
+                let key = ContainerKey { pod: PodUid::new(uid), container: held.name.clone() };
+                let Some(own) = claims.get(&key) else { continue };
+                nodes.extend(
+                    own.iter().filter_map(|claim| claim.device_nodes.as_ref()).flat_map(NodeIds::iter),
+                );
+                held.claimed.clone_from(own);
+            }
+        }
+        self
+    }
+
     /// What pods hold alone, of a node whose configuration is not known: what is left for others is not either. `nodes` says
     /// whether the NUMA nodes are.
     #[must_use]
@@ -275,7 +292,10 @@ fn pods(count: usize) -> String {
 }
 
 fn holds_nothing(held: &ContainerReport) -> bool {
-    held.exclusive_cpus.is_none() && held.memory.is_empty() && held.devices.is_empty()
+    held.exclusive_cpus.is_none()
+        && held.memory.is_empty()
+        && held.devices.is_empty()
+        && held.claimed.is_empty()
 }
 
 impl PodStatus {
@@ -321,12 +341,13 @@ impl PodStatus {
             _ => format!("{} {resource}", resource.amount(sum)),
         });
         let devices = self.containers.iter().flat_map(|held| &held.devices);
+        let claims = self.containers.iter().flat_map(|held| &held.claimed);
         vec![
             self.pod.clone(),
             if self.nodes.is_empty() { "-".to_owned() } else { ranges(self.nodes.iter().map(|node| node.0)) },
             if cpus.is_empty() { "shared".to_owned() } else { cpus.to_string() },
             joined(memory),
-            joined(devices.map(DeviceSet::to_string)),
+            joined(devices.map(DeviceSet::to_string).chain(claims.map(claimed))),
         ]
     }
 }

@@ -23,6 +23,7 @@ mod served;
 mod snapshots;
 mod decisions;
 mod observed;
+mod running_claims;
 mod manifests;
 mod conditions;
 mod events;
@@ -55,6 +56,7 @@ pub use self::metrics::{Agreement, ClaimDevices, Exposition, Metrics, PartitionC
 pub use self::news::{News, PodNews};
 pub use self::observed::{Observed, ObservedFiles, ObservedWriter};
 pub use self::own_file::{Lasting, OwnFile};
+pub use self::running_claims::RunningClaims;
 pub use self::served::{Hardware, Mode, ServedNode};
 pub use self::snapshots::{SnapshotWriter, Snapshots};
 
@@ -69,6 +71,8 @@ pub struct NodeView {
     pub decisions: Decisions,
     /// What a kubelet has written, where one owns the node.
     pub observed: ObservedFiles,
+    /// Where the devices of running containers' claims are, beside a kubelet.
+    pub claims: RunningClaims,
     /// The node's conditions.
     pub conditions: Arc<NodeConditions>,
     /// The last events on the node and its pods.
@@ -109,6 +113,7 @@ impl NodeView {
             snapshots: writers.snapshots.snapshots(),
             decisions: writers.decisions.decisions(),
             observed: writers.observed.files(),
+            claims: RunningClaims::default(),
             conditions,
             events,
             metrics,

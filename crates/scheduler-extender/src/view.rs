@@ -4,7 +4,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use pod_spec::{Pod, PodUid};
+use pod_spec::{Pod, PodUid, ResourceName};
 use topology_admission::Node;
 
 use crate::basis::Basis;
@@ -160,6 +160,16 @@ impl View {
         match self.members.get(self.by_name.get(name)?.0)?.basis()?.as_ref() {
             Basis::Exact(exact) => Some(&exact.node),
             Basis::Approximate(_) => None,
+        }
+    }
+
+    /// How many healthy devices of a resource the device plugins of a node have; 0 where its state is not known.
+    #[must_use]
+    pub fn plugin_devices(&self, node: &str, resource: &ResourceName) -> usize {
+        let basis = self.by_name.get(node).and_then(|place| self.members.get(place.0)?.basis());
+        match basis.map(AsRef::as_ref) {
+            Some(Basis::Exact(exact)) => exact.ledger.inventory().healthy(resource).count(),
+            Some(Basis::Approximate(_)) | None => 0,
         }
     }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use node_input::told_text;
 use parking_lot::Mutex;
-use pod_spec::{ClaimPlaces, Pod, PodRules, PodUid, Wishes};
+use pod_spec::{ClaimPlaces, Pod, PodRules, PodUid, ResourceName, Wishes};
 use scheduler_extender::{ClaimRule, Judgement, Knowledge, ScopedThreads, Sparing, Verdict};
 
-use crate::claims::DevicePredictions;
+use crate::claims::{DevicePredictions, OnNode};
 use crate::metrics::Metrics;
 use crate::outlook::{Asker, Open, Outlook};
 use crate::protocol::{
@@ -139,11 +139,16 @@ impl Answers {
         pod: &Pod,
         names: &'n [String],
     ) -> Vec<(&'n str, Option<Arc<ClaimPlaces>>)> {
-        if pod.constraints.claims.is_empty() {
-            return names.iter().map(|name| (name.as_str(), None)).collect();
-        }
         let mut claims = self.claims.lock();
-        let mut places = |name: &str| claims.places(pod, name, open.view.node(name)?);
+        let asked = claims.asked(pod);
+        let mut places = |name: &str| {
+            let plugin_devices = |resource: &str| {
+                let count = open.view.plugin_devices(name, &ResourceName::new(resource));
+                i64::try_from(count).unwrap_or(i64::MAX)
+            };
+            let machine = open.view.node(name)?;
+            claims.places(asked?, pod, &OnNode { name, machine, plugin_devices: &plugin_devices })
+        };
         names.iter().map(|name| (name.as_str(), places(name))).collect()
     }
 

@@ -1,17 +1,19 @@
-//! Listens to the objects by which devices of claims are predicted. Without the right to, or where the API server has none, nothing is
-//! predicted, which is a condition; pods are scheduled as without claims.
+//! Listens to the objects by which devices of claims are predicted, and to the labels of nodes, by which slices may select them. Without
+//! the right to, or where the API server has none, nothing is predicted, which is a condition; pods are scheduled as without claims.
+//! Where it has no rules for taints there are none, and without the labels of nodes only slices that select by them are left out.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cluster_node::{ClusterError, Connector, Listener, Listening, ObjectEvent, WatchedObject};
+use cluster_node::{ClusterError, Connector, Listener, Listening, ObjectEvent, Watched, WatchedObject};
 use conditions::Change;
 use node_input::ObjectText;
 use parking_lot::Mutex;
 
-use crate::claims::{DevicePredictions, Key, Kind, key};
+use crate::claim_kinds::Kind;
+use crate::claims::{DevicePredictions, Key, key};
 use crate::conditions::ServiceCondition::ClaimsWatched;
 use crate::conditions::ServiceConditions;
 
@@ -30,7 +32,8 @@ pub(crate) fn listen(
             Objects { kind, claims: claims.clone(), conditions: conditions.clone(), keys: BTreeMap::new() };
         Listening::new(connector.clone(), kind.watched(), AGAIN, objects).start(kind.plural())?;
     }
-    Ok(())
+    let labels = Labels { claims: claims.clone(), conditions: conditions.clone() };
+    Ok(Listening::new(connector.clone(), Watched::NodeLabels, AGAIN, labels).start("labels")?)
 }
 
 /// Objects of one kind that are listened to.
@@ -85,8 +88,49 @@ impl Listener for Objects {
     }
 
     fn failed(&mut self, error: &ClusterError) {
+        // Where there is no such kind, there are no rules.
+        if self.kind == Kind::TaintRules && matches!(error, ClusterError::NotFound(_)) {
+            self.claims.lock().heard(self.kind);
+            return;
+        }
         let why = format!("{} are not watched: {error}; {NOT_KNOWN}", self.kind.plural());
         if self.conditions.fails(ClaimsWatched, self.kind.plural(), why.clone()) == Change::Status {
+            tracing::warn!("{why}");
+        }
+    }
+}
+
+const LABELS: &str = "nodes";
+const LABELS_NOT_KNOWN: &str =
+    "which devices claims will get is not known where slices select nodes by labels";
+
+/// The labels of nodes.
+struct Labels {
+    claims: Arc<Mutex<DevicePredictions>>,
+    conditions: Arc<ServiceConditions>,
+}
+
+impl Listener for Labels {
+    fn heard(&mut self, event: ObjectEvent) -> ControlFlow<()> {
+        match event {
+            ObjectEvent::Listing => {}
+            ObjectEvent::Is(node) => {
+                let labels = node.labels().map(|(name, value)| (name.to_owned(), value.to_owned()));
+                self.claims.lock().labelled(node.name(), Some(labels.collect()));
+            }
+            ObjectEvent::Gone { id: name, .. } => self.claims.lock().labelled(&name, None),
+            ObjectEvent::Complete { .. } => {
+                if self.conditions.works(ClaimsWatched, LABELS) == Change::Status {
+                    tracing::info!("{LABELS} are watched again");
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn failed(&mut self, error: &ClusterError) {
+        let why = format!("{LABELS} are not watched: {error}; {LABELS_NOT_KNOWN}");
+        if self.conditions.fails(ClaimsWatched, LABELS, why.clone()) == Change::Status {
             tracing::warn!("{why}");
         }
     }

@@ -1,77 +1,41 @@
-//! Which devices kube-scheduler will give the claims of a pod on each node.
+//! Which devices kube-scheduler will give the claims of a pod on each node, those of its extended resources included that classes serve.
 //!
 //! An extender is asked after the in-tree filters, and its question does not name the devices. They are those that kube-scheduler's
-//! allocator chooses first, which is decided here by the same rules, from the slices, classes, claims and templates that the API
-//! server has. What a node has is known by its name in slices. Where slices select nodes by labels, where a claim cannot be found or gets no devices, and where
-//! these objects are not watched, the prediction is unknown: it scores nothing and refuses nothing.
+//! allocator chooses first, which is decided here by the same rules, from the slices, classes, claims, templates and rules for taints that
+//! the API server has, and from the labels of nodes where slices select by these. Where a claim cannot be found or gets no devices, and
+//! where one of these is not known, the prediction is unknown: it scores nothing and refuses nothing.
 //!
 //! # What is decided when
 //!
-//! A prediction depends on the *claims* of a pod (what they request, and which containers use them) and on the *devices* of a node with
-//! the claims that hold some. Each node counts the changes of the latter. Predictions of the last [`SHAPES`] kinds of claims are kept
-//! with that count, so that a filter decides each node once for each kind, and after a change only what has changed. Pods without
-//! claims cost nothing.
+//! A prediction depends on the *claims* of a pod (what they request, and which containers use them), on the *devices* of a node with
+//! the claims that hold some, and on what its device plugins offer of the extended resources. The changes of devices are counted for
+//! each node. Predictions of the last [`SHAPES`] kinds of claims are kept with that count, so that a filter decides each node once for
+//! each kind, and after a change only what has changed. Pods without claims cost nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use admission_report::DecidedClaims;
 use claim_explanation::DevicePlaces;
-use cluster_node::Watched;
 use dra_model::{
-    AllocationResult, DeviceClass, DriverName, Features, Node, PoolName, ResourceClaim, ResourceClaimSpec,
+    AllocationResult, DeviceClass, DeviceTaintRule, DriverName, Features, Node, PoolName, ResourceClaim,
     ResourceClaimTemplate, ResourceSlice,
 };
 use pod_claims::{ClaimLedger, ClusterObjects, Expressions};
-use pod_spec::{ClaimObject, ClaimPlaces, ContainerName, Pod, PodClaim};
+use pod_spec::{ClaimObject, ClaimPlaces, Pod, PodClaim};
 use scheduler_extender::topology_admission::Node as KubeletNode;
+
+use crate::claim_kinds::Kind;
+use crate::claim_shape::Shape;
 
 /// Predictions of so many kinds of claims are kept.
 const SHAPES: usize = 64;
 
+/// On so many nodes the cost of kube-scheduler's search is looked at.
+const MOST_SEARCHED: usize = 16;
+
 /// Namespace and name.
 pub(crate) type Key = (String, String);
-
-/// The kinds of objects by which devices are predicted.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Kind {
-    Slices,
-    Classes,
-    Claims,
-    Templates,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Slices, Self::Classes, Self::Claims, Self::Templates];
-
-    /// As rules of RBAC name it.
-    pub(crate) const fn plural(self) -> &'static str {
-        match self {
-            Self::Slices => "resourceslices",
-            Self::Classes => "deviceclasses",
-            Self::Claims => "resourceclaims",
-            Self::Templates => "resourceclaimtemplates",
-        }
-    }
-
-    pub(crate) const fn kind(self) -> &'static str {
-        match self {
-            Self::Slices => "ResourceSlice",
-            Self::Classes => "DeviceClass",
-            Self::Claims => "ResourceClaim",
-            Self::Templates => "ResourceClaimTemplate",
-        }
-    }
-
-    pub(crate) const fn watched(self) -> Watched {
-        match self {
-            Self::Slices => Watched::ResourceSlices,
-            Self::Classes => Watched::DeviceClasses,
-            Self::Claims => Watched::ResourceClaims,
-            Self::Templates => Watched::ResourceClaimTemplates,
-        }
-    }
-}
 
 /// The objects, and predictions by them.
 #[derive(Default)]
@@ -80,6 +44,9 @@ pub(crate) struct DevicePredictions {
     classes: BTreeMap<String, DeviceClass>,
     claims: BTreeMap<Key, ResourceClaim>,
     templates: BTreeMap<Key, ResourceClaimTemplate>,
+    taint_rules: BTreeMap<String, DeviceTaintRule>,
+    /// The labels of each node, by its name.
+    labels: BTreeMap<String, BTreeMap<String, String>>,
     /// The slices of each node, by its name.
     of_node: BTreeMap<String, BTreeSet<String>>,
     /// Those that name no node.
@@ -107,20 +74,33 @@ type Pool = (DriverName, PoolName);
 
 /// Predictions for one kind of claims.
 struct Kept {
-    shape: Vec<ClaimShape>,
+    shape: Shape,
     asked: u64,
-    nodes: BTreeMap<String, (u64, Option<Arc<ClaimPlaces>>)>,
+    nodes: BTreeMap<String, Prediction>,
 }
 
-/// What of a claim decides which devices it gets, and who has them.
-#[derive(PartialEq)]
-struct ClaimShape {
-    name: String,
-    containers: Vec<ContainerName>,
-    requests: Vec<(ContainerName, String)>,
-    spec: ResourceClaimSpec,
-    allocation: Option<AllocationResult>,
+/// A prediction for one node.
+struct Prediction {
+    /// The changes until then.
+    version: u64,
+    offered: Offered,
+    places: Option<Arc<ClaimPlaces>>,
 }
+
+/// How many devices of the pod's extended resources the device plugins of a node offer.
+type Offered = BTreeMap<String, i64>;
+
+/// A node for which devices are predicted.
+pub(crate) struct OnNode<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) machine: &'a KubeletNode,
+    /// How many healthy devices of a resource its device plugins have.
+    pub(crate) plugin_devices: &'a dyn Fn(&str) -> i64,
+}
+
+/// A kind of claims that predictions are kept for; valid until the next one is asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked(usize);
 
 impl DevicePredictions {
     /// All objects of the kind are known, and from now on each change.
@@ -130,7 +110,7 @@ impl DevicePredictions {
 
     /// Objects are there, new or changed.
     pub(crate) fn apply(&mut self, objects: ClusterObjects) {
-        let ClusterObjects { slices, classes, claims, templates, taint_rules: _ } = objects;
+        let ClusterObjects { slices, classes, claims, templates, taint_rules } = objects;
         for slice in slices {
             self.slice_is_gone(&slice.metadata.name.clone());
             let name = slice.metadata.name.clone();
@@ -141,8 +121,10 @@ impl DevicePredictions {
                 self.of_no_node.insert(name.clone());
                 self.changes_of_all += 1;
             }
-            self.of_pool.entry(pool_of(&slice)).or_default().insert(name.clone());
+            let pool = pool_of(&slice);
+            self.of_pool.entry(pool.clone()).or_default().insert(name.clone());
             self.slices.insert(name, slice);
+            self.pool_changes(&pool);
         }
         for class in classes {
             self.changes_of_all += 1;
@@ -159,6 +141,10 @@ impl DevicePredictions {
                 }
             }
             self.claims.insert(key, claim);
+        }
+        for rule in taint_rules {
+            self.changes_of_all += 1;
+            self.taint_rules.insert(rule.metadata.name.clone(), rule);
         }
         for template in templates {
             self.templates.insert(key(&template.metadata.namespace, &template.metadata.name), template);
@@ -180,18 +166,27 @@ impl DevicePredictions {
                 }
             }
             Kind::Templates => drop(self.templates.remove(&key(namespace, name))),
+            Kind::TaintRules => {
+                self.taint_rules.remove(name);
+                self.changes_of_all += 1;
+            }
         }
     }
 
-    /// Where the devices of the pod's claims would be on a node of this name and machine; `None`: that is not known.
-    pub(crate) fn places(
-        &mut self,
-        pod: &Pod,
-        node: &str,
-        machine: &KubeletNode,
-    ) -> Option<Arc<ClaimPlaces>> {
+    /// A node has these labels; `None`: it is gone, or its labels are not known any more.
+    pub(crate) fn labelled(&mut self, node: &str, labels: Option<BTreeMap<String, String>>) {
+        if self.labels.get(node) != labels.as_ref() {
+            match labels {
+                Some(labels) => drop(self.labels.insert(node.to_owned(), labels)),
+                None => drop(self.labels.remove(node)),
+            }
+            self.node_changes(node);
+        }
+    }
+
+    /// What is to be predicted for a pod; `None`: it has no claims, or they are not known.
+    pub(crate) fn asked(&mut self, pod: &Pod) -> Option<Asked> {
         let shape = self.shape(pod)?;
-        let version = self.changes_of_all + self.changes.get(node).copied().unwrap_or(0);
         self.asked += 1;
         let at = if let Some(at) = self.kept.iter().position(|kept| kept.shape == shape) {
             at
@@ -206,24 +201,39 @@ impl DevicePredictions {
             self.kept.len() - 1
         };
         self.kept[at].asked = self.asked;
-        if let Some((known, places)) = self.kept[at].nodes.get(node)
-            && *known == version
+        Some(Asked(at))
+    }
+
+    /// Where the devices of the pod's claims would be on a node; `None`: that is not known. `asked` is what the pod was asked about with.
+    pub(crate) fn places(
+        &mut self,
+        Asked(at): Asked,
+        pod: &Pod,
+        node: &OnNode<'_>,
+    ) -> Option<Arc<ClaimPlaces>> {
+        let version = self.changes_of_all + self.changes.get(node.name).copied().unwrap_or(0);
+        let resources = self.kept.get(at)?.shape.resources();
+        let offered = resources.map(|resource| (resource.to_owned(), (node.plugin_devices)(resource)));
+        let offered: Offered = offered.collect();
+        if let Some(known) = self.kept[at].nodes.get(node.name)
+            && known.version == version
+            && known.offered == offered
         {
-            return places.clone();
+            return known.places.clone();
         }
         self.searches += 1;
-        let places = self.predict(pod, node, machine).map(Arc::new);
-        self.kept[at].nodes.insert(node.to_owned(), (version, places.clone()));
+        let places = self.predict(pod, node, &offered).map(Arc::new);
+        let prediction = Prediction { version, offered, places: places.clone() };
+        self.kept[at].nodes.insert(node.name.to_owned(), prediction);
         places
     }
 
-    fn predict(&mut self, pod: &Pod, node: &str, machine: &KubeletNode) -> Option<ClaimPlaces> {
-        let view = &machine.origin()?.view;
-        let objects = self.objects(pod, node)?;
-        let here = Node { name: node.to_owned(), ..Node::default() };
+    fn predict(&mut self, pod: &Pod, node: &OnNode<'_>, offered: &Offered) -> Option<ClaimPlaces> {
+        let view = &node.machine.origin()?.view;
+        let (here, objects) = self.objects(pod, node.name)?;
         let places = DevicePlaces::of(&objects.slices, &here, Features::DEFAULT, view, None);
         let expressions = std::mem::take(&mut self.expressions);
-        let ledger = ClaimLedger::new(objects, here, Features::DEFAULT, BTreeMap::new());
+        let ledger = ClaimLedger::new(objects, here, Features::DEFAULT, offered.clone());
         let mut ledger = ledger.with_expressions(expressions);
         let decision = ledger.decide(pod);
         self.expressions = ledger.into_expressions();
@@ -235,20 +245,34 @@ impl DevicePredictions {
         Some(ClaimPlaces { unknown: Vec::new(), ..decided.located(&places).places() })
     }
 
+    /// This node, or the first nodes that have slices, with what decides on the claims of the pod there.
+    pub(crate) fn searched_nodes(&self, pod: &Pod, node: Option<&str>) -> Vec<(Node, ClusterObjects)> {
+        if let Some(node) = node {
+            return self.objects(pod, node).into_iter().collect();
+        }
+        let first = self.of_node.keys().take(MOST_SEARCHED);
+        first.filter_map(|node| self.objects(pod, node)).collect()
+    }
+
     /// What decides on the claims of the pod on a node; `None`: that is not known.
-    fn objects(&self, pod: &Pod, node: &str) -> Option<ClusterObjects> {
+    fn objects(&self, pod: &Pod, node: &str) -> Option<(Node, ClusterObjects)> {
         let own = self.of_node.get(node).into_iter().flatten();
-        let slices = own.chain(&self.of_no_node).filter_map(|name| self.slices.get(name));
-        let slices: Vec<ResourceSlice> = slices.cloned().collect();
-        // The labels of nodes are not known here.
+        let names: BTreeSet<&String> = own.chain(&self.of_no_node).collect();
+        let slices: Vec<&ResourceSlice> = names.iter().filter_map(|name| self.slices.get(*name)).collect();
         let by_labels = |slice: &ResourceSlice| {
             let devices = slice.devices().iter().map(|device| &device.nodes);
             std::iter::once(&slice.nodes).chain(devices).any(|nodes| nodes.node_selector.is_some())
         };
-        if slices.iter().any(by_labels) {
-            return None;
-        }
-        let here: BTreeSet<Pool> = slices.iter().map(pool_of).collect();
+        let labels = match self.labels.get(node) {
+            Some(labels) => labels.clone(),
+            None if slices.iter().any(|slice| by_labels(slice)) => return None,
+            None => BTreeMap::new(),
+        };
+        let here: BTreeSet<Pool> = slices.iter().map(|slice| pool_of(slice)).collect();
+        // Whether a pool is whole, and what is left of its counters, is decided by its slices on other nodes too.
+        let others = here.iter().filter_map(|pool| self.of_pool.get(pool)).flatten();
+        let others = others.filter(|name| !names.contains(name)).filter_map(|name| self.slices.get(name));
+        let slices: Vec<ResourceSlice> = slices.into_iter().chain(others).cloned().collect();
         let holders = here.iter().filter_map(|pool| self.holders.get(pool)).flatten();
         let named = pod.constraints.claims.iter().filter_map(|own| claim_key(pod, own));
         let wanted: BTreeSet<Key> = holders.cloned().chain(named).collect();
@@ -256,36 +280,25 @@ impl DevicePredictions {
             ClaimObject::Template(name) => self.templates.get(&key(&pod.namespace, name)).cloned(),
             ClaimObject::Claim(_) => None,
         });
-        Some(ClusterObjects {
+        let objects = ClusterObjects {
             slices,
             classes: self.classes.values().cloned().collect(),
             claims: wanted.iter().filter_map(|key| self.claims.get(key)).cloned().collect(),
             templates: templates.collect(),
-            taint_rules: Vec::new(),
-        })
+            taint_rules: self.taint_rules.values().cloned().collect(),
+        };
+        Some((Node { name: node.to_owned(), labels }, objects))
     }
 
     /// What of the pod's claims decides; `None`: that is not known, or it has none.
-    fn shape(&self, pod: &Pod) -> Option<Vec<ClaimShape>> {
-        let needed = [Kind::Slices, Kind::Classes, Kind::Claims];
-        if pod.constraints.claims.is_empty() || !needed.iter().all(|kind| self.heard.contains(kind)) {
+    fn shape(&self, pod: &Pod) -> Option<Shape> {
+        let needed = [Kind::Slices, Kind::Classes, Kind::Claims, Kind::TaintRules];
+        if !needed.iter().all(|kind| self.heard.contains(kind)) {
             return None;
         }
-        pod.constraints.claims.iter().map(|own| self.claim_shape(pod, own)).collect()
-    }
-
-    fn claim_shape(&self, pod: &Pod, own: &PodClaim) -> Option<ClaimShape> {
-        let (spec, allocation) = match claim_key(pod, own).and_then(|key| self.claims.get(&key)) {
-            Some(claim) => (claim.spec.clone(), claim.status.allocation.clone()),
-            None => match own.object.as_ref()? {
-                ClaimObject::Template(name) => {
-                    (self.templates.get(&key(&pod.namespace, name))?.spec.clone(), None)
-                }
-                ClaimObject::Claim(_) => return None,
-            },
-        };
-        let PodClaim { name, containers, requests, .. } = own.clone();
-        Some(ClaimShape { name, containers, requests, spec, allocation })
+        let claim = |own: &PodClaim| claim_key(pod, own).and_then(|key| self.claims.get(&key));
+        let template = |name: &str| self.templates.get(&key(&pod.namespace, name));
+        Shape::of(pod, self.classes.values(), claim, template)
     }
 
     fn slice_is_gone(&mut self, name: &str) {
@@ -300,12 +313,16 @@ impl DevicePredictions {
         if let Some(node) = &slice.nodes.node_name {
             if let Some(own) = self.of_node.get_mut(node) {
                 own.remove(name);
+                if own.is_empty() {
+                    self.of_node.remove(node);
+                }
             }
             self.node_changes(node);
         } else {
             self.of_no_node.remove(name);
             self.changes_of_all += 1;
         }
+        self.pool_changes(&pool);
     }
 
     /// The claim does not hold these devices any more.

@@ -1,8 +1,9 @@
 //! Predictions of the devices of claims.
 
 use dra_model::{
-    AllocationMode, AllocationResult, Device, DeviceId, DeviceRequest, DeviceResult, Metadata, NodeSelection,
-    RequestedDevices, Selector,
+    AllocationMode, AllocationResult, Device, DeviceId, DeviceRequest, DeviceResult, DeviceTaint,
+    DeviceTaintSelector, Metadata, NodeSelection, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
+    RequestedDevices, ResourceClaimSpec, Selector, TaintEffect,
 };
 use node_input::told_object;
 use pod_spec::PodRules;
@@ -101,7 +102,14 @@ fn pod(name: &str) -> Pod {
 
 /// The NUMA nodes that the pod's devices would be on.
 fn nodes(claims: &mut DevicePredictions, pod: &Pod, node: &str) -> Option<Vec<i64>> {
-    let places = claims.places(pod, node, &machine())?;
+    nodes_beside(claims, pod, node, 0)
+}
+
+/// The same where device plugins of the node offer so many devices of every resource.
+fn nodes_beside(claims: &mut DevicePredictions, pod: &Pod, node: &str, plugins: i64) -> Option<Vec<i64>> {
+    let asked = claims.asked(pod)?;
+    let on = OnNode { name: node, machine: &machine(), plugin_devices: &|_| plugins };
+    let places = claims.places(asked, pod, &on)?;
     Some(places.known.iter().map(|device| device.node).collect())
 }
 
@@ -139,8 +147,10 @@ fn devices_are_searched_for_once_for_each_kind_of_claims_and_change() {
     let machine = machine();
     let searched = |claims: &mut DevicePredictions, pod: &Pod| {
         let before = claims.searches;
+        let asked = claims.asked(pod);
         for name in &names {
-            let _ = claims.places(pod, name, &machine);
+            let on = OnNode { name, machine: &machine, plugin_devices: &|_| 0 };
+            let _ = asked.and_then(|asked| claims.places(asked, pod, &on));
         }
         claims.searches - before
     };
@@ -163,9 +173,103 @@ fn what_is_not_watched_predicts_nothing() {
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), None);
     claims.heard(Kind::Claims);
     assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
-    let mut elsewhere = slice("b", &[0]);
-    elsewhere.nodes =
-        NodeSelection { node_selector: Some(dra_model::NodeSelector::default()), ..NodeSelection::default() };
-    claims.apply(ClusterObjects { slices: vec![elsewhere], ..ClusterObjects::default() });
-    assert_eq!(nodes(&mut claims, &pod("p"), "a"), None, "labels of nodes are not known");
+}
+
+/// Slices that select nodes by labels are those of the nodes that have these labels, and unknown where labels are not known.
+#[test]
+fn slices_select_nodes_by_their_labels() {
+    let zone = |zone: &str| BTreeMap::from([("zone".to_owned(), zone.to_owned())]);
+    let requirement = NodeSelectorRequirement {
+        key: "zone".to_owned(),
+        operator: "In".to_owned(),
+        values: vec!["north".to_owned()],
+    };
+    let term = NodeSelectorTerm { labels: vec![requirement], ..NodeSelectorTerm::default() };
+    let mut shared = slice("shared", &[0]);
+    shared.nodes =
+        NodeSelection { node_selector: Some(NodeSelector { terms: vec![term] }), ..NodeSelection::default() };
+    let mut claims = cluster(vec![shared]);
+    let pod = pod("p");
+    assert_eq!(nodes(&mut claims, &pod, "a"), None, "its labels are not known");
+    claims.labelled("a", Some(zone("north")));
+    claims.labelled("b", Some(zone("south")));
+    assert_eq!(nodes(&mut claims, &pod, "a"), Some(vec![0]));
+    assert_eq!(nodes(&mut claims, &pod, "b"), None, "it has no devices");
+    let before = claims.searches;
+    claims.labelled("a", Some(zone("north")));
+    assert_eq!(nodes(&mut claims, &pod, "a"), Some(vec![0]));
+    assert_eq!(claims.searches, before, "labels that are heard of again change nothing");
+    claims.labelled("a", Some(zone("south")));
+    assert_eq!(nodes(&mut claims, &pod, "a"), None);
+    claims.labelled("b", None);
+    assert_eq!(nodes(&mut claims, &pod, "b"), None, "it is gone");
+}
+
+/// Devices that a rule taints are not chosen, and come back with its end. Without rules being watched nothing is predicted.
+#[test]
+fn rules_for_taints_keep_devices_away() {
+    let taint = DeviceTaint {
+        key: "example.com/broken".to_owned(),
+        effect: TaintEffect::NoSchedule,
+        ..DeviceTaint::default()
+    };
+    let selector = DeviceTaintSelector {
+        driver: Some("gpu.example.com".into()),
+        pool: Some("a".into()),
+        device: Some("gpu-0".into()),
+    };
+    let rule = DeviceTaintRule { metadata: Metadata::named("broken"), selector: Some(selector), taint };
+    let mut claims = cluster(vec![slice("a", &[1, 0])]);
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
+    claims.apply(ClusterObjects { taint_rules: vec![rule], ..ClusterObjects::default() });
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![0]));
+    claims.is_gone(Kind::TaintRules, "", "broken");
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
+    claims.heard.remove(&Kind::TaintRules);
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), None);
+}
+
+/// A class serves an extended resource on the nodes whose device plugins do not.
+#[test]
+fn a_class_serves_extended_resources_where_no_plugin_does() {
+    let mut claims = cluster(vec![slice("a", &[1, 0])]);
+    let resources = json!({ "limits": { "cpu": "1", "memory": "1Gi", "example.com/gpu": "2" } });
+    let object = json!({ "metadata": { "name": "p", "namespace": "default", "uid": "p" },
+        "spec": { "containers": [{ "name": "app", "image": "none", "resources": resources }] } });
+    let pod = told_object(&object, PodRules::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(claims.asked(&pod).is_none(), "no class serves it");
+    let selectors = vec![Selector::cel("device.driver == 'gpu.example.com'")];
+    let extended_resource = Some("example.com/gpu".to_owned());
+    let class = DeviceClass {
+        metadata: Metadata::named("gpu"),
+        selectors,
+        extended_resource,
+        ..DeviceClass::default()
+    };
+    claims.apply(ClusterObjects { classes: vec![class], ..ClusterObjects::default() });
+    assert_eq!(nodes(&mut claims, &pod, "a"), Some(vec![1, 0]));
+    assert_eq!(nodes_beside(&mut claims, &pod, "a", 4), None, "its plugin serves it");
+    assert_eq!(nodes_beside(&mut claims, &pod, "a", 0), Some(vec![1, 0]));
+}
+
+/// Devices of a pool with slices of several nodes are chosen once all its slices are there, and not while one is missing.
+#[test]
+fn a_pool_of_several_nodes_is_whole_with_the_slices_of_all() {
+    let shared = |node: &str, numa: i64| {
+        let mut slice = slice(node, &[numa]);
+        slice.pool = dra_model::Pool { name: "shared".into(), generation: 1, slice_count: 2 };
+        slice
+            .devices
+            .iter_mut()
+            .flatten()
+            .for_each(|device| device.name = format!("gpu-{node}").as_str().into());
+        slice
+    };
+    let mut claims = cluster(vec![shared("a", 1)]);
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), None, "a slice is missing");
+    claims.apply(ClusterObjects { slices: vec![shared("b", 0)], ..ClusterObjects::default() });
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), Some(vec![1]));
+    assert_eq!(nodes(&mut claims, &pod("p"), "b"), Some(vec![0]));
+    claims.is_gone(Kind::Slices, "", "b-gpu");
+    assert_eq!(nodes(&mut claims, &pod("p"), "a"), None);
 }

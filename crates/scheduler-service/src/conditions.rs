@@ -22,9 +22,16 @@ pub(crate) enum ServiceCondition {
     StateReadable,
     /// What decides on claims of devices is watched; by what it is. Without it pods are scheduled all the same.
     ClaimsWatched,
+    /// kube-scheduler's own searches for devices end in time; by pods, of which those whose search does are not in the table.
+    SearchesEnd,
 }
 
-use ServiceCondition::{Asked, AskersCertified, ClaimsWatched, FilesUsed, StateReadable, Watched};
+use ServiceCondition::{
+    Asked, AskersCertified, ClaimsWatched, FilesUsed, SearchesEnd, StateReadable, Watched,
+};
+
+/// So many pods whose search does not end are listed.
+const MOST_PODS: usize = 3;
 
 impl ServiceCondition {
     const fn reason(self) -> &'static str {
@@ -35,6 +42,7 @@ impl ServiceCondition {
             Asked => "Silent",
             StateReadable => "Unreadable",
             ClaimsWatched => "ClaimsNotWatched",
+            SearchesEnd => "ClaimSearchTimedOut",
         }
     }
 }
@@ -59,6 +67,19 @@ impl ServiceConditions {
     /// It is so.
     pub(crate) fn works(&self, of: ServiceCondition, on: &str) -> Change {
         self.table.lock().set(of, on.to_owned(), State::Works, self.clock.since_1970())
+    }
+
+    /// The same, of a subject that does not exist any more or of which nothing is to be reported.
+    pub(crate) fn ends(&self, of: ServiceCondition, on: &str) {
+        self.table.lock().retain(|other, subject| other != of || subject != on);
+    }
+
+    /// It is still not so of a subject, and now it is known why; where it is so by now, nothing changes.
+    pub(crate) fn explains(&self, of: ServiceCondition, on: &str, why: String) {
+        let mut table = self.table.lock();
+        if table.get(of, &on.to_owned()).is_some() {
+            let _ = table.set(of, on.to_owned(), State::failed(of.reason(), why), self.clock.since_1970());
+        }
     }
 
     /// These objects are not watched, with why.
@@ -101,7 +122,15 @@ impl ServiceConditions {
 
     /// What is to be known of who asks and of claims, and does not keep the service from answering.
     pub(crate) fn notes(&self) -> Vec<String> {
-        [AskersCertified, FilesUsed, Asked, ClaimsWatched].map(|of| self.wrong(of)).concat()
+        let mut notes = [AskersCertified, FilesUsed, Asked, ClaimsWatched].map(|of| self.wrong(of)).concat();
+        let mut searches = self.wrong(SearchesEnd).into_iter();
+        notes.extend(searches.by_ref().take(MOST_PODS));
+        match searches.count() {
+            0 => {}
+            1 => notes.push("the search for devices of 1 more pod does not end in time".to_owned()),
+            more => notes.push(format!("the searches for devices of {more} more pods do not end in time")),
+        }
+        notes
     }
 }
 

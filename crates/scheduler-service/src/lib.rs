@@ -8,6 +8,8 @@
 //! | amounts | hears what other producers publish (module `amounts`) |
 //! | pending, ends | hear which pods are not bound, which are bound and on their way, and which have ended (module `pending`) |
 //! | refusals | hears which pods nodes refuse all the same (module `refusals`) |
+//! | one for each kind of object that decides on claims | hears these objects (module `claim_objects`) |
+//! | timeouts | reports the pods for whose claims kube-scheduler's own search takes too long (module `timeouts`) |
 //! | the caller's | answers kube-scheduler (module `http`), and forgets what came to nothing (module `outlook`) |
 //!
 //! All of them share one outlook: the view of the nodes, and what is open about pods.
@@ -23,8 +25,11 @@ mod silence;
 mod states;
 mod amounts;
 mod pending;
+mod timeouts;
 mod refusals;
 mod claims;
+mod claim_kinds;
+mod claim_shape;
 mod claim_objects;
 mod conditions;
 mod listening;
@@ -34,6 +39,8 @@ mod answers;
 mod http;
 mod metrics;
 mod service;
+#[cfg(feature = "growth")]
+pub mod growth;
 
 pub use asking::Asking;
 pub use bounded_http::TlsFiles;

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::conditions::ServiceConditions;
 use crate::listening::{self, Subject};
 use crate::outlook::{Outlook, WaitsFor};
+use crate::timeouts::Timeouts;
 
 const PENDING: Subject = Subject { thread: "pending", what: "pending pods", watched: Watched::PendingPods };
 const ENDS: Subject = Subject { thread: "ends", what: "ends of pods", watched: Watched::PodEnds };
@@ -37,6 +38,7 @@ pub(crate) fn listen_to_ends(
 /// Listens to them.
 pub(crate) struct Pending {
     pub(crate) outlook: Arc<Outlook>,
+    pub(crate) timeouts: Timeouts,
     /// Those of them that are bound, by UID.
     pub(crate) bound: BTreeSet<String>,
 }
@@ -72,9 +74,14 @@ impl Pending {
         }
         match told_object(object, PodRules::default()) {
             Ok(pod) if node.is_empty() => {
-                self.outlook.unbound(Arc::new(pod), waits_for(object));
+                let pod = Arc::new(pod);
+                self.timeouts.look(&pod, object);
+                self.outlook.unbound(pod, waits_for(object));
             }
-            Ok(pod) => self.outlook.bound(Arc::new(pod), node),
+            Ok(pod) => {
+                self.timeouts.left(uid);
+                self.outlook.bound(Arc::new(pod), node);
+            }
             Err(why) => {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 tracing::warn!(pod = name, "a pending pod cannot be read, and is not counted: {why}");
@@ -84,6 +91,7 @@ impl Pending {
 
     fn has_left(&mut self, uid: &str) {
         let pod = PodUid::new(uid);
+        self.timeouts.left(uid);
         if self.bound.remove(uid) {
             self.outlook.left(&pod);
         } else {

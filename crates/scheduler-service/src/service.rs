@@ -24,6 +24,7 @@ use crate::outlook::{Outlook, Patience};
 use crate::pending::{Pending, listen_to_ends};
 use crate::refusals;
 use crate::states::{Deciders, ExactNodes, Reading, States};
+use crate::timeouts::Timeouts;
 
 /// How often what came to nothing is forgotten.
 const TIDY: Duration = Duration::from_millis(500);
@@ -74,11 +75,12 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     }
     .start(&connector)?;
     Amounts { outlook: outlook.clone(), exact, conditions: conditions.clone() }.start(&connector)?;
-    Pending { outlook: outlook.clone(), bound: BTreeSet::new() }.start(&connector, &conditions)?;
+    let claims = Arc::default();
+    let timeouts = Timeouts::start(&connector, &claims, &conditions)?;
+    Pending { outlook: outlook.clone(), timeouts, bound: BTreeSet::new() }.start(&connector, &conditions)?;
     listen_to_ends(&connector, outlook.clone(), &conditions)?;
     refusals::listen(&connector, outlook.clone(), metrics.clone(), &conditions)?;
     setup.asking.announce(setup.address, &conditions);
-    let claims = Arc::default();
     claim_objects::listen(&connector, &claims, &conditions)?;
     let answers = Answers {
         outlook: outlook.clone(),

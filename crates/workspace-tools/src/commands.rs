@@ -91,6 +91,11 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          or admitted twice",
     ),
     (
+        "cluster-claims",
+        "Places pods with claims on a local cluster and compares the devices that kube-scheduler \
+         allocates with those that topolet names beforehand",
+    ),
+    (
         "dashboards",
         "Checks rules and their tests with promtool, and has a Prometheus scrape nodes: every rule is \
          evaluated, and every query of the dashboards has an answer, or asks for what has not \

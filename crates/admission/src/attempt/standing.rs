@@ -42,13 +42,6 @@ impl UnitTrace {
 }
 
 impl ResourceTrace {
-    /// Whether it stands for the devices of claims, which are allocated already.
-    #[must_use]
-    pub fn is_of_claims(&self) -> bool {
-        // No resource has a blank in its name.
-        self.resource.as_str().contains(' ')
-    }
-
     /// How much more is asked than the node has; what is near no node can be had with any.
     fn lack(&self, node: NodeIndex) -> u64 {
         let Some(amounts) = &self.amounts else { return 0 };

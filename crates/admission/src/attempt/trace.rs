@@ -102,10 +102,21 @@ pub struct HandedOn {
 pub struct ResourceTrace {
     /// Its name.
     pub resource: ResourceName,
+    /// What it is.
+    pub kind: RowKind,
     /// How much is asked and what the nodes have; `None` for a provider of your own, which tells no amounts.
     pub amounts: Option<NodeAmounts>,
     /// What its manager answered.
     pub answer: Answered,
+}
+
+/// What a row is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowKind {
+    /// A resource that the unit requests.
+    Resource,
+    /// Devices of its claims, which are allocated already: no others can be had.
+    Claims,
 }
 
 /// Amounts of one resource: CPUs, bytes or devices.
@@ -176,16 +187,18 @@ impl UnitTrace {
         let mut resources: Vec<ResourceTrace> = node
             .amounts(ledger, unit, detail)
             .into_iter()
-            .map(|(resource, amounts)| ResourceTrace {
+            .map(|(resource, kind, amounts)| ResourceTrace {
                 answer: answered(&resource),
                 amounts: Some(amounts),
                 resource,
+                kind,
             })
             .collect();
         for (resource, answer) in answers.iter() {
             if !resources.iter().any(|row| row.resource == *resource) {
                 resources.push(ResourceTrace {
                     resource: resource.clone(),
+                    kind: RowKind::Resource,
                     amounts: None,
                     answer: Answered::new(answer, node.nodes.all(), &mut is_cut),
                 });
@@ -253,7 +266,12 @@ impl Node {
     }
 
     /// What `unit` asks of the managers, and what each node has of it; nothing where only answers are wanted.
-    fn amounts(&self, ledger: &Ledger, unit: Unit<'_>, detail: Detail) -> Vec<(ResourceName, NodeAmounts)> {
+    fn amounts(
+        &self,
+        ledger: &Ledger,
+        unit: Unit<'_>,
+        detail: Detail,
+    ) -> Vec<(ResourceName, RowKind, NodeAmounts)> {
         let mut rows = Vec::new();
         if detail < Detail::Amounts {
             return rows;
@@ -262,7 +280,7 @@ impl Node {
         let holders = if detail < Detail::Short { Holders::LeftOut } else { Holders::Named };
         let mut row = |resource: ResourceName, asked: u64, room: Room| {
             let Room { nodes, elsewhere } = room;
-            rows.push((resource, NodeAmounts { asked, nodes, elsewhere }));
+            rows.push((resource, RowKind::Resource, NodeAmounts { asked, nodes, elsewhere }));
         };
         if let Some(asked) = self.cpus.as_ref().and_then(|policy| policy.asked(unit))
             && let Some(room) = self.room_of_cpus(ledger, pod, holders)
@@ -285,7 +303,8 @@ impl Node {
         if self.has_claim_hints()
             && let Some((claims, asked, room)) = claim_hints::room(&self.nodes, unit)
         {
-            row(claims, asked, room);
+            let Room { nodes, elsewhere } = room;
+            rows.push((claims, RowKind::Claims, NodeAmounts { asked, nodes, elsewhere }));
         }
         rows
     }

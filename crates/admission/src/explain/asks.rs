@@ -17,7 +17,7 @@ use topology_hint::Hint;
 use crate::attempt::Placement;
 use crate::attempt::not_linked::NotLinked;
 use crate::attempt::refusal::Cause;
-use crate::attempt::trace::{UnitName, UnitTrace};
+use crate::attempt::trace::{RowKind, UnitName, UnitTrace};
 use crate::explain::change::{Asks, Change};
 use crate::explain::explanation::WouldFit;
 use crate::explain::other_node::page_size;
@@ -116,7 +116,7 @@ impl Trial<'_> {
             let free = amounts.free_on(nodes);
             if free < amounts.asked {
                 // No other devices can be had than those that are allocated.
-                if row.is_of_claims() {
+                if row.kind == RowKind::Claims {
                     return None;
                 }
                 let lower = self.lower(&row.resource, amounts.asked, free)?;

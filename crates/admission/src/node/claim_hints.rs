@@ -72,7 +72,7 @@ impl<'a> Devices<'a> {
         self.places.iter().fold(NodeMask::EMPTY, |all, node| all | NodeMask::from(*node))
     }
 
-    /// What stands for the claims among the resources: no resource has a blank in its name.
+    /// What stands for the claims among the resources.
     fn resource(&self) -> ResourceName {
         let names: Vec<&str> = self.claims.iter().copied().collect();
         let text = match names.as_slice() {

@@ -366,7 +366,7 @@ fn a_note_says_that_devices_lie_elsewhere_exactly_when_they_do_and_goes_with_eac
                 *seen.entry("memory of a device".to_owned()).or_default() += 1;
             }
         }
-        let elsewhere = noted(&report, |remark| matches!(remark, Remark::ClaimElsewhere(_)));
+        let elsewhere = noted(&report, |remark| matches!(remark, Remark::ClaimElsewhere { .. }));
         assert_eq!(
             elsewhere,
             wanted.remove(&Alignment::Elsewhere).unwrap_or_default(),
@@ -390,7 +390,7 @@ fn a_note_says_that_devices_lie_elsewhere_exactly_when_they_do_and_goes_with_eac
                     let has_other = own.name == container.name && remedy.kind() == "cpuClaim";
                     assert!(keeps_cpus || has_other, "seed {seed}, {remedy}: {after}");
                 }
-                let still = noted(&after, |remark| matches!(remark, Remark::ClaimElsewhere(_)));
+                let still = noted(&after, |remark| matches!(remark, Remark::ClaimElsewhere { .. }));
                 assert!(!still.contains(container.name.as_str()), "seed {seed}, {remedy}: {after}");
             }
         }

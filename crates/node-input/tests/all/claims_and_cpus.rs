@@ -202,7 +202,7 @@ fn containers_whose_claims_are_aligned_by_other_changes_have_notes_of_their_own(
         ],
     );
     let notes = found[0].notes.iter().filter_map(|note| match &note.remark {
-        Remark::ClaimElsewhere(_) => Some((note.containers.len(), texts(note.would_align()))),
+        Remark::ClaimElsewhere { .. } => Some((note.containers.len(), texts(note.would_align()))),
         _ => None,
     });
     let policy = "topologyManagerPolicy single-numa-node";

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission_report::{Alignment, ContainerClaim, DecidedClaims};
+use admission_report::{Alignment, ContainerClaim, DecidedClaims, WhyElsewhere};
 use node_view::{ClaimDevices, ClaimsFound, PodName};
 use pod_spec::{ContainerKey, ContainerName, Role};
 use topology_admission::{Ledger, Node};
@@ -13,8 +13,11 @@ use super::held::HeldClaims;
 /// So many claims are named in the condition.
 const MOST_NAMED: usize = 3;
 
-/// The claims of containers that hold CPUs or memory, in the order of pods, containers and claims.
-pub(super) struct Found(Vec<FoundClaim>);
+/// The claims of containers that hold CPUs or memory, in the order of pods, containers and claims; and those of all.
+pub(super) struct Found {
+    pinned: Vec<FoundClaim>,
+    all: BTreeMap<ContainerKey, Vec<ContainerClaim>>,
+}
 
 /// A claim of a container.
 pub(super) struct FoundClaim {
@@ -28,40 +31,49 @@ pub(super) struct FoundClaim {
 impl Found {
     /// Of these claims, beside what their containers hold on the ledger.
     pub(super) fn of(node: &Node, ledger: &Ledger, held: &[HeldClaims<'_>]) -> Self {
-        let mut all = Vec::new();
+        let (mut pinned, mut all) = (Vec::new(), BTreeMap::<ContainerKey, Vec<ContainerClaim>>::new());
         for HeldClaims { pod, decided, unknown } in held {
             // Init containers have ended.
             for container in pod.containers.iter().filter(|container| container.role != Role::Init) {
                 let key = ContainerKey { pod: pod.uid.clone(), container: container.name.clone() };
-                let known = ContainerClaim::held(node, ledger, &key, decided).into_iter();
+                let known = ContainerClaim::held(node, ledger, &key, decided);
                 let unknown = unknown.iter().filter(|claim| claim.containers.contains(&container.name));
                 let unknown = unknown.filter_map(|claim| {
                     ContainerClaim::without_devices(node, ledger, &key, &claim.name, &claim.why)
                 });
-                let claims = known.filter(|claim| claim.alignment != Alignment::NothingPinned).chain(unknown);
-                all.extend(claims.map(|claim| FoundClaim {
+                let claims: Vec<ContainerClaim> = known.into_iter().chain(unknown).collect();
+                let own = claims.iter().filter(|claim| claim.alignment != Alignment::NothingPinned);
+                pinned.extend(own.map(|claim| FoundClaim {
                     pod: (*pod).into(),
                     container: container.name.clone(),
                     devices: devices(decided, &claim.claim, container.name.as_str()),
-                    claim,
+                    claim: claim.clone(),
                 }));
+                if !claims.is_empty() {
+                    all.insert(key, claims);
+                }
             }
         }
-        all.sort_by(|a, b| a.place().cmp(&b.place()));
-        Self(all)
+        pinned.sort_by(|a, b| a.place().cmp(&b.place()));
+        Self { pinned, all }
     }
 
     /// The claims.
     pub(super) fn claims(&self) -> &[FoundClaim] {
-        &self.0
+        &self.pinned
+    }
+
+    /// Those of each container, of one without CPUs and memory too.
+    pub(super) fn of_containers(&self) -> BTreeMap<ContainerKey, Vec<ContainerClaim>> {
+        self.all.clone()
     }
 
     /// Whether all devices lie where CPUs and memory are; `None`: no container with CPUs or memory has a claim.
     pub(super) fn condition(&self) -> Option<ClaimsFound> {
-        let of = |alignment| self.0.iter().filter(move |found| found.claim.alignment == alignment);
+        let of = |alignment| self.pinned.iter().filter(move |found| found.claim.alignment == alignment);
         let mut elsewhere: Vec<&FoundClaim> = of(Alignment::Elsewhere).collect();
         let unknown: Vec<&FoundClaim> = of(Alignment::Unknown).collect();
-        if self.0.is_empty() {
+        if self.pinned.is_empty() {
             return None;
         }
         if elsewhere.is_empty() && unknown.is_empty() {
@@ -74,7 +86,7 @@ impl Found {
         // The worst first; the sort keeps the order of equal ones.
         elsewhere.sort_by_key(|found| Reverse(found.devices_elsewhere()));
         let mut message = named(&elsewhere, ContainerClaim::misalignment);
-        message.push_str("; the kubelet does not align claims");
+        message.push_str(&format!("; {}", WhyElsewhere::Kubelet));
         if let Some(more) = Some(unknown.len()).filter(|more| *more > 0) {
             let claims = if more == 1 { "claim" } else { "claims" };
             message.push_str(&format!("; of {more} {claims} it is not known"));
@@ -85,7 +97,7 @@ impl Found {
     /// How many devices of each driver lie where.
     pub(super) fn by_driver(&self) -> Vec<ClaimDevices> {
         let mut drivers: BTreeMap<&str, ClaimDevices> = BTreeMap::new();
-        for (driver, counts) in self.0.iter().flat_map(|found| &found.claim.drivers) {
+        for (driver, counts) in self.pinned.iter().flat_map(|found| &found.claim.drivers) {
             let all = drivers.entry(driver).or_default();
             all.driver.clone_from(driver);
             all.aligned += counts.aligned;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use admission_report::Alignment;
+use admission_report::{Alignment, WhyElsewhere};
 use node_view::{Kind, NodeView, PodName, reason};
 use pod_spec::ContainerName;
 
@@ -57,7 +57,7 @@ impl Reported {
         }
         let (_, container) = key;
         let sentences: Vec<String> = claims.iter().map(|found| found.claim.misalignment()).collect();
-        let message = format!("{container}: {}; the kubelet does not align claims", sentences.join("; "));
+        let message = format!("{container}: {}; {}", sentences.join("; "), WhyElsewhere::Kubelet);
         tracing::warn!(pod = pod.full(), "{message}");
         view.events.add(Some(pod.clone()), Kind::Warning, reason::CLAIM_NOT_ALIGNED, message);
         self.elsewhere.insert(key.clone(), devices);

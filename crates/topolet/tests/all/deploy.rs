@@ -149,7 +149,7 @@ fn a_right_that_is_taken_away_is_named_by_the_call_that_fails() {
 
 #[test]
 fn the_extender_has_the_rights_that_it_needs_and_no_other() {
-    const CLAIMS: &str = "resources: [resourceslices, deviceclasses, resourceclaims, resourceclaimtemplates]";
+    const CLAIMS: &str = "resources: [resourceslices, deviceclasses, resourceclaims, resourceclaimtemplates, devicetaintrules]";
     let Some(cluster) = cluster() else { return };
     apply(&cluster, "observe");
     let program = Path::new(env!("CARGO_BIN_EXE_topolet"));
@@ -158,6 +158,7 @@ fn the_extender_has_the_rights_that_it_needs_and_no_other() {
         (Some("resources: [nodestates]"), Some("cannot list resource \"nodestates\"")),
         (Some("resources: [pods]"), Some("cannot list resource \"pods\"")),
         (Some(CLAIMS), Some("cannot list resource \"resourceclaims\"")),
+        (Some("resources: [nodes]"), Some("cannot list resource \"nodes\"")),
     ] {
         let rights = EXTENDER_RIGHTS.to_owned();
         let rights = taken.map_or(rights.clone(), |taken| rights.replace(taken, "resources: [nothing]"));

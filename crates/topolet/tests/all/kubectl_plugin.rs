@@ -29,6 +29,7 @@ rules:
 - {apiGroups: [''], resources: [events], verbs: [list]}
 - {apiGroups: [''], resources: [pods/portforward], verbs: [create, get]}
 - {apiGroups: [topology.node.k8s.io], resources: [noderesourcetopologies], verbs: [get, list]}
+- {apiGroups: [resource.k8s.io], resources: [resourceslices, deviceclasses, resourceclaims, resourceclaimtemplates, devicetaintrules], verbs: [list]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -404,6 +405,46 @@ fn without_an_agent_amounts_are_compared() {
     has(&text, &["does not answer: a right is missing: ", "cannot get resource \"pods/portforward\""]);
 }
 
+/// kube-scheduler gives up a search for devices, and asks no extender: the plugin says so, and which order of requests ends in time.
+fn a_search_that_times_out_is_named(desk: &Desk) {
+    let file = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/files/training").join(name);
+        std::fs::read_to_string(path).unwrap()
+    };
+    let claim = "
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: cpus-first}
+spec:
+  devices:
+    requests:
+    - {name: cpus, exactly: {deviceClassName: cpu, count: 8}}
+    - {name: gpu, exactly: {deviceClassName: gpu}}
+    constraints: [{matchAttribute: resource.kubernetes.io/numaNode}]
+";
+    desk.cluster.apply(&format!("{}\n---\n{claim}", file("slices.yaml"))).unwrap();
+    let spec =
+        "schedulerName: default-scheduler\n  resourceClaims: [{name: d, resourceClaimName: cpus-first}]";
+    desk.pod("searches", spec, "cpu: 4, memory: 1Gi");
+    let event = "apiVersion: v1\nkind: Event\nmetadata: {name: searches.late}\nreason: FailedScheduling\ntype: Warning\n\
+        message: 'running \"DynamicResources\" filter plugin: node worker-1: timed out trying to allocate devices'\nlastTimestamp: '2026-01-02T00:00:00Z'\n\
+        involvedObject: {kind: Pod, namespace: default, name: searches}\n";
+    desk.cluster.apply(event).unwrap();
+    let (text, said, status) = desk.plugin(&["explain", "searches"]);
+    has(
+        &text,
+        &[
+            "✘ kube-scheduler's search for devices exceeded its limit of 10 s on node worker-1, and no extender is asked about the pod: the \
+             search takes 2007109 steps on node worker-1",
+            "in the order gpu, cpus: kube-scheduler's search takes 13 steps",
+        ],
+    );
+    assert_eq!(status, Some(2), "{said}");
+    let document = printed(desk, &["explain", "searches"], "PendingPod");
+    assert!(document["search"].as_str().is_some_and(|search| search.contains("gpu, cpus")), "{document}");
+    desk.cluster.kubectl(&["delete", "pod", "searches"]).unwrap();
+}
+
 #[test]
 fn a_pod_without_a_node_and_errors_say_what_to_do() {
     let Some(cluster) = cluster() else { return };
@@ -426,6 +467,7 @@ fn a_pod_without_a_node_and_errors_say_what_to_do() {
     let (json, ..) = desk.plugin(&["explain", "waits", "-o", "yaml"]);
     has(&json, &["kind: PendingPod", "scheduler: 0/1 nodes are available"]);
     printed(&desk, &["explain", "waits"], "PendingPod");
+    a_search_that_times_out_is_named(&desk);
 
     let error = |arguments: &[&str]| {
         let (text, said, status) = desk.plugin(arguments);

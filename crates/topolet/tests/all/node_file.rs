@@ -66,6 +66,30 @@ const SINGLE: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletCo
     topologyManagerPolicy: single-numa-node\nsystemReserved: {memory: 2Gi}\nevictionHard: {}\n\
     reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}]\n";
 
+/// `devices.claims: hint` of a node on which a kubelet is to decide: it asks no claims.
+#[test]
+fn an_option_that_a_kubelet_does_not_have_is_a_finding() {
+    let folder = Folder::new("hints");
+    let (config, own) = (folder.file("kubelet.yaml"), folder.file("topolet.yaml"));
+    std::fs::write(&config, SINGLE).unwrap();
+    let options = "apiVersion: topolet.dev/v1alpha1\nkind: TopoletConfiguration\ndevices: {claims: CLAIMS}\n";
+    let found = |claims: &str, program: &str| {
+        let file = folder.file(&format!("{claims}-{program}.tar.zst"));
+        std::fs::write(&own, options.replace("CLAIMS", claims)).unwrap();
+        capture(&[&file, "--config", &config, "--topolet-config", &own]);
+        let (_, check) = decided(&["config", "check", "--machine", &file, "--for", program]);
+        let findings = check["findings"].as_array().unwrap().iter();
+        findings.filter(|finding| finding["field"] == "devices.claims").cloned().collect::<Vec<_>>()
+    };
+    let of_kubelet = found("hint", "kubelet");
+    assert_eq!(of_kubelet.len(), 1, "{of_kubelet:?}");
+    let text = of_kubelet[0].to_string();
+    assert!(text.contains("a kubelet asks no claims for hints"), "{text}");
+    assert!(text.contains("--for topolet"), "{text}");
+    assert_eq!(found("hint", "topolet"), Vec::<Value>::new());
+    assert_eq!(found("ignore", "kubelet"), Vec::<Value>::new());
+}
+
 #[test]
 fn a_node_file_decides_as_the_node() {
     let folder = Folder::new("same");

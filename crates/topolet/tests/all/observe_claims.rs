@@ -54,7 +54,11 @@ impl Node {
     }
 
     fn has_at_server(&self, devices: &[(&str, &str)], users: &[&str]) {
-        let result = |(driver, device): &(&str, &str)| json!({"request": "gpu", "driver": driver, "pool": "worker-1", "device": device});
+        self.has_in_pool("worker-1", devices, users);
+    }
+
+    fn has_in_pool(&self, pool: &str, devices: &[(&str, &str)], users: &[&str]) {
+        let result = |(driver, device): &(&str, &str)| json!({"request": "gpu", "driver": driver, "pool": pool, "device": device});
         let users = users
             .iter()
             .map(|name| json!({"resource": "pods", "name": name, "uid": format!("default_{name}")}));
@@ -182,6 +186,15 @@ fn a_device_elsewhere_than_the_cpus_is_said_until_the_claim_is_allocated_anew() 
     assert_eq!(events[0]["message"], format!("app: {sentence}; the kubelet does not align claims"));
     let logged = || node.watcher.log().iter().filter(|line| line.contains("NOT aligned")).count();
     assert_eq!(logged(), 1, "{:#?}", node.watcher.log());
+    // Who looks at the node sees the claim beside what the container holds.
+    for path in ["/v1/status", "/v1/pods/default/train", "/v1/picture"] {
+        let text = node.watcher.get(&format!("{path}?output=table")).body;
+        assert!(text.contains("claim gpu on NUMA 1, NOT aligned"), "{path}: {text}");
+    }
+    let held = &node.watcher.get("/v1/pods/default/train").json("PodDescription")["pod"]["containers"][0]["claimed"]
+        [0];
+    assert_eq!((&held["claim"], &held["alignment"]), (&json!("gpu"), &json!("elsewhere")), "{held}");
+    assert_eq!(status["pods"][0]["nodes"], json!([0, 1]), "{status}");
 
     node.allocates(&[(GPU, "gpu-0")], &["train"]);
     assert_eq!(node.is("True", &[]), "");
@@ -219,12 +232,29 @@ fn what_is_not_known_is_never_aligned() {
     unknown("card.example.com", "card: driver vfio.example.com publishes PCI 0000:e1:00.0 too");
     node.allocates(&[(GPU, "gpu-9")], &["train"]);
     unknown(GPU, "gpu-9: no slice of the node lists it");
+    // Allocated on another node, where a device has the name of one that is here.
+    node.prepares(&[], &[]);
+    node.has_in_pool("worker-2", &[(GPU, "gpu-0")], &["train"]);
+    unknown(GPU, "gpu-0: no slice of the node lists it");
     node.allocates(&[(GPU, "gpu-0")], &["train", "other"]);
     unknown(GPU, "other pods share the claim, and their CPUs can lie elsewhere: default/other");
     node.has_at_server(&[], &[]);
     node.prepares(&[(GPU, "gpu-0")], &["train"]);
     unknown(GPU, "is released, and the kubelet has it prepared");
     assert_eq!(node.events().len(), 0);
+    // Each is in the log once, however often it is looked at.
+    for said in [
+        "nic-0: driver",
+        "card: driver vfio",
+        "gpu-9: no slice",
+        "gpu-0: no slice",
+        "other pods share",
+        "is released",
+    ] {
+        let lines = node.watcher.log();
+        let lines: Vec<&String> = lines.iter().filter(|line| line.contains(said)).collect();
+        assert_eq!(lines.len(), 1, "{said}: {lines:#?}");
+    }
     let status = node.watcher.get("/v1/status").json("NodeStatus");
     assert!(status["problems"].as_array().is_none_or(Vec::is_empty), "{status}");
 

@@ -12,7 +12,7 @@ use local_cluster::{
     Cluster, EXTENDER_RIGHTS, Extender, ExtenderClient, Fleet, Kind, NODE_RIGHTS, PUBLISHER_RIGHTS, Parts,
     Program, Programs, Shown, release_of_tests,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Two NUMA nodes, each with 46 CPUs that containers can have for themselves.
 const NODES: [&str; 6] =
@@ -30,6 +30,11 @@ fn prepared() -> Option<Cluster> {
 
 /// An extender that knows its nodes, and kube-scheduler with it.
 fn schedule(cluster: &mut Cluster) -> Extender {
+    schedule_with(cluster, "")
+}
+
+/// The same with more of kube-scheduler's configuration.
+fn schedule_with(cluster: &mut Cluster, more: &str) -> Extender {
     let extender = Extender::start(cluster, program()).unwrap();
     let client = extender.client(Shown::Nothing).unwrap();
     until("its nodes", || match client.ask("GET /readyz", "").map_err(|error| error.to_string())? {
@@ -37,7 +42,8 @@ fn schedule(cluster: &mut Cluster) -> Extender {
         (_, why) => Err(why),
     });
     let programs = Programs::built(target(), &release_of_tests()).unwrap();
-    cluster.start_scheduler(&programs.path(Program::Scheduler), &extender.configuration()).unwrap();
+    let configuration = format!("{}{more}", extender.configuration());
+    cluster.start_scheduler(&programs.path(Program::Scheduler), &configuration).unwrap();
     extender
 }
 
@@ -158,6 +164,96 @@ fn what_is_no_question_is_answered_with_what_is_wrong() {
     let (_, text) = client.ask("POST /filter", &asked).unwrap();
     let answer: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(answer["Nodes"]["items"][0]["metadata"]["name"], "other", "{text}");
+}
+
+/// A GPU on a NUMA node of the nodes with a label, its class, and a template for one.
+fn gpus_by_label(label: &str, numa: i64) -> Vec<Value> {
+    let requirement = json!({"key": "gpus", "operator": "In", "values": [label]});
+    let device = json!({"name": "gpu-0", "attributes": {"resource.kubernetes.io/numaNode": {"int": numa}}});
+    let request = json!({"name": "gpu", "exactly": {"deviceClassName": "gpu"}});
+    vec![
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": format!("gpus-{label}")},
+            "spec": {"driver": "gpu.example.com", "pool": {"name": label, "generation": 1, "resourceSliceCount": 1},
+                "nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}, "devices": [device]}}),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"},
+            "spec": {"selectors": [{"cel": {"expression": "device.driver == 'gpu.example.com'"}}]}}),
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "gpu"},
+            "spec": {"spec": {"devices": {"requests": [request]}}}}),
+    ]
+}
+
+/// The CPUs of a pod are on NUMA 0, and of two nodes one has its GPU there. Which node has which is known by labels alone.
+#[test]
+fn devices_of_slices_that_select_nodes_by_labels_are_predicted() {
+    let Some(mut cluster) = prepared() else { return };
+    let _fleet = Fleet::start(&cluster, program(), 2, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
+    wait_for_states(&cluster, 2);
+    for (node, label, numa) in [("node-1", "far", 1), ("node-2", "near", 0)] {
+        cluster.kubectl(&["label", "node", node, &format!("gpus={label}")]).unwrap();
+        for object in gpus_by_label(label, numa) {
+            cluster.apply(&object.to_string()).unwrap();
+        }
+    }
+    let extender = schedule(&mut cluster);
+    let client = extender.client(Shown::KubeScheduler).unwrap();
+    let resources = json!({"limits": {"cpu": "4", "memory": "1Gi"}, "claims": [{"name": "gpu"}]});
+    let pod = json!({
+        "metadata": {"name": "a", "namespace": "default", "uid": "a", "annotations": {"topolet.dev/align-claims": "required"}},
+        "spec": {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+            "containers": [{"name": "app", "image": "none", "resources": resources}]},
+    });
+    let asked = json!({"Pod": pod, "NodeNames": ["node-1", "node-2"]}).to_string();
+    let answer = until("a prediction", || {
+        let (_, text) = client.ask("POST /filter", &asked).map_err(|error| error.to_string())?;
+        let answer: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        if answer["NodeNames"] == json!(["node-2"]) { Ok(answer) } else { Err(text) }
+    });
+    let why = "claim gpu would get devices on NUMA 1, and its container CPUs and memory on NUMA 0";
+    assert_eq!(answer["FailedNodes"]["node-1"], why);
+}
+
+/// kube-scheduler gives up its search for devices before it asks the extender: the pod has an event, with the order of requests that ends.
+#[test]
+fn a_search_of_kube_scheduler_that_times_out_is_reported() {
+    const LIMIT: &str = "profiles:\n- schedulerName: default-scheduler\n  pluginConfig:\n  - name: DynamicResources\n    \
+        args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: DynamicResourcesArgs, filterTimeout: 300ms}\n";
+    let Some(mut cluster) = prepared() else { return };
+    let _fleet = Fleet::start(&cluster, program(), 1, &[&NODES[..], &["--publish-state"]].concat()).unwrap();
+    wait_for_states(&cluster, 1);
+    let slices =
+        include_str!("../../../../docs/guide/files/training/slices.yaml").replace("worker-1", "node-1");
+    cluster.apply(&slices).unwrap();
+    let constraint = json!({"matchAttribute": "resource.kubernetes.io/numaNode"});
+    let requests = json!([{"name": "cpus", "exactly": {"deviceClassName": "cpu", "count": 8}},
+        {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]);
+    let claim = json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "cpus-first"},
+        "spec": {"devices": {"requests": requests, "constraints": [constraint]}}});
+    cluster.apply(&claim.to_string()).unwrap();
+    let extender = schedule_with(&mut cluster, LIMIT);
+    let spec = "spec:\n  resourceClaims: [{name: d, resourceClaimName: cpus-first}]\n";
+    cluster.apply(&pod("searches", 4).replace("spec:\n", spec)).unwrap();
+    let message = until("an event", || {
+        let events = cluster
+            .kubectl(&["get", "events", "--field-selector", "reason=ClaimSearchTimedOut", "-o", "json"])
+            .map_err(|error| error.to_string())?;
+        let events: Value = serde_json::from_str(&events).map_err(|error| error.to_string())?;
+        let message = events["items"][0]["message"].as_str().map(str::to_owned);
+        message.ok_or_else(|| extender.log())
+    });
+    let begins = "kube-scheduler's search for devices of pod default/searches exceeded its limit of 10 s on node node-1, and no \
+                  extender is asked about the pod: ";
+    assert!(message.starts_with(begins), "{message}");
+    assert!(message.contains("takes 2007109 steps on node node-1"), "{message}");
+    assert!(message.contains("in the order gpu, cpus: kube-scheduler's search takes 13 steps"), "{message}");
+    let client = extender.client(Shown::Nothing).unwrap();
+    let ready = || client.ask("GET /readyz", "").map_err(|error| error.to_string());
+    let (status, text) = ready().unwrap();
+    assert!(status == 200 && text.contains(&format!("! {message}")), "{text}");
+    cluster.kubectl(&["delete", "pod", "searches"]).unwrap();
+    until("the line is gone", || match ready()? {
+        (200, text) if !text.contains("searches") => Ok(()),
+        (_, text) => Err(text),
+    });
 }
 
 /// How often each answer has come, by its status, or 0 for none.

@@ -17,8 +17,10 @@ use crate::screen::Screen;
 
 #[derive(Args, Debug)]
 pub(crate) struct SchedulerArguments {
-    /// How the API server is reached. It needs to list and watch pods, `nodestates` of `topolet.dev` and
-    /// `noderesourcetopologies` of `topology.node.k8s.io`.
+    /// How the API server is reached. It needs to list and watch pods, nodes, `nodestates` of `topolet.dev`,
+    /// `noderesourcetopologies` of `topology.node.k8s.io`, and of `resource.k8s.io` what decides on claims: `resourceslices`,
+    /// `deviceclasses`, `resourceclaims`, `resourceclaimtemplates` and `devicetaintrules`; and to create and patch `events` of
+    /// `events.k8s.io`.
     #[arg(long, value_name = "FILE", required_unless_present = "in_cluster", value_hint = ValueHint::FilePath)]
     kubeconfig: Option<PathBuf>,
     /// The same, as the service account of the pod that this runs in.

@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use node_daemon::cluster_node::pods_api::KubeletPod;
 use node_daemon::cluster_node::{BoundPod, Cluster, ClusterError, PodName};
-use node_input::{SeenNode, told_pod, was_admitted};
+use node_input::{ObjectText, SeenNode, SlowSearch, TimedOut, told_pod, was_admitted};
 use node_output::{Document, Format, KubeletWord, PendingPod, PodOutlook, UnitOutlook, WholeLine};
 use pod_spec::{Pod, PodLevelResources, PodRules};
 use serde::Deserialize;
@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &ExplainPod, screen: Screen) -> anyhow::Result<Outc
     let namespace = namespace.unwrap_or_else(|| cluster.default_namespace().to_owned());
     let name = PodName { namespace, name: arguments.name.clone() };
     let BoundPod { pod, node } = cluster.pod(&name).map_err(|error| no_pod(error, &name))?;
-    let Some(node) = node else { return pending(&cluster, &name, arguments, screen) };
+    let Some(node) = node else { return pending(&cluster, &name, &pod, arguments, screen) };
     let agent = Agent::of(&node, &cluster, arguments.cluster.agent.as_ref());
     let why = match agent {
         Ok(agent) => match asked(&agent, &pod, arguments, screen) {
@@ -60,20 +60,42 @@ fn no_pod(error: ClusterError, PodName { namespace, name }: &PodName) -> anyhow:
 fn pending(
     cluster: &Cluster,
     name: &PodName,
+    told: &KubeletPod,
     arguments: &ExplainPod,
     screen: Screen,
 ) -> anyhow::Result<Outcome> {
     let PodName { namespace, name: pod } = name;
-    let (scheduler, not_seen) = match cluster.why_unscheduled(name) {
-        Ok(said) => (said, None),
-        Err(error) => (None, Some(format!("events of the scheduler: {error}"))),
-    };
-    let pending = PendingPod { pod: format!("{namespace}/{pod}"), scheduler, not_seen };
+    let mut pending =
+        PendingPod { pod: format!("{namespace}/{pod}"), scheduler: None, search: None, not_seen: None };
+    match cluster.why_unscheduled(name) {
+        Ok(said) => pending.scheduler = said,
+        Err(error) => pending.not_seen = Some(format!("events of the scheduler: {error}")),
+    }
+    if let Some(timed_out) = pending.scheduler.as_deref().and_then(TimedOut::by) {
+        let search = search_of(cluster, told, timed_out.node());
+        let known = search.as_ref().ok().and_then(Option::as_ref).map(|search| format!(": {search}"));
+        pending.search =
+            Some(format!("kube-scheduler's search for devices {timed_out}{}", known.unwrap_or_default()));
+        pending.not_seen = search.err().map(|error| format!("what would end the search in time: {error:#}"));
+    }
     match Document::new("PendingPod", &pending).text(arguments.output.output)? {
         Some(text) => screen.print(&text)?,
         None => screen.show(&pending.text(screen.page))?,
     }
     Ok(Outcome::SomeRefused)
+}
+
+/// kube-scheduler's longest search for devices of the pod, as the API server's objects are now; `None`: none is too long.
+fn search_of(cluster: &Cluster, told: &KubeletPod, node: Option<&str>) -> anyhow::Result<Option<SlowSearch>> {
+    let pod = told_pod(told, PodRules::default()).map_err(anyhow::Error::msg)?;
+    let server = cluster.server();
+    let texts = cluster
+        .claim_lists()?
+        .pages
+        .into_iter()
+        .map(|(kind, list)| ObjectText::of_list(format!("{} of {server}", kind.resource()), &list));
+    let objects = ObjectText::objects(&texts.collect::<anyhow::Result<Vec<_>>>()?)?;
+    Ok(SlowSearch::in_cluster(&pod, &objects, node))
 }
 
 /// What an agent knows of the pod: the decision on it; what it holds, if it runs; else what would be decided now.
