@@ -13,12 +13,20 @@
 //!   pci: {class: "0200", vendor: "8086", device: "1889"}
 //! ```
 //!
-//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Two formats of others say the
-//! same and are read too: what a kubelet answers at its podresources socket, and the configuration of the SR-IOV
-//! network device plugin, alone or in the `ConfigMap` that it is kept in.
+//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Formats of others say the same and are read
+//! too: what a kubelet answers at its podresources socket; the configurations of the SR-IOV network device plugin and of NVIDIA's
+//! plugin, alone or in the `ConfigMap` that they are kept in, and of the generic device plugin; policies and states of the SR-IOV network operator; a Node object or
+//! its amounts; a `NodeResourceTopology`; and the matrix of `nvidia-smi`.
+
+mod amounts;
+mod generic_plugin;
+mod matrix;
+mod nvidia_plugin;
+mod sriov_operator;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use cpuset::CpuSet;
 use pod_spec::ResourceName;
 
 use crate::names::is_resource;
@@ -35,6 +43,8 @@ pub struct DeviceEntry {
     pub resource: ResourceName,
     /// Which devices there are.
     pub source: DeviceSource,
+    /// What was taken in place of something that the text does not tell; sentences without a full stop.
+    pub assumed: Vec<String>,
 }
 
 /// Where the devices of a resource come from.
@@ -49,6 +59,19 @@ pub enum DeviceSource {
     /// The PCI functions of the machine that the SR-IOV network device plugin would give this resource. Of several
     /// such resources in a row each leaves to the next what it does not take; one that takes none is not there.
     Pool(FunctionPool),
+    /// So many, whose NUMA nodes are not known.
+    Counted(u32),
+    /// Devices by id, each near these CPUs.
+    Near(Vec<(String, CpuSet)>),
+    /// The PCI functions at these addresses.
+    Addresses(Vec<String>),
+    /// Virtual functions of network cards, those included that are still to be made.
+    Functions(Vec<CardFunctions>),
+    /// The machine's GPUs of NVIDIA, each of them so many times.
+    Gpus {
+        /// How many devices each is.
+        replicas: u32,
+    },
 }
 
 /// A device by name.
@@ -81,6 +104,9 @@ const MAX_PER_NODE: u32 = 65_536;
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
+    if matrix::is_one(source.text) {
+        return matrix::read(source);
+    }
     let mut read = Inventory::default();
     for node in &documents(source, RepeatedKey::Refused)? {
         read.read_document(&Field::document(source, node))?;
@@ -88,6 +114,8 @@ pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestErr
     read.add_answers();
     Ok(read.entries)
 }
+
+pub use sriov_operator::CardFunctions;
 
 /// What has been read.
 #[derive(Default)]
@@ -104,10 +132,19 @@ impl Inventory {
             return self.read_pools(document);
         }
         if document.get("kind")?.is_some() {
-            return self.read_config_map(document);
+            return self.read_object(document);
+        }
+        if nvidia_plugin::is_one(document)? {
+            return self.add(nvidia_plugin::read(document)?, document);
+        }
+        if amounts::are_amounts(document) {
+            return self.add_all(amounts::read(document)?, document);
         }
         if pod_resources::is_answer(document)? {
             return self.answers.add(document);
+        }
+        if generic_plugin::is_one(document) {
+            return self.add_all(generic_plugin::read(document)?, document);
         }
         known_fields(document, &["devices"], FIELDS)?;
         for field in document.require("devices", "a list of resources")?.items()? {
@@ -126,6 +163,44 @@ impl Inventory {
         Ok(())
     }
 
+    fn add_all(&mut self, entries: Vec<DeviceEntry>, place: &Field<'_>) -> Result<(), ManifestError> {
+        entries.into_iter().try_for_each(|entry| self.add(entry, place))
+    }
+
+    /// An object of a cluster, or a list of them.
+    fn read_object(&mut self, object: &Field<'_>) -> Result<(), ManifestError> {
+        const KIND: &str = "kind ConfigMap, SriovNetworkNodePolicy, SriovNetworkNodeState, NodeResourceTopology or Node, or no kind \
+                            at all";
+        let kind = object.require("kind", KIND)?;
+        match kind.text(KIND)? {
+            "ConfigMap" => self.read_config_map(object),
+            "SriovNetworkNodePolicy" => self.read_policy(object),
+            "SriovNetworkNodeState" => self.add_all(sriov_operator::read_state(object)?, object),
+            "NodeResourceTopology" => self.add_all(amounts::read_zones(object)?, object),
+            "Node" => self.add_all(amounts::read_node(object)?, object),
+            list if list == "List" || list.ends_with("List") && object.get("items")?.is_some() => {
+                let items = object.get("items")?.map_or(Ok(Vec::new()), |items| items.items())?;
+                items.iter().try_for_each(|item| self.read_object(item))
+            }
+            other => Err(kind.fail(Problem::Kind { found: other.to_owned(), expected: KIND })),
+        }
+    }
+
+    /// Policies of one resource count together.
+    fn read_policy(&mut self, policy: &Field<'_>) -> Result<(), ManifestError> {
+        let (resource, cards, assumed) = sriov_operator::read_policy(policy)?;
+        let known = self.entries.iter_mut().find(|entry| entry.resource == resource);
+        if let Some(DeviceEntry { source: DeviceSource::Functions(all), assumed: own, .. }) = known {
+            all.push(cards);
+            own.extend(assumed);
+            own.sort();
+            own.dedup();
+            return Ok(());
+        }
+        let source = DeviceSource::Functions(vec![cards]);
+        self.add(DeviceEntry { resource, source, assumed }, policy)
+    }
+
     fn read_pools(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
         const NAME: &str = "the name of a resource without its domain";
         known_fields(document, &["resourceList"], "the field resourceList")?;
@@ -139,24 +214,24 @@ impl Inventory {
             if !is_resource(&resource) {
                 return Err(name.unexpected(NAME));
             }
-            self.add(DeviceEntry { resource: ResourceName::new(&resource), source }, &name)?;
+            let resource = ResourceName::new(&resource);
+            self.add(DeviceEntry { resource, source, assumed: Vec::new() }, &name)?;
         }
         Ok(())
     }
 
     /// Every file in a `ConfigMap`; errors name the file and the line in it.
     fn read_config_map(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
-        const KIND: &str = "kind ConfigMap, or no kind at all";
-        let kind = document.require("kind", KIND)?;
-        if kind.text(KIND)? != "ConfigMap" {
-            let found = kind.text(KIND)?.to_owned();
-            return Err(kind.fail(Problem::Kind { found, expected: KIND }));
-        }
         for file in document.require("data", "the files of the ConfigMap")?.entries()? {
             let name = format!("{} ({})", document.source.name, file.key);
             let source = Source { name: &name, text: file.value.text("the text of a file")? };
             for node in &documents(&source, RepeatedKey::Refused)? {
-                self.read_pools(&Field::document(&source, node))?;
+                let document = Field::document(&source, node);
+                if nvidia_plugin::is_one(&document)? {
+                    self.add(nvidia_plugin::read(&document)?, &document)?;
+                } else {
+                    self.read_pools(&document)?;
+                }
             }
         }
         Ok(())
@@ -185,7 +260,7 @@ impl Inventory {
             // Where an inventory lists the resource too, the inventory counts.
             if self.resources.insert(resource.clone()) {
                 let source = DeviceSource::Listed(devices.into_values().collect());
-                self.entries.push(DeviceEntry { resource, source });
+                self.entries.push(DeviceEntry { resource, source, assumed: Vec::new() });
             }
         }
     }
@@ -215,7 +290,7 @@ fn read_entry(field: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
             return Err(field.fail(Problem::Unexpected { found, expected: ONE_OF }));
         }
     };
-    Ok(DeviceEntry { resource: ResourceName::new(resource), source })
+    Ok(DeviceEntry { resource: ResourceName::new(resource), source, assumed: Vec::new() })
 }
 
 fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {
