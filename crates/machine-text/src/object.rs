@@ -1,15 +1,17 @@
 //! Objects of a cluster that describe the NUMA nodes of one of its nodes.
 
+mod described;
 mod numatopology;
 mod zones;
 
 use kubernetes_yaml::{Node as Value, read_stream};
-use topology_model::{Machine, MachineParts, Smt};
+use topology_model::{Machine, Smt};
 
 use crate::error::MachineTextError;
 use crate::form::Form;
 use crate::lack::Lack;
 use crate::machine_text::MachineText;
+use described::{Described, name, string};
 
 /// The kinds that are read, with the command that prints one.
 const KINDS: [(&str, Form, &str); 2] = [
@@ -81,31 +83,4 @@ pub(crate) fn read(text: &str, wanted: Option<&str>) -> Result<MachineText, Mach
     lacks.sort_unstable();
     let machine = Machine::new(parts)?;
     Ok(MachineText { machine, forms: Vec::from([form]), assumed, lacks, unread: Vec::new() })
-}
-
-/// A machine as far as an object describes it.
-struct Described {
-    parts: MachineParts,
-    lacks: Vec<Lack>,
-    assumed: Vec<String>,
-}
-
-fn string(node: &Value) -> Option<&str> {
-    match &node.value {
-        kubernetes_yaml::Value::Text(text) | kubernetes_yaml::Value::Number(text) => Some(text),
-        _ => None,
-    }
-}
-
-/// The members of a list; none where it is no list.
-fn items(node: Option<&Value>) -> &[Value] {
-    match node.map(|node| &node.value) {
-        Some(kubernetes_yaml::Value::List(items)) => items,
-        _ => &[],
-    }
-}
-
-fn name(object: &Value) -> String {
-    let name = object.value.get("metadata").and_then(|metadata| string(metadata.value.get("name")?));
-    name.unwrap_or("one without a name").to_owned()
 }

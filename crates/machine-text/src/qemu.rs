@@ -10,7 +10,7 @@ use cpuset::{CpuId, CpuSet};
 
 use crate::error::MachineTextError;
 use crate::form::Form;
-use crate::guest::{Cell, Guest, Levels};
+use crate::guest::{Cell, Guest};
 use crate::machine_text::MachineText;
 use options::Options;
 
@@ -182,6 +182,3 @@ impl Definition {
         Ok(Guest { form: Form::Qemu, online, levels, cells: self.cells, memory, assumed })
     }
 }
-
-/// A machine without `-smp`.
-const ONE: Levels = Levels { packages: 1, dies: 1, clusters: 1, cores: 1, threads: 1 };

@@ -19,6 +19,7 @@
 //! its amounts; a `NodeResourceTopology`; and the matrix of `nvidia-smi`.
 
 mod amounts;
+mod entry;
 mod generic_plugin;
 mod matrix;
 mod nvidia_plugin;
@@ -26,78 +27,17 @@ mod sriov_operator;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cpuset::CpuSet;
 use pod_spec::ResourceName;
 
 use crate::names::is_resource;
 use crate::node::{Field, MapEntry, Value, known_fields};
-use crate::pci_selector::{PciSelector, read_selector};
+use crate::pci_selector::read_selector;
 use crate::pod_resources::{MAX_NODE_ID, NODE_ID};
 use crate::yaml::{RepeatedKey, documents};
-use crate::{FunctionPool, ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
+use crate::{ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
+use entry::MAX_PER_NODE;
 
-/// One resource and its devices.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DeviceEntry {
-    /// The name that pods ask for.
-    pub resource: ResourceName,
-    /// Which devices there are.
-    pub source: DeviceSource,
-    /// What was taken in place of something that the text does not tell; sentences without a full stop.
-    pub assumed: Vec<String>,
-}
-
-/// Where the devices of a resource come from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DeviceSource {
-    /// Each is named. No two share an id.
-    Listed(Vec<ListedDevice>),
-    /// So many on each NUMA node, by node id; ids of the devices are the reader's to choose.
-    PerNode(BTreeMap<u32, u32>),
-    /// The PCI functions of the machine that match.
-    Pci(PciSelector),
-    /// The PCI functions of the machine that the SR-IOV network device plugin would give this resource. Of several
-    /// such resources in a row each leaves to the next what it does not take; one that takes none is not there.
-    Pool(FunctionPool),
-    /// So many, whose NUMA nodes are not known.
-    Counted(u32),
-    /// Devices by id, each near these CPUs.
-    Near(Vec<(String, CpuSet)>),
-    /// The PCI functions at these addresses.
-    Addresses(Vec<String>),
-    /// Virtual functions of network cards, those included that are still to be made.
-    Functions(Vec<CardFunctions>),
-    /// The machine's GPUs of NVIDIA, each of them so many times.
-    Gpus {
-        /// How many devices each is.
-        replicas: u32,
-    },
-}
-
-/// A device by name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListedDevice {
-    /// Its id, as a plugin would say it.
-    pub id: String,
-    /// Ids of the NUMA nodes that it is near to; empty where that is not known.
-    pub nodes: Vec<u32>,
-    /// Whether it can be given out.
-    pub health: DeviceHealth,
-    /// Its PCI address as text; `None` where it is not known, or is its id.
-    pub pci: Option<String>,
-}
-
-/// Whether a device can be given out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeviceHealth {
-    /// It can be allocated.
-    Healthy,
-    /// It is there and counts as capacity, but cannot.
-    Unhealthy,
-}
-
-/// The most devices of a resource on a node; more than any machine's virtual functions.
-const MAX_PER_NODE: u32 = 65_536;
+pub use entry::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice};
 
 /// Reads an inventory; entries come in the order in which they are written. See the module's example for the format.
 ///
@@ -114,8 +54,6 @@ pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestErr
     read.add_answers();
     Ok(read.entries)
 }
-
-pub use sriov_operator::CardFunctions;
 
 /// What has been read.
 #[derive(Default)]

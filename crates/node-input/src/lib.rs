@@ -82,6 +82,7 @@ mod folder;
 mod pod_names;
 mod listed;
 mod listed_holders;
+mod listed_state;
 mod links;
 mod quarantine;
 mod pods;

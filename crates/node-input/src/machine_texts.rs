@@ -135,8 +135,6 @@ fn is_printed(lack: Lack, forms: &[Form]) -> bool {
     match lack {
         Lack::Cores | Lack::Caches => forms.contains(&Form::LscpuTable),
         Lack::Memory | Lack::Distances => forms.contains(&Form::Numactl),
-        // Another form of it tells that.
-        Lack::DeviceNumbers | Lack::DeviceNodes => false,
         _ => false,
     }
 }

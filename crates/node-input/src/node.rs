@@ -358,7 +358,6 @@ impl LoadedNode {
         let is_configured = machine.has_configuration(rules);
         let is_assumed = !is_configured && !machine.is_built_in();
         let assumed = is_assumed.then(|| assumed(machine, rules, &line));
-        let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
         let rules = Arc::new(DecidesBy { view, config, options, decided_by, links });
@@ -378,7 +377,7 @@ impl LoadedNode {
             kubelet_stops,
             keeping,
             static_pods,
-            packed,
+            packed: machine.packed.clone(),
             machine: machine.machine.clone().map(Arc::new),
             imagined: machine.imagined.clone(),
             added,

@@ -6,7 +6,7 @@ use cpuset::{CpuId, CpuSet};
 use kubernetes_yaml::{Node as Value, Value as Content};
 use topology_model::{Core, CoreKind, MachineParts, Node, NodeId, Package, PackageId};
 
-use super::{Described, string};
+use super::described::{Described, string};
 
 /// Reads it; the error is what is wrong with it.
 pub(super) fn read(object: &Value) -> Result<Described, String> {

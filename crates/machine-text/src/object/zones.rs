@@ -7,7 +7,7 @@ use k8s_quantity::Quantity;
 use kubernetes_yaml::{Node as Value, Value as Content};
 use topology_model::{Core, CoreKind, HugePages, MachineParts, Node, NodeId, Package, PackageId};
 
-use super::{Described, items, string};
+use super::described::{Described, items, string};
 use crate::lack::Lack;
 
 /// What a zone says.

@@ -2,9 +2,11 @@
 
 use cpuset::{CpuId, CpuSet};
 
-use super::ONE;
 use super::options::Options;
 use crate::guest::Levels;
+
+/// A machine without `-smp`.
+const ONE: Levels = Levels { packages: 1, dies: 1, clusters: 1, cores: 1, threads: 1 };
 
 /// The CPUs that run when the machine starts, and the levels; `None`: the counts do not fit each other.
 pub(super) fn read(smp: Option<&Options>, assumed: &mut Vec<String>) -> Option<(usize, Levels)> {

@@ -71,7 +71,7 @@ fn address(slot: &str) -> Option<PciAddress> {
     slot.parse().ok().or_else(|| format!("0000:{slot}").parse().ok())
 }
 
-/// `Ethernet controller [0200]` or `0200`: the class with its programming interface, which is not told here, as 0.
+/// `Ethernet controller [0200]` or `0200`: the class with its programming interface, which lspci does not print, as 0.
 fn class_number(text: &str) -> Option<u32> {
     let text = text.split(" (").next().unwrap_or_default().trim();
     Some(u32::from(bracketed(text)?) << 8)

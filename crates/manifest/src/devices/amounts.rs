@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pod_spec::ResourceName;
 
-use super::{DeviceEntry, DeviceSource, MAX_PER_NODE};
+use super::entry::{DeviceEntry, DeviceSource, MAX_PER_NODE};
 use crate::names::is_resource;
 use crate::node::{Field, Value};
 use crate::pod_resources::MAX_NODE_ID;

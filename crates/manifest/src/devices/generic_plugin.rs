@@ -12,7 +12,7 @@
 
 use pod_spec::ResourceName;
 
-use super::{DeviceEntry, DeviceSource, MAX_PER_NODE};
+use super::entry::{DeviceEntry, DeviceSource, MAX_PER_NODE};
 use crate::names::is_resource;
 use crate::node::Field;
 use crate::{ManifestError, Problem};

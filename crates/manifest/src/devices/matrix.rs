@@ -3,7 +3,7 @@
 use cpuset::CpuSet;
 use pod_spec::ResourceName;
 
-use super::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice};
+use super::entry::{DeviceEntry, DeviceHealth, DeviceSource, ListedDevice};
 use crate::{ManifestError, Problem, Source};
 
 /// Whether a text has such a matrix.

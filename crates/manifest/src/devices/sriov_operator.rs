@@ -7,28 +7,11 @@ use std::collections::BTreeMap;
 
 use pod_spec::ResourceName;
 
-use super::{DeviceEntry, DeviceSource};
+use super::entry::{CardFunctions, DeviceEntry, DeviceSource};
 use crate::ManifestError;
-use crate::function_pool::{Numbered, ReportedNodes, numbers};
+use crate::function_pool::{ReportedNodes, numbers};
 use crate::names::is_resource;
 use crate::node::Field;
-
-/// Virtual functions of the network cards that a policy selects. A list that is empty says nothing.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CardFunctions {
-    /// The vendor's number of the card, four hexadecimal digits.
-    pub vendor: Option<String>,
-    /// The card's number, of the same form.
-    pub device: Option<String>,
-    /// Addresses of cards.
-    pub addresses: Vec<String>,
-    /// Names of cards' interfaces, with numbers of virtual functions; `None`: all.
-    pub names: Vec<Numbered>,
-    /// How many virtual functions each card has.
-    pub count: u32,
-    /// Whether the plugin says on which NUMA node they are.
-    pub nodes: ReportedNodes,
-}
 
 /// The domain of the operator's resources, unless its variable `RESOURCE_PREFIX` names another.
 const PREFIX: &str = "openshift.io";
