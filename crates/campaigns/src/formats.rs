@@ -1,4 +1,4 @@
-//! `cargo xtask formats`: what becomes of public files, as `fixtures/formats` lists them.
+//! `cargo xtask formats`: what becomes of public files and machine descriptions, as `fixtures/formats` lists them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,17 +7,22 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 use fs_err as fs;
-use node_input::Reading;
+use node_input::{LoadedMachine, Reading};
 use pod_spec::PodRules;
-use topology_manifest::{ManifestError, Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
+use topology_manifest::{
+    ManifestError, Manifests, PodLimit, Source, UnknownFields, read_devices, read_manifests_up_to,
+};
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::root;
 
-/// Gives listed public files to the readers of `admit` and `config check`, and counts which are understood
+/// Gives listed public files to the readers of commands, and counts which are understood
 #[derive(Debug, clap::Args)]
 pub(crate) struct Formats {
     /// The folder with the files, each named by its number
     folder: PathBuf,
+    /// The files are machine descriptions and lists of devices
+    #[arg(long)]
+    machines: bool,
     /// Write the figures to docs/formats.md
     #[arg(long)]
     write: bool,
@@ -73,6 +78,9 @@ const CONFIGURATIONS: &[&str] = &[
     "talos-machine-config",
 ];
 
+/// Of the machine descriptions the kinds that `--devices` takes.
+const DEVICES: &[&str] = &["nvidia-smi-topo", "sriov-plugin-config"];
+
 /// A machine's CPUs, for configurations whose reservations depend on them.
 const CPUS: usize = 96;
 
@@ -80,8 +88,10 @@ impl Formats {
     #[expect(clippy::print_stdout, reason = "the output of the command")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let mut figures = Figures::default();
-        for listed in list()? {
-            let verdict = listed.judge(&self.folder)?;
+        let (list, section) =
+            if self.machines { ("public-machines.tsv", "machines") } else { ("public-files.tsv", "formats") };
+        for listed in self::list(list)? {
+            let verdict = listed.judge(&self.folder, self.machines)?;
             figures.add(&listed, verdict);
         }
         let text = figures.text();
@@ -90,14 +100,14 @@ impl Formats {
             println!("\nRefused with a next step:\n\n{}", figures.refusals.join("\n"));
         }
         if self.write {
-            write_figures("docs/formats.md", "formats", &text)?;
+            write_figures("docs/formats.md", section, &text)?;
         }
         Ok(())
     }
 }
 
-fn list() -> anyhow::Result<Vec<Listed>> {
-    let path = root().join("fixtures/formats/public-files.tsv");
+fn list(name: &str) -> anyhow::Result<Vec<Listed>> {
+    let path = root().join("fixtures/formats").join(name);
     let text = fs::read_to_string(&path)?;
     let line = |line: &str| {
         let columns: Vec<&str> = line.split('\t').collect();
@@ -115,7 +125,7 @@ fn list() -> anyhow::Result<Vec<Listed>> {
 }
 
 impl Listed {
-    fn judge(&self, folder: &Path) -> anyhow::Result<Verdict> {
+    fn judge(&self, folder: &Path, is_machine: bool) -> anyhow::Result<Verdict> {
         let path = folder.join(&self.number);
         if !path.is_file() {
             return Ok(Verdict::Missing("not there"));
@@ -125,6 +135,13 @@ impl Listed {
         }
         let bytes = fs::read(&path)?;
         let name = self.source.rsplit('/').next().unwrap_or(&self.source);
+        if is_machine {
+            return Ok(if DEVICES.contains(&self.kind.as_str()) {
+                devices(name, &bytes)
+            } else {
+                machine(&path)
+            });
+        }
         if CONFIGURATIONS.contains(&self.kind.as_str()) {
             return Ok(configuration(name, &bytes));
         }
@@ -157,6 +174,25 @@ fn configuration(name: &str, bytes: &[u8]) -> Verdict {
                 Verdict::Neither(line)
             }
         }
+    }
+}
+
+/// As `topolet admit --machine FILE` reads it. An error with a next step has a command in backticks.
+fn machine(path: &Path) -> Verdict {
+    match LoadedMachine::named(&path.display().to_string()) {
+        Ok(_) => Verdict::Understood,
+        Err(error) => {
+            let line = format!("{error:#}");
+            if line.contains('`') { Verdict::NextStep(line) } else { Verdict::Neither(line) }
+        }
+    }
+}
+
+/// As `topolet admit --devices FILE` reads it.
+fn devices(name: &str, bytes: &[u8]) -> Verdict {
+    match Source::from_bytes(name, bytes).and_then(|source| read_devices(&source)) {
+        Ok(_) => Verdict::Understood,
+        Err(error) => of_error(&error),
     }
 }
 

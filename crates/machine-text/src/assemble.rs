@@ -3,7 +3,9 @@
 mod agree;
 mod caches;
 mod cores;
+mod devices;
 mod places;
+mod tables;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ pub(crate) fn machine(mut facts: Facts) -> Result<MachineText, MachineTextError>
     let nodes = nodes(&facts, &cpus)?;
     let mut places = cores::places(&facts, &cpus.online, nodes)?;
     let caches = caches::caches(&facts, &places);
-    let mut lacks = Vec::from([Lack::Devices]);
+    let mut lacks = Vec::new();
     lacks.extend(places.lacks_cores.then_some(Lack::Cores));
     lacks.extend(caches.lacks_some.then_some(Lack::Caches));
     places.assumed.extend(caches.assumed);
@@ -37,6 +39,9 @@ pub(crate) fn machine(mut facts: Facts) -> Result<MachineText, MachineTextError>
     {
         places.assumed.push("memory of NUMA nodes is as rounded as lstopo draws it".to_owned());
     }
+    let devices = devices::devices(&facts, &nodes, facts.of_nodes())?;
+    places.assumed.extend(devices.assumed);
+    lacks.extend(devices.lack);
     lacks.extend(nodes.iter().any(|node| node.memory.is_none()).then_some(Lack::Memory));
     lacks.extend(nodes.iter().any(|node| node.distances.is_none()).then_some(Lack::Distances));
     let has_pages = facts.nodes.values().any(|node| !node.hugepages.is_empty());
@@ -52,6 +57,7 @@ pub(crate) fn machine(mut facts: Facts) -> Result<MachineText, MachineTextError>
         cores: places.cores,
         caches,
         nodes,
+        devices: devices.all,
         ..MachineParts::default()
     };
     parts.hugepages = parts.hugepages_of_nodes();
@@ -64,6 +70,7 @@ pub(crate) fn machine(mut facts: Facts) -> Result<MachineText, MachineTextError>
         forms: facts.forms.into_iter().collect(),
         assumed: places.assumed,
         lacks,
+        unread: Vec::new(),
     })
 }
 
@@ -85,6 +92,14 @@ pub(crate) fn beside(mut facts: Facts, mut read: MachineText) -> Result<MachineT
             other: *other,
             other_what: online.to_string(),
         });
+    }
+    if facts.forms.contains(&Form::Lspci) && read.machine.devices().is_empty() {
+        let devices = devices::devices(&facts, read.machine.nodes(), one.copied().unwrap_or(Form::HwlocXml))?;
+        let parts = MachineParts { devices: devices.all, ..read.machine.into_parts() };
+        read.machine = Machine::new(parts)?;
+        read.assumed.extend(devices.assumed);
+        read.lacks.retain(|lack| *lack != Lack::Devices);
+        read.lacks.extend(devices.lack);
     }
     read.forms.extend(facts.forms);
     Ok(read)

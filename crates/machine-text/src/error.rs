@@ -15,13 +15,11 @@ pub enum MachineTextError {
     TooLarge,
     /// Nothing in it is known.
     #[error(
-        "nothing in it is recognised as an output of lscpu, numactl --hardware, lstopo or virsh capabilities, as meminfo, or as XML of hwloc: expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
+        "nothing in it is recognised as an output of lscpu, numactl --hardware, lstopo or virsh, as meminfo, as XML of hwloc, as a command line of QEMU, or as a kubelet's line about CPUs: expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
     )]
     Unknown,
     /// It is known as something from which no machine is made.
-    #[error(
-        "it is {form}: expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
-    )]
+    #[error("it is {form}: {instead}", instead = form.instead())]
     Other {
         /// What it is.
         form: OtherForm,
@@ -80,9 +78,28 @@ pub enum MachineTextError {
         "lstopo has lost its indentation, which says what lies in what: `lstopo FILE.xml` writes it in a form that keeps it"
     )]
     Indentation,
-    /// Machines in XML.
-    #[error("there are two machines in XML")]
-    TwoInXml,
+    /// Several machines.
+    #[error("there are two machines in it: expected the outputs of one")]
+    TwoMachines,
+    /// A definition of a machine that is wrong.
+    #[error("{form}: {reason}")]
+    Definition {
+        /// What it is.
+        form: Form,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No YAML or JSON.
+    #[error("the object is damaged: {0}")]
+    Object(String),
+    /// Objects of several nodes.
+    #[error("there are {count} objects in it, of {list}: `{command}` prints one", count = names.len(), list = names.join(", "))]
+    ManyObjects {
+        /// Their names.
+        names: Vec<String>,
+        /// The command that prints one.
+        command: &'static str,
+    },
     /// No XML.
     #[error("its XML is damaged: {0}")]
     Xml(String),
@@ -98,6 +115,7 @@ const fn lists_cpus(form: Form) -> &'static str {
     match form {
         Form::HwlocXml | Form::Lstopo => "`lstopo FILE.xml` on the node writes them",
         Form::LibvirtCapabilities => "`virsh capabilities` on a host of libvirt prints them",
+        Form::LibvirtDomain => "`virsh dumpxml DOMAIN` prints them",
         Form::Lscpu => "`LC_ALL=C lscpu -e` prints them, in the language that is read",
         _ => "add the outputs of `lscpu -e` and `lscpu`",
     }

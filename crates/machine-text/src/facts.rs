@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cpuset::{CpuId, CpuSet};
-use topology_model::{CacheKind, HugePages};
+use topology_model::{CacheKind, HugePages, PciAddress};
 
 use crate::error::MachineTextError;
 use crate::form::Form;
@@ -16,10 +16,14 @@ pub(crate) type CacheName = (u8, CacheKind);
 pub(crate) struct Facts {
     /// The outputs that were found.
     pub(crate) forms: BTreeSet<Form>,
-    /// Rows of a table of CPUs.
+    /// Rows of a table of CPUs: of the last one, until all are one.
     pub(crate) rows: BTreeMap<CpuId, Row>,
+    /// Those of the tables before it.
+    pub(crate) tables: Vec<BTreeMap<CpuId, Row>>,
     /// The same of a drawing, which count where there is no table.
     pub(crate) drawn: BTreeMap<CpuId, Row>,
+    /// The same of a kubelet's log, which count where neither lists CPUs.
+    pub(crate) logged: BTreeMap<CpuId, Row>,
     /// What `lscpu` counts.
     pub(crate) counts: Counts,
     /// NUMA nodes, by id.
@@ -32,6 +36,44 @@ pub(crate) struct Facts {
     pub(crate) default_hugepage_kib: Option<u64>,
     /// How many of them the whole machine has.
     pub(crate) default_hugepages: Option<u64>,
+    /// PCI functions in the order in which they are listed.
+    pub(crate) devices: Vec<PciFacts>,
+}
+
+/// What is listed of a PCI function.
+#[derive(Debug)]
+pub(crate) struct PciFacts {
+    pub(crate) address: PciAddress,
+    /// 24 bits.
+    pub(crate) class: Option<u32>,
+    pub(crate) vendor: Option<u16>,
+    pub(crate) device: Option<u16>,
+    pub(crate) node: Option<i64>,
+    pub(crate) functions: VirtualFunctions,
+    /// Lines about it stand beneath it.
+    pub(crate) is_verbose: bool,
+}
+
+impl PciFacts {
+    pub(crate) fn new(address: PciAddress) -> Self {
+        Self {
+            address,
+            class: None,
+            vendor: None,
+            device: None,
+            node: None,
+            functions: VirtualFunctions::default(),
+            is_verbose: false,
+        }
+    }
+}
+
+/// The virtual functions of a card: how many are enabled, and by how much their numbers are above its own and each other's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VirtualFunctions {
+    pub(crate) count: u32,
+    pub(crate) offset: u32,
+    pub(crate) stride: u32,
 }
 
 /// A row of a table of CPUs. What is not printed is `None`.
@@ -54,7 +96,7 @@ impl Row {
     }
 
     /// The same with what another row of the CPU has beside it; an error names what differs.
-    fn with(&self, other: &Self) -> Result<Self, [String; 2]> {
+    pub(crate) fn with(&self, other: &Self) -> Result<Self, [String; 2]> {
         let either = |name: &str, one: Option<i64>, other: Option<i64>| match (one, other) {
             (Some(one), Some(other)) if one != other => {
                 Err([format!("{name} {one}"), format!("{name} {other}")])
@@ -135,6 +177,13 @@ impl Facts {
         self.nodes.entry(id).or_default()
     }
 
+    /// Rows that follow are of another table.
+    pub(crate) fn begin_table(&mut self) {
+        if !self.rows.is_empty() {
+            self.tables.push(std::mem::take(&mut self.rows));
+        }
+    }
+
     /// Adds a row, which has to agree with others of its CPU. A drawing does not replace a table, which numbers cores and
     /// caches otherwise.
     pub(crate) fn add_row(&mut self, form: Form, cpu: CpuId, row: Row) -> Result<(), MachineTextError> {
@@ -157,7 +206,18 @@ impl Facts {
 
     /// The output of which the rows are.
     pub(crate) fn table(&self) -> Form {
-        if self.forms.contains(&Form::LscpuTable) { Form::LscpuTable } else { Form::Lstopo }
+        [Form::LscpuTable, Form::Lstopo]
+            .into_iter()
+            .find(|form| self.forms.contains(form))
+            .unwrap_or(Form::KubeletLog)
+    }
+
+    /// The output of which the NUMA nodes are.
+    pub(crate) fn of_nodes(&self) -> Form {
+        [Form::Numactl, Form::LscpuTable, Form::Lscpu]
+            .into_iter()
+            .find(|form| self.forms.contains(form))
+            .unwrap_or_else(|| self.table())
     }
 
     /// Sets the CPUs of a NUMA node, on which all outputs have to agree.

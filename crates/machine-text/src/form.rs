@@ -20,6 +20,18 @@ pub enum Form {
     HwlocXml,
     /// `virsh capabilities`.
     LibvirtCapabilities,
+    /// A domain of libvirt: a virtual machine.
+    LibvirtDomain,
+    /// A command line of QEMU: a virtual machine.
+    Qemu,
+    /// The line in which a kubelet logs the CPUs that it found.
+    KubeletLog,
+    /// A `NodeResourceTopology`.
+    NodeResourceTopology,
+    /// A `Numatopology` of Volcano.
+    Numatopology,
+    /// `lspci`.
+    Lspci,
 }
 
 impl fmt::Display for Form {
@@ -32,6 +44,12 @@ impl fmt::Display for Form {
             Self::Lstopo => "lstopo",
             Self::HwlocXml => "hwloc's XML",
             Self::LibvirtCapabilities => "virsh capabilities",
+            Self::LibvirtDomain => "the domain of libvirt",
+            Self::Qemu => "QEMU's command line",
+            Self::KubeletLog => "the kubelet's log",
+            Self::NodeResourceTopology => "NodeResourceTopology",
+            Self::Numatopology => "Numatopology",
+            Self::Lspci => "lspci",
         })
     }
 }
@@ -42,8 +60,6 @@ impl fmt::Display for Form {
 pub enum OtherForm {
     /// `nvidia-smi topo --matrix`.
     NvidiaTopology,
-    /// `lspci`.
-    Lspci,
     /// `free`.
     Free,
     /// `dmidecode`.
@@ -52,49 +68,57 @@ pub enum OtherForm {
     Cpuinfo,
     /// A processor or system of Redfish.
     Redfish,
-    /// A domain of libvirt.
-    LibvirtDomain,
     /// A Kubernetes object.
     Object,
 }
 
 impl OtherForm {
+    /// Whether the matrix of `nvidia-smi` is in a text.
+    pub(crate) fn is_matrix(text: &str) -> bool {
+        text.contains("CPU Affinity") && text.contains("GPU0")
+    }
+
+    /// What to give in its place.
+    pub(crate) const fn instead(self) -> &'static str {
+        match self {
+            Self::NvidiaTopology => {
+                "`--devices FILE` takes it, beside a machine from the output of `(lscpu -e; lscpu; numactl -H)` in `--machine`"
+            }
+            Self::Object => {
+                "of objects a NodeResourceTopology or a Numatopology is a machine, and a Node is read by `--node FILE`; expected a \
+                 file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
+            }
+            _ => {
+                "expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of \
+                 `(lscpu -e; lscpu; numactl -H)` there"
+            }
+        }
+    }
+
     /// Recognises it by what only it has.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let has = |part: &str| text.contains(part);
         let starts = |part: &str| text.lines().any(|line| line.trim_start().starts_with(part));
         Some(match () {
-            () if has("CPU Affinity") && has("GPU0") => Self::NvidiaTopology,
+            () if Self::is_matrix(text) => Self::NvidiaTopology,
             () if has("\"@odata.") => Self::Redfish,
-            () if starts("<domain") || has("<domain type=") => Self::LibvirtDomain,
             () if starts("apiVersion:") || has("\"apiVersion\"") => Self::Object,
             () if has("SMBIOS") && has("Handle 0x") => Self::Dmidecode,
             () if starts("processor\t:") || starts("processor :") => Self::Cpuinfo,
             () if starts("Mem:") && has("buff/cache") => Self::Free,
-            () if text.lines().any(is_lspci) => Self::Lspci,
             () => return None,
         })
     }
-}
-
-/// `3b:00.0 Ethernet controller: ...`, with or without a domain.
-fn is_lspci(line: &str) -> bool {
-    let address = line.split(' ').next().unwrap_or_default();
-    let parts: Vec<&str> = address.split([':', '.']).collect();
-    let is_hex = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    matches!(parts.len(), 3 | 4) && address.contains('.') && parts.iter().all(is_hex)
 }
 
 impl fmt::Display for OtherForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NvidiaTopology => "the matrix of nvidia-smi, which lists GPUs and no cores",
-            Self::Lspci => "a list of lspci, which has no CPUs",
             Self::Free => "the output of free, which has no CPUs",
             Self::Dmidecode => "the output of dmidecode, which has no NUMA nodes",
             Self::Cpuinfo => "/proc/cpuinfo, which has no NUMA nodes",
             Self::Redfish => "an answer of Redfish, which has no NUMA nodes",
-            Self::LibvirtDomain => "a domain of libvirt, which is no host",
             Self::Object => "an object of Kubernetes",
         })
     }

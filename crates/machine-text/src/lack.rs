@@ -18,6 +18,10 @@ pub enum Lack {
     HugePages,
     /// PCI devices and their NUMA nodes.
     Devices,
+    /// What PCI devices are: the numbers of their classes and vendors.
+    DeviceNumbers,
+    /// NUMA nodes of PCI devices.
+    DeviceNodes,
 }
 
 impl Lack {
@@ -29,6 +33,7 @@ impl Lack {
             Self::Memory | Self::Distances => "numactl -H",
             Self::HugePages => "grep . /sys/devices/system/node/node*/hugepages/*/nr_hugepages",
             Self::Devices => "topolet capture",
+            Self::DeviceNumbers | Self::DeviceNodes => "lspci -Dnnv",
         }
     }
 }
@@ -42,6 +47,8 @@ impl fmt::Display for Lack {
             Self::Caches => "caches",
             Self::HugePages => "huge pages",
             Self::Devices => "PCI devices",
+            Self::DeviceNumbers => "numbers of PCI devices' classes and vendors",
+            Self::DeviceNodes => "NUMA nodes of PCI devices",
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Reads a machine from what tools print of it: `lscpu` in each of its forms, `numactl --hardware`, `/proc/meminfo`, `lstopo`
-//! as a drawing of text and as XML, and `virsh capabilities`.
+//! as a drawing of text and as XML, `lspci`, `virsh capabilities`, and a kubelet's line about its CPUs; a virtual machine from its
+//! domain of libvirt or its command line of QEMU; and one as far as a `NodeResourceTopology` or a `Numatopology` describes it.
 //!
 //! [`read`] takes one text, in which several outputs may follow each other with prompts and sentences between them. What none of
 //! them has is listed once ([`Lack`]), with the command that prints it; what was assumed in its place is listed too
@@ -12,6 +13,8 @@
 //! - Which output a text is: `crates/machine-text/src/split.rs`.
 //! - How cores are numbered where `lscpu` prints no table: `crates/machine-text/src/counts.rs`.
 //! - How what was read becomes one machine: `crates/machine-text/src/assemble.rs`.
+//! - What a kernel finds in a virtual machine: `crates/machine-text/src/guest.rs`.
+//! - What objects of a cluster tell: `crates/machine-text/src/object.rs`.
 //! - What shows that an output is cut off: `crates/machine-text/src/assemble/agree.rs`.
 
 mod assemble;
@@ -20,7 +23,10 @@ mod error;
 mod facts;
 mod form;
 mod lack;
+mod guest;
 mod machine_text;
+mod object;
+mod qemu;
 mod split;
 mod xml;
 
@@ -61,10 +67,23 @@ pub fn read(text: &str) -> Result<MachineText, MachineTextError> {
     if text.len() > MAX_TEXT {
         return Err(MachineTextError::TooLarge);
     }
-    match split::outputs(text)? {
+    let mut read = match split::outputs(text)? {
         (facts, None) => assemble::machine(facts),
         (facts, Some(machine)) => assemble::beside(facts, machine),
+    }?;
+    read.unread.extend(OtherForm::is_matrix(text).then_some(OtherForm::NvidiaTopology));
+    Ok(read)
+}
+
+/// Reads a machine from the `NodeResourceTopology` or `Numatopology` of the node called `name`, of a text with those of several nodes.
+///
+/// # Errors
+/// [`MachineTextError`]: it has none of that node ([`MachineTextError::Unknown`]), or two, or one that is wrong.
+pub fn read_node(text: &str, name: &str) -> Result<MachineText, MachineTextError> {
+    if text.len() > MAX_TEXT {
+        return Err(MachineTextError::TooLarge);
     }
+    object::read(text, Some(name))
 }
 
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use topology_model::Machine;
 
-use crate::form::Form;
+use crate::form::{Form, OtherForm};
 use crate::lack::Lack;
 
 /// The most bytes of a text that are read; the XML of the largest machine known has an eighth of it.
@@ -22,4 +22,6 @@ pub struct MachineText {
     pub assumed: Vec<String>,
     /// What is not known of the machine.
     pub lacks: Vec<Lack>,
+    /// Other outputs in the text, from which nothing of the machine is read.
+    pub unread: Vec<OtherForm>,
 }

@@ -3,7 +3,9 @@
 mod counts;
 mod cpus;
 mod json;
+mod kubelet;
 mod line;
+mod lspci;
 mod lstopo;
 mod memory;
 mod numactl;
@@ -15,7 +17,7 @@ use crate::error::MachineTextError;
 use crate::facts::Facts;
 use crate::form::{Form, OtherForm};
 use crate::machine_text::MachineText;
-use crate::xml;
+use crate::{object, qemu, xml};
 use line::Line;
 
 /// What the lines before the present one have begun.
@@ -33,6 +35,8 @@ enum Block {
     NodeCpus(i64, CpuSet),
     /// Rows of distances, with the ids of their columns.
     Distances(Vec<i64>),
+    /// Lines about a PCI function.
+    Function,
 }
 
 /// All outputs in a text: what those of lines say, and the machine of one in XML.
@@ -45,14 +49,18 @@ pub(crate) fn outputs(text: &str) -> Result<(Facts, Option<MachineText>), Machin
         let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
         number += 1;
         let line = printed(number, first);
-        let read = if line.text.starts_with('{') {
+        let read = if object::is_one(line.text, rest) {
+            one(&mut machine, object::read(rest, None)?)?;
+            Some(rest.len())
+        } else if let Some(end) = qemu::end(first, rest) {
+            one(&mut machine, qemu::read(rest.get(..end).unwrap_or_default())?)?;
+            // Its last line break is that of the line which is passed over.
+            Some(rest.get(..end).map_or(end, |command| command.trim_end_matches('\n').len()))
+        } else if line.text.starts_with('{') {
             Some(json::read(rest, line, &mut facts)?)
         } else if let Some(end) = xml::end(line.text, rest) {
             let start = rest.find('<').unwrap_or_default();
-            let other = xml::read(rest.get(start..end).unwrap_or_default())?;
-            if machine.replace(other).is_some() {
-                return Err(MachineTextError::TwoInXml);
-            }
+            one(&mut machine, xml::read(rest.get(start..end).unwrap_or_default())?)?;
             Some(end)
         } else {
             None
@@ -74,6 +82,14 @@ pub(crate) fn outputs(text: &str) -> Result<(Facts, Option<MachineText>), Machin
         );
     }
     Ok((facts, machine))
+}
+
+/// Takes a machine, if it is the first.
+fn one(machine: &mut Option<MachineText>, read: MachineText) -> Result<(), MachineTextError> {
+    match machine.replace(read) {
+        Some(_) => Err(MachineTextError::TwoMachines),
+        None => Ok(()),
+    }
 }
 
 /// A line as it was printed, where it is quoted or commented out.
@@ -108,11 +124,18 @@ fn line(line: Line<'_>, mut block: Block, facts: &mut Facts) -> Result<Block, Ma
     }
     if let Some(columns) = table::parsable_header(line.text) {
         finish(block, facts)?;
+        facts.begin_table();
         return Ok(Block::Parsable(columns));
     }
     if let Some(columns) = table::header(line.text) {
         finish(block, facts)?;
+        facts.begin_table();
         return Ok(Block::Table(columns));
+    }
+    // A row of a table begins with a number too.
+    if lspci::begins(line, facts) {
+        finish(block, facts)?;
+        return Ok(Block::Function);
     }
     if block.takes(line, facts)? {
         return Ok(block);
@@ -122,6 +145,9 @@ fn line(line: Line<'_>, mut block: Block, facts: &mut Facts) -> Result<Block, Ma
         let mut drawing = lstopo::Drawing::default();
         drawing.add(line)?;
         return Ok(Block::Drawing(drawing));
+    }
+    if kubelet::line(line, facts)? {
+        return Ok(Block::Nothing);
     }
     if line.text == "node distances:" {
         return Ok(Block::Distances(Vec::new()));
@@ -146,6 +172,7 @@ impl Block {
             Self::Table(_) | Self::Parsable(_) => Some(Form::LscpuTable),
             Self::Drawing(_) => Some(Form::Lstopo),
             Self::NodeCpus(..) | Self::Distances(_) => Some(Form::Numactl),
+            Self::Function => Some(Form::Lspci),
         }
     }
 
@@ -165,6 +192,7 @@ impl Block {
             Self::Drawing(drawing) => return drawing.add(line),
             Self::NodeCpus(_, cpus) => return numactl::more_cpus(line, cpus),
             Self::Distances(ids) => return numactl::distances(line, ids, facts),
+            Self::Function => return Ok(lspci::more(line, facts)),
             _ => return Ok(false),
         }
         Ok(true)

@@ -1,5 +1,6 @@
-//! Machines as XML: hwloc's, and what libvirt says of a host.
+//! Machines as XML: hwloc's, and what libvirt says of a host or of a virtual machine.
 
+mod domain;
 mod elements;
 mod hwloc;
 mod libvirt;
@@ -16,7 +17,7 @@ const MAX_DEPTH: usize = 128;
 /// The most elements of a document; the largest machine known has a twentieth.
 const MAX_NODES: u32 = 4_000_000;
 
-/// Root elements, of machines and of what is recognised as none, with how they begin and end.
+/// Root elements with how they begin and end.
 const ROOTS: [(&str, &str); 3] =
     [("<topology", "</topology>"), ("<capabilities", "</capabilities>"), ("<domain", "</domain>")];
 
@@ -43,6 +44,12 @@ pub(crate) fn read(text: &str) -> Result<MachineText, MachineTextError> {
         "topology" if is_of_libvirt => libvirt::read(root),
         "topology" => hwloc::read(root),
         "capabilities" => libvirt::read(root),
+        // Application servers have files with the same root.
+        "domain"
+            if root.children().any(|child| child.has_tag_name("vcpu") || child.has_tag_name("memory")) =>
+        {
+            domain::read(root)
+        }
         _ => {
             Err(OtherForm::of(text)
                 .map_or(MachineTextError::Unknown, |form| MachineTextError::Other { form }))

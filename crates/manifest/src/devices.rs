@@ -13,9 +13,17 @@
 //!   pci: {class: "0200", vendor: "8086", device: "1889"}
 //! ```
 //!
-//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Two formats of others say the
-//! same and are read too: what a kubelet answers at its podresources socket, and the configuration of the SR-IOV
-//! network device plugin, alone or in the `ConfigMap` that it is kept in.
+//! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Formats of others say the same and are read
+//! too: what a kubelet answers at its podresources socket; the configurations of the SR-IOV network device plugin and of NVIDIA's
+//! plugin, alone or in the `ConfigMap` that they are kept in, and of the generic device plugin; policies and states of the SR-IOV network operator; a Node object or
+//! its amounts; a `NodeResourceTopology`; and the matrix of `nvidia-smi`.
+
+mod amounts;
+mod entry;
+mod generic_plugin;
+mod matrix;
+mod nvidia_plugin;
+mod sriov_operator;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,64 +31,22 @@ use pod_spec::ResourceName;
 
 use crate::names::is_resource;
 use crate::node::{Field, MapEntry, Value, known_fields};
-use crate::pci_selector::{PciSelector, read_selector};
+use crate::pci_selector::read_selector;
 use crate::pod_resources::{MAX_NODE_ID, NODE_ID};
 use crate::yaml::{RepeatedKey, documents};
-use crate::{FunctionPool, ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
+use crate::{ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
+use entry::MAX_PER_NODE;
 
-/// One resource and its devices.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DeviceEntry {
-    /// The name that pods ask for.
-    pub resource: ResourceName,
-    /// Which devices there are.
-    pub source: DeviceSource,
-}
-
-/// Where the devices of a resource come from.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum DeviceSource {
-    /// Each is named. No two share an id.
-    Listed(Vec<ListedDevice>),
-    /// So many on each NUMA node, by node id; ids of the devices are the reader's to choose.
-    PerNode(BTreeMap<u32, u32>),
-    /// The PCI functions of the machine that match.
-    Pci(PciSelector),
-    /// The PCI functions of the machine that the SR-IOV network device plugin would give this resource. Of several
-    /// such resources in a row each leaves to the next what it does not take; one that takes none is not there.
-    Pool(FunctionPool),
-}
-
-/// A device by name.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ListedDevice {
-    /// Its id, as a plugin would say it.
-    pub id: String,
-    /// Ids of the NUMA nodes that it is near to; empty where that is not known.
-    pub nodes: Vec<u32>,
-    /// Whether it can be given out.
-    pub health: DeviceHealth,
-    /// Its PCI address as text; `None` where it is not known, or is its id.
-    pub pci: Option<String>,
-}
-
-/// Whether a device can be given out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DeviceHealth {
-    /// It can be allocated.
-    Healthy,
-    /// It is there and counts as capacity, but cannot.
-    Unhealthy,
-}
-
-/// The most devices of a resource on a node; more than any machine's virtual functions.
-const MAX_PER_NODE: u32 = 65_536;
+pub use entry::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice};
 
 /// Reads an inventory; entries come in the order in which they are written. See the module's example for the format.
 ///
 /// # Errors
 /// The first thing that is wrong, with its place.
 pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
+    if matrix::is_one(source.text) {
+        return matrix::read(source);
+    }
     let mut read = Inventory::default();
     for node in &documents(source, RepeatedKey::Refused)? {
         read.read_document(&Field::document(source, node))?;
@@ -104,10 +70,19 @@ impl Inventory {
             return self.read_pools(document);
         }
         if document.get("kind")?.is_some() {
-            return self.read_config_map(document);
+            return self.read_object(document);
+        }
+        if nvidia_plugin::is_one(document)? {
+            return self.add(nvidia_plugin::read(document)?, document);
+        }
+        if amounts::are_amounts(document) {
+            return self.add_all(amounts::read(document)?, document);
         }
         if pod_resources::is_answer(document)? {
             return self.answers.add(document);
+        }
+        if generic_plugin::is_one(document) {
+            return self.add_all(generic_plugin::read(document)?, document);
         }
         known_fields(document, &["devices"], FIELDS)?;
         for field in document.require("devices", "a list of resources")?.items()? {
@@ -126,6 +101,44 @@ impl Inventory {
         Ok(())
     }
 
+    fn add_all(&mut self, entries: Vec<DeviceEntry>, place: &Field<'_>) -> Result<(), ManifestError> {
+        entries.into_iter().try_for_each(|entry| self.add(entry, place))
+    }
+
+    /// An object of a cluster, or a list of them.
+    fn read_object(&mut self, object: &Field<'_>) -> Result<(), ManifestError> {
+        const KIND: &str = "kind ConfigMap, SriovNetworkNodePolicy, SriovNetworkNodeState, NodeResourceTopology or Node, or no kind \
+                            at all";
+        let kind = object.require("kind", KIND)?;
+        match kind.text(KIND)? {
+            "ConfigMap" => self.read_config_map(object),
+            "SriovNetworkNodePolicy" => self.read_policy(object),
+            "SriovNetworkNodeState" => self.add_all(sriov_operator::read_state(object)?, object),
+            "NodeResourceTopology" => self.add_all(amounts::read_zones(object)?, object),
+            "Node" => self.add_all(amounts::read_node(object)?, object),
+            list if list == "List" || list.ends_with("List") && object.get("items")?.is_some() => {
+                let items = object.get("items")?.map_or(Ok(Vec::new()), |items| items.items())?;
+                items.iter().try_for_each(|item| self.read_object(item))
+            }
+            other => Err(kind.fail(Problem::Kind { found: other.to_owned(), expected: KIND })),
+        }
+    }
+
+    /// Policies of one resource count together.
+    fn read_policy(&mut self, policy: &Field<'_>) -> Result<(), ManifestError> {
+        let (resource, cards, assumed) = sriov_operator::read_policy(policy)?;
+        let known = self.entries.iter_mut().find(|entry| entry.resource == resource);
+        if let Some(DeviceEntry { source: DeviceSource::Functions(all), assumed: own, .. }) = known {
+            all.push(cards);
+            own.extend(assumed);
+            own.sort();
+            own.dedup();
+            return Ok(());
+        }
+        let source = DeviceSource::Functions(vec![cards]);
+        self.add(DeviceEntry { resource, source, assumed }, policy)
+    }
+
     fn read_pools(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
         const NAME: &str = "the name of a resource without its domain";
         known_fields(document, &["resourceList"], "the field resourceList")?;
@@ -139,24 +152,24 @@ impl Inventory {
             if !is_resource(&resource) {
                 return Err(name.unexpected(NAME));
             }
-            self.add(DeviceEntry { resource: ResourceName::new(&resource), source }, &name)?;
+            let resource = ResourceName::new(&resource);
+            self.add(DeviceEntry { resource, source, assumed: Vec::new() }, &name)?;
         }
         Ok(())
     }
 
     /// Every file in a `ConfigMap`; errors name the file and the line in it.
     fn read_config_map(&mut self, document: &Field<'_>) -> Result<(), ManifestError> {
-        const KIND: &str = "kind ConfigMap, or no kind at all";
-        let kind = document.require("kind", KIND)?;
-        if kind.text(KIND)? != "ConfigMap" {
-            let found = kind.text(KIND)?.to_owned();
-            return Err(kind.fail(Problem::Kind { found, expected: KIND }));
-        }
         for file in document.require("data", "the files of the ConfigMap")?.entries()? {
             let name = format!("{} ({})", document.source.name, file.key);
             let source = Source { name: &name, text: file.value.text("the text of a file")? };
             for node in &documents(&source, RepeatedKey::Refused)? {
-                self.read_pools(&Field::document(&source, node))?;
+                let document = Field::document(&source, node);
+                if nvidia_plugin::is_one(&document)? {
+                    self.add(nvidia_plugin::read(&document)?, &document)?;
+                } else {
+                    self.read_pools(&document)?;
+                }
             }
         }
         Ok(())
@@ -185,7 +198,7 @@ impl Inventory {
             // Where an inventory lists the resource too, the inventory counts.
             if self.resources.insert(resource.clone()) {
                 let source = DeviceSource::Listed(devices.into_values().collect());
-                self.entries.push(DeviceEntry { resource, source });
+                self.entries.push(DeviceEntry { resource, source, assumed: Vec::new() });
             }
         }
     }
@@ -215,7 +228,7 @@ fn read_entry(field: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
             return Err(field.fail(Problem::Unexpected { found, expected: ONE_OF }));
         }
     };
-    Ok(DeviceEntry { resource: ResourceName::new(resource), source })
+    Ok(DeviceEntry { resource: ResourceName::new(resource), source, assumed: Vec::new() })
 }
 
 fn read_list(list: &Field<'_>) -> Result<Vec<ListedDevice>, ManifestError> {

@@ -7,7 +7,7 @@
 //!
 //! A pool takes the functions of its class that one of its selectors means, and that no pool before it has taken. A
 //! physical function with virtual ones is in none. Numbers are compared as the plugin does, digit by digit in lower
-//! case. What the functions' facts do not tell (drivers, names of interfaces, RDMA) is taken to hold, and is named
+//! case. What the functions' facts do not tell (drivers, RDMA, names of interfaces where none are known) is taken to hold, and is named
 //! in [`FunctionPool::not_judged`]. So is not, since no configuration says it, that the plugin leaves out the interface
 //! that a node's default route goes through.
 
@@ -45,6 +45,8 @@ struct FunctionSelector {
     devices: Vec<String>,
     addresses: Vec<String>,
     roots: Vec<RootSelector>,
+    /// Cards by the names of their interfaces.
+    names: Vec<RootSelector>,
     links: Vec<String>,
     not_judged: Vec<NotJudged>,
 }
@@ -52,6 +54,7 @@ struct FunctionSelector {
 /// Functions of a card, and which of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct RootSelector {
+    /// Or the name of its interface.
     address: String,
     /// Numbers of virtual functions; `None`: all.
     numbers: Option<Vec<RangeInclusive<usize>>>,
@@ -89,6 +92,9 @@ pub struct FunctionFacts<'a> {
     pub device: Option<u16>,
     /// Its part in sharing a card.
     pub part: FunctionPart<'a>,
+    /// What the kernel calls the interfaces of its card; `None`: no names of the machine's interfaces are known, and a selector by
+    /// name is taken to hold.
+    pub card_names: Option<&'a [String]>,
 }
 
 /// A function's part in sharing a card.
@@ -126,6 +132,20 @@ impl FunctionPool {
         all
     }
 
+    /// The names by which cards are selected; they are judged where a machine's are known.
+    #[must_use]
+    pub fn names(&self) -> Vec<NotJudged> {
+        let named = self.selectors.iter().filter(|selector| !selector.names.is_empty());
+        let all = named.map(|selector| NotJudged {
+            field: "pfNames",
+            values: selector.names.iter().map(ToString::to_string).collect(),
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Whether its devices have nodes.
     #[must_use]
     pub const fn nodes(&self) -> ReportedNodes {
@@ -155,16 +175,40 @@ impl FunctionSelector {
             && (self.addresses.is_empty() || self.addresses.iter().any(|own| own == function.address))
             && (self.links.is_empty() || self.links.iter().any(|own| own == link))
             && (self.roots.is_empty() || self.means_root(root, number))
+            && (self.names.is_empty() || self.means_named(function.card_names, number))
+    }
+
+    /// As for addresses, but names are whole.
+    fn means_named(&self, names: Option<&[String]>, number: Option<usize>) -> bool {
+        let Some(names) = names else { return true };
+        self.names.iter().find(|entry| names.contains(&entry.address)).is_some_and(|entry| entry.has(number))
     }
 
     /// Of the entries only the first that names the card counts, as in the plugin.
     fn means_root(&self, root: &str, number: Option<usize>) -> bool {
         let named = self.roots.iter().find(|entry| is_part_of(&entry.address, root));
-        named.is_some_and(|entry| match (&entry.numbers, number) {
+        named.is_some_and(|entry| entry.has(number))
+    }
+}
+
+impl RootSelector {
+    /// Whether a virtual function of the card with this number is meant; `None`: the card itself.
+    fn has(&self, number: Option<usize>) -> bool {
+        match (&self.numbers, number) {
             (None, _) => true,
             (Some(ranges), Some(number)) => ranges.iter().any(|range| range.contains(&number)),
             (Some(_), None) => false,
-        })
+        }
+    }
+}
+
+impl fmt::Display for RootSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address)?;
+        for (at, range) in self.numbers.iter().flatten().enumerate() {
+            write!(f, "{}{}-{}", if at == 0 { "#" } else { "," }, range.start(), range.end())?;
+        }
+        Ok(())
     }
 }
 
@@ -220,8 +264,7 @@ const ENTRY_FIELDS: &[&str] = &[
 ];
 
 /// Lists that are asked of what is not known here.
-const UNKNOWN_LISTS: &[&str] =
-    &["drivers", "pfNames", "nicNames", "acpiIndexes", "ddpProfiles", "pKeys", "auxTypes"];
+const UNKNOWN_LISTS: &[&str] = &["drivers", "nicNames", "acpiIndexes", "ddpProfiles", "pKeys", "auxTypes"];
 
 const SELECTOR_FIELDS: &[&str] = &[
     "vendors",
@@ -265,6 +308,10 @@ fn read_selector(field: &Field<'_>) -> Result<FunctionSelector, ManifestError> {
     for root in &roots {
         selector.roots.push(read_root(root)?);
     }
+    for name in field.get("pfNames")?.map_or(Ok(Vec::new()), |list| list.items())? {
+        let (address, numbers) = numbers(&name)?;
+        selector.names.push(RootSelector { address, numbers });
+    }
     // Where one is a pattern, what the others leave out is not known either.
     if selector.roots.iter().any(|root| !root.address.bytes().all(is_address)) {
         selector.roots.clear();
@@ -297,11 +344,20 @@ fn texts(field: &Field<'_>, key: &str) -> Result<Vec<String>, ManifestError> {
 
 /// `0000:18:00.0`, or with numbers of virtual functions `0000:18:00.0#0,2-7`.
 fn read_root(field: &Field<'_>) -> Result<RootSelector, ManifestError> {
-    const EXPECTED: &str = "an address such as 0000:18:00.0, with # and numbers of functions or without";
+    let (address, numbers) = numbers(field)?;
+    Ok(RootSelector { address, numbers })
+}
+
+/// A card and the numbers of its virtual functions; `None`: all.
+pub(crate) type Numbered = (String, Option<Vec<RangeInclusive<usize>>>);
+
+/// A card by its address or the name of its interface, with numbers of virtual functions or without: `ens1f0#0-3,6`.
+pub(crate) fn numbers(field: &Field<'_>) -> Result<Numbered, ManifestError> {
+    const EXPECTED: &str = "an address such as 0000:18:00.0 or a name such as ens1f0, with # and numbers of functions or without";
     let text = field.text(EXPECTED)?;
     let mut parts = text.split('#');
-    let (address, numbers) = (parts.next().unwrap_or_default(), parts.next());
-    if address.is_empty() || parts.next().is_some() {
+    let (card, numbers) = (parts.next().unwrap_or_default(), parts.next());
+    if card.is_empty() || parts.next().is_some() {
         return Err(field.unexpected(EXPECTED));
     }
     let range = |range: &str| {
@@ -309,10 +365,9 @@ fn read_root(field: &Field<'_>) -> Result<RootSelector, ManifestError> {
         Some(first.parse().ok()?..=last.parse().ok()?)
     };
     let numbers = numbers.map(|numbers| numbers.split(',').map(range).collect::<Option<Vec<_>>>());
-    let numbers = match numbers {
-        Some(None) => return Err(field.unexpected(EXPECTED)),
-        Some(Some(ranges)) => Some(ranges),
-        None => None,
-    };
-    Ok(RootSelector { address: address.to_owned(), numbers })
+    match numbers {
+        Some(None) => Err(field.unexpected(EXPECTED)),
+        Some(Some(ranges)) => Ok((card.to_owned(), Some(ranges))),
+        None => Ok((card.to_owned(), None)),
+    }
 }

@@ -5,17 +5,20 @@ use std::path::Path;
 
 use admission_report::Notice;
 use anyhow::{Context as _, bail};
+use cpuset::{CpuId, CpuSet};
 use device_manager::{Device, DeviceId, Health};
 use node_output::manifest_error;
 use pod_spec::ResourceName;
 use topology_manifest::{
-    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, NodeHoldings,
-    PciSelector, ReportedNodes, Source, read_devices, read_pod_resources,
+    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PciSelector,
+    ReportedNodes, Source, read_devices, read_pod_resources,
 };
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
+use crate::listed_holders::ListedHolders;
 use crate::machine::LoadedMachine;
 use crate::sources::{MachineSource, ResidentsSource, RulesSource};
+use crate::sriov_policy;
 
 /// One resource and its devices.
 type Resource = (ResourceName, Vec<Device>);
@@ -111,12 +114,25 @@ impl DeviceText {
         Ok(addresses)
     }
 
-    /// What of the file is taken to hold because machines' descriptions do not tell.
-    pub fn not_judged(&self) -> anyhow::Result<Vec<Notice>> {
-        let mut warnings: Vec<Notice> = self.holders_not_counted().into_iter().collect();
+    /// What of the file is taken to hold because the description of the machine does not tell it.
+    pub fn not_judged(&self, machine: &LoadedMachine) -> anyhow::Result<Vec<Notice>> {
+        let mut warnings = Vec::new();
+        let has_names = machine.machine.as_ref().is_some_and(has_names);
         for entry in &self.entries()? {
-            let DeviceSource::Pool(pool) = &entry.source else { continue };
-            let parts: Vec<String> = pool.not_judged().iter().map(ToString::to_string).collect();
+            for assumed in &entry.assumed {
+                warnings.push(Notice::warning(format!("{}: {}: {assumed}", self.name, entry.resource)));
+            }
+            let names = match &entry.source {
+                _ if has_names => Vec::new(),
+                DeviceSource::Pool(pool) => pool.names(),
+                DeviceSource::Functions(cards) => sriov_policy::names(cards),
+                _ => Vec::new(),
+            };
+            let judged = match &entry.source {
+                DeviceSource::Pool(pool) => pool.not_judged(),
+                _ => Vec::new(),
+            };
+            let parts: Vec<String> = judged.iter().chain(&names).map(ToString::to_string).collect();
             if !parts.is_empty() {
                 warnings.push(Notice::warning(format!(
                     "{}: {} is selected by {}, which a machine's description does not tell: taken to hold",
@@ -129,25 +145,35 @@ impl DeviceText {
         Ok(warnings)
     }
 
-    /// That the file is a kubelet's `List`, whose pods hold what it lists.
-    fn holders_not_counted(&self) -> Option<Notice> {
+    /// What pods hold by the file, if it has a kubelet's answer of `List`.
+    pub(crate) fn holders(&self) -> Option<ListedHolders> {
         let source = Source::from_bytes(&self.name, &self.text).ok()?;
-        let pods = read_pod_resources(&source).ok()?.pods;
-        let holders = pods.iter().filter(|pod| {
-            let holds = |(_, held): &(_, NodeHoldings)| {
-                !(held.devices.is_empty() && held.cpus.is_empty() && held.memory.is_empty())
-            };
-            pod.containers.iter().any(holds)
-        });
-        let count = holders.count();
-        let pods = if count == 1 { "1 pod holds".to_owned() } else { format!("{count} pods hold") };
-        (count > 0).then(|| {
-            Notice::warning(format!(
-                "{}: what {pods} by this answer of List is not counted, and taken as free unless the kubelet's state has it: \
-                 --state names that",
-                self.name
-            ))
-        })
+        ListedHolders::of(&self.name, read_pod_resources(&source).ok()?.pods)
+    }
+
+    /// Pools that get nothing, since one before them has all that they select: where the two differ by what a machine's description
+    /// does not tell, which device is whose is not known.
+    pub(crate) fn empty_pools(&self, machine: &LoadedMachine, nodes: &Nodes) -> anyhow::Result<Vec<Notice>> {
+        let mut pooled = BTreeSet::new();
+        let mut owners: BTreeMap<DeviceId, ResourceName> = BTreeMap::new();
+        let mut notices = Vec::new();
+        for entry in &self.entries()? {
+            let DeviceSource::Pool(pool) = &entry.source else { continue };
+            let alone = devices(entry, &self.name, machine, nodes, &mut BTreeSet::new())?;
+            let own = devices(entry, &self.name, machine, nodes, &mut pooled)?;
+            let before = alone.iter().find_map(|device| owners.get(&device.id));
+            if let (true, false, Some(before)) = (own.is_empty(), pool.not_judged().is_empty(), before) {
+                notices.push(Notice::warning(format!(
+                    "{}: {} gets no devices, since {before} before it selects them too, and which of them differ by {} is not known: a \
+                     `list` of `devices:` says whose they are",
+                    self.name,
+                    entry.resource,
+                    pool.not_judged().iter().map(|part| part.field).collect::<Vec<_>>().join(" and ")
+                )));
+            }
+            owners.extend(own.iter().map(|device| (device.id.clone(), entry.resource.clone())));
+        }
+        Ok(notices)
     }
 
     fn entries(&self) -> anyhow::Result<Vec<DeviceEntry>> {
@@ -200,7 +226,71 @@ fn devices(
             format!("{file}: {resource} matches no PCI function of {}", machine.name)
         }),
         DeviceSource::Pool(pool) => Ok(self::pool(pool, machine.hardware(file, resource)?, pooled)),
+        DeviceSource::Counted(count) => {
+            let short = resource.as_str().rsplit('/').next().unwrap_or_default();
+            Ok((0..*count).map(|at| Device::new(&format!("{short}-{at}"), &[])).collect())
+        }
+        DeviceSource::Near(devices) => Ok(devices.iter().map(|(id, cpus)| near(id, cpus, machine)).collect()),
+        DeviceSource::Addresses(addresses) => {
+            let hardware = machine.hardware(file, resource)?;
+            addresses.iter().map(|address| at(address, hardware, file, &machine.name)).collect()
+        }
+        DeviceSource::Functions(cards) => {
+            let functions = sriov_policy::functions(cards, machine.hardware(file, resource)?);
+            if functions.is_empty() {
+                bail!("{file}: {resource} matches no network card of {}", machine.name);
+            }
+            Ok(functions)
+        }
+        DeviceSource::Gpus { replicas } => gpus(*replicas, machine.hardware(file, resource)?, || {
+            format!("{file}: {} has no PCI device that is a GPU of NVIDIA", machine.name)
+        }),
     }
+}
+
+/// A device near CPUs: on the NUMA nodes that have some of them.
+fn near(id: &str, cpus: &CpuSet, machine: &LoadedMachine) -> Device {
+    let nodes = machine.info.topology.iter().flatten().filter(|node| {
+        let mut threads = node.cores.iter().flatten().flat_map(|core| core.thread_ids.iter().flatten());
+        threads.any(|id| {
+            let cpu = usize::try_from(*id).ok().and_then(|id| CpuId::new(id).ok());
+            cpu.is_some_and(|cpu| cpus.contains(cpu))
+        })
+    });
+    Device::new(id, &nodes.map(|node| node.id).collect::<Vec<_>>())
+}
+
+/// The function at an address.
+fn at(address: &str, machine: &Machine, file: &str, name: &str) -> anyhow::Result<Device> {
+    let parsed: PciAddress = address.parse().with_context(|| format!("{file}: {address:?}"))?;
+    let Some(function) = machine.device(parsed) else {
+        bail!("{file} is of another node than {name}, which has no PCI function {address}");
+    };
+    let node: Vec<i64> = function.node.reported().map(|id| id.0).into_iter().collect();
+    Ok(Device::new(&parsed.to_string(), &node))
+}
+
+/// Each GPU of NVIDIA, so many times; more than once with a number behind its address, as the plugin has it behind a UUID.
+fn gpus(replicas: u32, machine: &Machine, none: impl FnOnce() -> String) -> anyhow::Result<Vec<Device>> {
+    const NVIDIA: u16 = 0x10de;
+    let is_gpu =
+        |device: &&PciDevice| device.vendor == Some(NVIDIA) && matches!(device.class >> 8, 0x0300 | 0x0302);
+    let mut devices = Vec::new();
+    for gpu in machine.devices().iter().filter(is_gpu) {
+        let node: Vec<i64> = gpu.node.reported().map(|id| id.0).into_iter().collect();
+        let id =
+            |at: u32| if replicas == 1 { gpu.address.to_string() } else { format!("{}::{at}", gpu.address) };
+        devices.extend((0..replicas).map(|at| Device::new(&id(at), &node)));
+    }
+    if devices.is_empty() {
+        bail!(none());
+    }
+    Ok(devices)
+}
+
+/// Whether names of network interfaces were recorded.
+fn has_names(machine: &Machine) -> bool {
+    machine.devices().iter().any(|device| device.class >> 16 == 0x02 && !device.kernel_names.is_empty())
 }
 
 impl LoadedMachine {
@@ -247,6 +337,7 @@ impl LoadedMachine {
 
 /// The functions that a pool takes of those that no pool before it has.
 fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress>) -> Vec<Device> {
+    let has_names = has_names(machine);
     let mut devices = Vec::new();
     for function in machine.devices() {
         let address = function.address.to_string();
@@ -260,6 +351,7 @@ fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress
             vendor: function.vendor,
             device: function.device,
             part: part(function, machine, &card),
+            card_names: has_names.then(|| card_names(function, machine)),
         };
         if pool.takes(&facts) && pooled.insert(function.address) {
             let node = function.node.reported().filter(|_| pool.nodes() == ReportedNodes::Reported);
@@ -268,6 +360,15 @@ fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress
         }
     }
     devices
+}
+
+/// What the kernel calls the interfaces of the card that a function is of.
+fn card_names<'m>(function: &'m PciDevice, machine: &'m Machine) -> &'m [String] {
+    let card = match function.sriov {
+        Sriov::Virtual(card) => machine.device(card).unwrap_or(function),
+        Sriov::None | Sriov::Physical(_) => function,
+    };
+    &card.kernel_names
 }
 
 /// `card` is the address of the card that a virtual function is of.

@@ -59,7 +59,7 @@ pub struct DiagnosisOf {
 /// # Errors
 /// It has no node that is asked for.
 pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
-    let Bundle { paths, nodes, configurations, claims, unbound, mut remarks } = bundle;
+    let Bundle { paths, nodes, configurations, claims, zones, unbound, mut remarks } = bundle;
     let bundles = paths.into_iter().map(|BundlePath { path, form, files }| DiagnosedPath {
         path,
         form: form.to_string(),
@@ -103,7 +103,7 @@ pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
         if of.pod.is_some() && refusals.is_empty() {
             continue;
         }
-        looked_into.push(of_node(node, refusals, &configurations, &objects, of.pictures));
+        looked_into.push(of_node(node, refusals, &configurations, &zones, &objects, of.pictures));
     }
     if let Some(pod) = of.pod.as_ref().filter(|_| looked_into.is_empty()) {
         anyhow::bail!("--pod: the bundle tells of no refusal of a pod {pod}");
@@ -127,12 +127,13 @@ fn of_node(
     mut evidence: NodeEvidence,
     refusals: Refusals,
     configurations: &[Document],
+    zones: &[Document],
     objects: &ClusterObjects,
     pictures: Pictures,
 ) -> NodeDiagnosis {
     let mut notes = Vec::new();
     let mut contradictions = std::mem::take(&mut evidence.contradictions);
-    let machine = FoundMachine::of(&mut evidence, &mut notes);
+    let machine = FoundMachine::of(&mut evidence, zones, &mut notes);
     let kubelet = FoundKubelet::of(&evidence, configurations, &mut notes, &mut contradictions);
     let residents = FoundResidents::of(&evidence, &mut notes);
     let version = kubelet.version;
@@ -251,11 +252,14 @@ impl Question<'_> {
         let pods = residents.names.specs().values().map(AsRef::as_ref);
         contradictions.extend(node.why_not_its_pods(pods));
         diagnosis.node = Some(node.line.clone());
-        let known = if has_state {
-            Residents::new(&node, &given, &resident).map_err(|error| innermost(&error))?
-        } else {
-            FoundResidents::without_state(&node)
+        let known = match residents.listed.as_ref().filter(|_| !has_state) {
+            None if has_state => Residents::new(&node, &given, &resident),
+            None => Ok(FoundResidents::without_state(&node)),
+            Some(listed) => listed
+                .resident(&node, &residents.names)
+                .and_then(|resident| Residents::new(&node, &given, &resident)),
         };
+        let known = known.map_err(|error| innermost(&error))?;
         notes.extend(known.notes.iter().cloned());
         notes.extend(node.hazards.iter().cloned());
         let objects = machine.packed.as_deref().map(|packed| packed.objects.clone()).unwrap_or_default();

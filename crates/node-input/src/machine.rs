@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use admission_report::Notice;
 use anyhow::{Context, bail, ensure};
+use machine_text::MachineTextError;
 use topology_discovery::{Problem, Substitute, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
@@ -134,6 +135,20 @@ impl LoadedMachine {
     pub(crate) fn of_texts(short: &str, texts: &[(&str, &[u8])]) -> anyhow::Result<Self> {
         let (info, machine, text) = machine_texts::of_texts(texts)?;
         Ok(Self { text, ..Self::new(short.to_owned(), info, machine, Vec::new()) })
+    }
+
+    /// The node of that name as an object in a text describes it; `None`: none does.
+    ///
+    /// # Errors
+    /// The object is wrong.
+    pub(crate) fn described(name: &str, text: &str) -> Option<Result<Self, MachineTextError>> {
+        match machine_texts::of_node(text, name) {
+            Err(MachineTextError::Unknown) => None,
+            Err(error) => Some(Err(error)),
+            Ok((info, machine, text)) => {
+                Some(Ok(Self { text, ..Self::new(name.to_owned(), info, machine, Vec::new()) }))
+            }
+        }
     }
 
     /// A machine or the node of a node file.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use admission_report::{Notice, Severity};
 use anyhow::{Context as _, bail};
-use machine_text::{Form, Lack, MachineText, MachineTextError};
+use machine_text::{Form, Lack, MachineText, MachineTextError, OtherForm};
 use topology_model::{Machine, MachineInfo};
 
 use crate::files::{self, bytes};
@@ -15,6 +15,7 @@ pub(crate) struct ReadText {
     forms: Vec<Form>,
     assumed: Vec<String>,
     lacks: Vec<Lack>,
+    unread: Vec<OtherForm>,
 }
 
 /// A machine as the kubelet gets it, as it is where that is known, and what its text lacks.
@@ -47,10 +48,7 @@ pub(crate) fn of_texts(named: &[(&str, &[u8])]) -> anyhow::Result<Read> {
     let (name, text) = (names.join(","), texts.join("\n"));
     let failed = || format!("failed to read {name}");
     match machine_text::read(&text) {
-        Ok(MachineText { machine, forms, assumed, lacks }) => {
-            let info = MachineInfo::from(&machine);
-            Ok((info, Some(machine), Some(ReadText { forms, assumed, lacks })))
-        }
+        Ok(read) => Ok(parts(read)),
         // Nothing that it names is in it: it is what cAdvisor prints, or damaged as that.
         Err(MachineTextError::Unknown) if text.trim_start().starts_with('{') => {
             let info = topology_discovery::machine_info_from_json(text.as_bytes()).with_context(failed)?;
@@ -58,6 +56,19 @@ pub(crate) fn of_texts(named: &[(&str, &[u8])]) -> anyhow::Result<Read> {
         }
         Err(error) => bail!(anyhow::Error::from(error).context(failed())),
     }
+}
+
+/// Reads the machine of a node from the object that describes it.
+///
+/// # Errors
+/// The text has none of that node, or it is wrong.
+pub(crate) fn of_node(text: &str, name: &str) -> Result<Read, MachineTextError> {
+    machine_text::read_node(text, name).map(parts)
+}
+
+fn parts(read: MachineText) -> Read {
+    let MachineText { machine, forms, assumed, lacks, unread } = read;
+    (MachineInfo::from(&machine), Some(machine), Some(ReadText { forms, assumed, lacks, unread }))
 }
 
 /// Bytes as text, if they are some: in UTF-8, or in UTF-16 as PowerShell writes it.
@@ -74,7 +85,7 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 impl ReadText {
     /// What was assumed, and what is not known, with the command that prints it; for commands that have no flags for it.
     pub(crate) fn gaps(&self, name: &str) -> Vec<String> {
-        let Self { forms, assumed, lacks } = self;
+        let Self { forms, assumed, lacks, unread } = self;
         let assumed = (!assumed.is_empty())
             .then(|| format!("not all of the machine is in {name}: {}", assumed.join("; ")));
         let lacks: Vec<String> = lacks
@@ -88,12 +99,13 @@ impl ReadText {
             })
             .collect();
         let lacks = (!lacks.is_empty()).then(|| format!("not in {name}: {}", lacks.join(", ")));
-        assumed.into_iter().chain(lacks).collect()
+        let unread = unread.iter().map(|form| self::unread(name, *form));
+        assumed.into_iter().chain(lacks).chain(unread).collect()
     }
 
     /// What was assumed, and what is not known and was not given by a flag.
     pub(crate) fn notices(&self, name: &str, given: &[String]) -> Vec<Notice> {
-        let Self { forms, assumed, lacks } = self;
+        let Self { forms, assumed, lacks, unread } = self;
         let mut notices = Vec::new();
         if !assumed.is_empty() {
             let text = format!("not all of the machine is in {name}: {}", assumed.join("; "));
@@ -106,8 +118,16 @@ impl ReadText {
             let text = format!("not in {name}: {}", lacks.join(", "));
             notices.push(Notice { severity: Severity::Info, text });
         }
+        let unread = unread.iter();
+        notices
+            .extend(unread.map(|form| Notice { severity: Severity::Info, text: self::unread(name, *form) }));
         notices
     }
+}
+
+/// That another output in the text is not read.
+fn unread(name: &str, form: OtherForm) -> String {
+    format!("not read in {name}: {form}; `--devices FILE` takes it")
 }
 
 /// Whether the output is there that would tell it.
@@ -134,7 +154,7 @@ const fn flag(lack: Lack) -> Option<&'static str> {
     match lack {
         Lack::Memory => Some("--memory"),
         Lack::HugePages => Some("--hugepages"),
-        Lack::Devices => Some("--devices"),
+        Lack::Devices | Lack::DeviceNumbers | Lack::DeviceNodes => Some("--devices"),
         _ => None,
     }
 }

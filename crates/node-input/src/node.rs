@@ -26,6 +26,7 @@ use crate::found_config::FoundConfig;
 use crate::imagined::{Added, Imagined};
 use crate::kubelet_version::NamedBy;
 use crate::links::links_of;
+use crate::listed_holders::ListedHolders;
 use crate::machine::{LoadedMachine, THIS};
 use crate::memory;
 use crate::next_start::{self, NextStart};
@@ -49,6 +50,8 @@ pub struct LoadedNode {
     pub inventory: Inventory,
     /// Whether something lists its devices: an inventory file, or the kubelet.
     pub(crate) has_device_list: bool,
+    /// What pods hold by a file of devices; `None`: it does not tell.
+    pub(crate) listed_holders: Option<Arc<ListedHolders>>,
     /// What it is called, and by which policies it decides.
     pub line: NodeLine,
     /// What in the files that were read is without effect or not known.
@@ -318,6 +321,7 @@ impl LoadedNode {
         warnings.extend(memory::must_be_known_by(machine, &config)?.map(InputWarning::Notice));
         let text = device_text(machine, devices.clone());
         let has_device_list = text.is_some();
+        let listed_holders = devices.as_ref().and_then(DeviceText::holders).map(Arc::new);
         let listed = text.map_or_else(|| Ok(BTreeMap::new()), |text| text.addresses())?;
         let (inventory, not_judged) = inventory_of(machine, devices, &view)?;
         warnings.extend(not_judged.into_iter().map(InputWarning::Notice));
@@ -354,7 +358,6 @@ impl LoadedNode {
         let is_configured = machine.has_configuration(rules);
         let is_assumed = !is_configured && !machine.is_built_in();
         let assumed = is_assumed.then(|| assumed(machine, rules, &line));
-        let packed = machine.packed.clone();
         let keeping = Keeping::new(&config);
         let (node, cpus) = (Arc::new(node), view.cpus().clone());
         let rules = Arc::new(DecidesBy { view, config, options, decided_by, links });
@@ -363,6 +366,7 @@ impl LoadedNode {
             cpus,
             inventory,
             has_device_list,
+            listed_holders,
             line,
             warnings,
             hazards,
@@ -373,7 +377,7 @@ impl LoadedNode {
             kubelet_stops,
             keeping,
             static_pods,
-            packed,
+            packed: machine.packed.clone(),
             machine: machine.machine.clone().map(Arc::new),
             imagined: machine.imagined.clone(),
             added,
@@ -435,7 +439,8 @@ pub fn inventory_of(
 ) -> anyhow::Result<(Inventory, Vec<Notice>)> {
     let mut inventory = Inventory::new(view.nodes().clone());
     let Some(text) = device_text(machine, devices) else { return Ok((inventory, Vec::new())) };
-    let mut notices = text.not_judged()?;
+    let mut notices = text.not_judged(machine)?;
+    notices.extend(text.empty_pools(machine, view.nodes())?);
     let addresses = text.addresses()?;
     for (resource, devices) in text.devices(machine, view.nodes())? {
         notices.extend(machine.without_nodes(&resource, &devices, &addresses));

@@ -14,6 +14,7 @@ use topology_admission::Ledger;
 use crate::configuration::PINNED;
 use crate::node::{LoadedNode, NO_CONFIGURATION};
 use crate::packed::{Packed, Running};
+use crate::pod_names;
 use crate::quarantine::still_quarantined;
 use crate::resume::{Requests, ledger, refused_by};
 use crate::source::{Resident, of_node};
@@ -78,7 +79,7 @@ impl LoadedNode {
     /// # Errors
     /// The state cannot be read, or a kubelet would not start from it.
     pub fn residents(&self, given: &ResidentsSource) -> anyhow::Result<Residents> {
-        let mut resident = given.of_node(self.packed.as_deref())?;
+        let mut resident = self.resident(given)?;
         if let (Some(resident), Some(imagined)) = (&mut resident, &self.imagined) {
             let folder = std::mem::take(&mut resident.folder);
             resident.folder = with_more(folder, imagined)?;
@@ -97,6 +98,19 @@ impl LoadedNode {
         }?;
         residents.notes.extend(self.only_added(residents.ledger.inventory()));
         Ok(residents)
+    }
+
+    /// The state that is given or the node's own, else what a kubelet's answer lists.
+    fn resident(&self, given: &ResidentsSource) -> anyhow::Result<Option<Resident>> {
+        let packed = self.packed.as_deref();
+        let has_state = given.state.is_some() || packed.is_some_and(|packed| packed.state.is_some());
+        match self.listed_holders.as_deref().filter(|_| !has_state && !given.empty) {
+            None => given.of_node(packed),
+            Some(listed) => {
+                let names = given.pods.as_deref().map(|path| pod_names::from_path(path, None)).transpose()?;
+                listed.resident(self, &names.unwrap_or_default()).map(Some)
+            }
+        }
     }
 
     /// That devices of a resource are known as far as they are added to the machine, as text to be shown.
@@ -236,6 +250,8 @@ impl Residents {
             )
         }));
         notes.extend(devices_lost(folder));
+        let listed = node.listed_holders.as_ref().filter(|listed| !from.starts_with(&listed.name));
+        notes.extend(listed.map(|listed| listed.not_counted(from)));
         notes.extend(node.why_not_its_pods(ledger.pods()));
         notes.extend(gone(given, resident));
         let known = if requests == Requests::OfEveryPod { Known::All } else { Known::Holders };

@@ -10,8 +10,8 @@ use kubelet_checkpoint::memory::{Block, MemoryFile, MemoryState, MemoryTable, No
 use kubelet_checkpoint::store::StateFile;
 use kubelet_checkpoint::{Baselines, Forms, PodLevel, UnknownFormat, form_of};
 use kubelet_release::CheckpointForm;
-use memory_manager::{Stored, StoredBlock, StoredNode, StoredTable};
-use pod_spec::ContainerName;
+use memory_manager::{StateError, Stored, StoredBlock, StoredNode, StoredTable};
+use pod_spec::{ContainerName, PodUid};
 use topology_admission::{Ledger, Node};
 use topology_model::NodeId;
 
@@ -154,6 +154,39 @@ pub fn memory_state(node: &Node, ledger: &Ledger) -> MemoryState {
             .collect();
     }
     state
+}
+
+/// What the memory manager's file has where containers hold these blocks and no others, with the books that they give on the
+/// node; under policy `None` it has no blocks.
+///
+/// # Errors
+/// The blocks do not fit the node.
+pub fn memory_state_of(
+    node: &Node,
+    entries: BTreeMap<PodUid, BTreeMap<ContainerName, Vec<Block>>>,
+) -> Result<MemoryState, StateError> {
+    let Some(policy) = node.memory() else { return Ok(memory_state(node, &node.empty_ledger())) };
+    let named = |(name, blocks): (ContainerName, Vec<Block>)| (name, stored_blocks(Some(&blocks)));
+    let of_pod = |(pod, containers): (PodUid, BTreeMap<ContainerName, Vec<Block>>)| {
+        (pod, containers.into_iter().map(named).collect())
+    };
+    let mut stored = policy.stored(&policy.initial());
+    stored.entries = entries.into_iter().map(of_pod).collect();
+    let Stored { nodes, entries, .. } = match policy.restore(&stored) {
+        Ok(_) => stored,
+        Err(StateError::OtherMachine { expected }) => expected,
+        Err(error) => return Err(error),
+    };
+    let entries = entries.into_iter().map(|(pod, containers)| {
+        let containers = containers.into_iter().map(|(name, blocks)| (name, Some(written(blocks))));
+        (pod, Some(containers.collect::<BTreeMap<ContainerName, _>>()))
+    });
+    Ok(MemoryState {
+        policy: memory_policy(node).to_owned(),
+        nodes: Some(node_states(nodes)),
+        entries: entries.collect(),
+        ..MemoryState::default()
+    })
 }
 
 /// Books as they are written.

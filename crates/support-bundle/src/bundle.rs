@@ -22,6 +22,8 @@ pub struct Bundle {
     pub configurations: Vec<Document>,
     /// Texts with objects of `resource.k8s.io`.
     pub claims: Vec<Document>,
+    /// Objects that describe the NUMA nodes of nodes: `NodeResourceTopology` and `Numatopology`.
+    pub zones: Vec<Document>,
     /// Pods that are bound to no node.
     pub unbound: Vec<BundlePod>,
     /// What could not be read, or not wholly, as text to be shown.

@@ -15,6 +15,8 @@ pub(crate) enum Content {
     OfCluster,
     /// Objects that decide on claims.
     Claims,
+    /// Objects that describe NUMA nodes.
+    Zones,
     /// Lines of a log.
     Log,
     /// Nothing that tells of a node.
@@ -55,7 +57,13 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if has(&CLUSTER_KINDS) {
         return Content::OfCluster;
     }
-    if has(&["Pod", "PodList", "Node", "NodeList", "Event", "EventList", "List"]) {
+    let are_zones =
+        has(&["NodeResourceTopology", "NodeResourceTopologyList", "Numatopology", "NumatopologyList"]);
+    let are_objects = has(&["Pod", "PodList", "Node", "NodeList", "Event", "EventList"]);
+    if are_zones && !are_objects {
+        return Content::Zones;
+    }
+    if are_objects || has(&["List"]) {
         let is_static = on_node.starts_with("etc/kubernetes/manifests/");
         return if is_static { Content::OfNode(DocumentKind::StaticPod) } else { Content::Objects };
     }
@@ -250,6 +258,8 @@ mod tests {
                 "{\"apiVersion\":\"v1\",\"items\":[],\"kind\":\"PodList\"}",
                 Content::Objects,
             ),
+            ("n.yaml", "n.yaml", "kind: NodeResourceTopology\nmetadata: {name: n}\n", Content::Zones),
+            ("n.yaml", "n.yaml", "kind: List\nitems:\n- kind: Numatopology\n", Content::Zones),
             ("p.yaml", "etc/kubernetes/manifests/p.yaml", "apiVersion: v1\nkind: Pod\n", of_node(StaticPod)),
             ("a", "a", "{\"podResources\":[{\"name\":\"a\"}]}", of_node(PodResources)),
             ("hostname", "etc/hostname", "worker-1\n", of_node(Hostname)),

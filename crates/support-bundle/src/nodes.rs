@@ -15,7 +15,7 @@ use crate::unit::{Unit, UnitKey};
 
 /// A bundle of what was found.
 pub(crate) fn assembled(found: Found) -> Bundle {
-    let Found { paths, units, pods, nodes, events, configurations, claims, logs, mut remarks } = found;
+    let Found { paths, units, pods, nodes, events, configurations, claims, zones, logs, mut remarks } = found;
     let objects = one_of_each(nodes);
     let (pods, unbound) = once(pods).into_iter().partition(|pod| bound_to(pod).is_some());
     let pods: Vec<BundlePod> = pods;
@@ -73,7 +73,7 @@ pub(crate) fn assembled(found: Found) -> Bundle {
         node.documents.sort_by(|one, other| (one.kind, &one.path).cmp(&(other.kind, &other.path)));
         contradict(node);
     }
-    Bundle { paths, nodes, configurations, claims, unbound, remarks }
+    Bundle { paths, nodes, configurations, claims, zones, unbound, remarks }
 }
 
 /// The nodes, by name.

@@ -51,6 +51,7 @@ pub(crate) struct Found {
     pub(crate) events: Vec<Sourced<PodEvent>>,
     pub(crate) configurations: Vec<Document>,
     pub(crate) claims: Vec<Document>,
+    pub(crate) zones: Vec<Document>,
     /// Logs of several hosts.
     pub(crate) logs: Vec<LogRead>,
     pub(crate) remarks: Vec<String>,
@@ -359,7 +360,7 @@ impl BundleReader {
         let limit = match of_head {
             Content::Nothing if at.look != Look::Objects => return Ok(()),
             Content::Log => return self.log(at, inner, &mut whole, is_end_alone),
-            Content::Objects | Content::Claims => MAX_OBJECTS,
+            Content::Objects | Content::Claims | Content::Zones => MAX_OBJECTS,
             _ => limit,
         };
         let Some(text) = self.text(inner, &mut whole, limit)? else { return Ok(()) };
@@ -387,6 +388,7 @@ impl BundleReader {
                 let document = document(at, inner, DocumentKind::Objects, text);
                 self.found.claims.push(document);
             }
+            Content::Zones => self.found.zones.push(document(at, inner, DocumentKind::Objects, text)),
             Content::Log | Content::Nothing => {}
         }
         Ok(())

@@ -258,8 +258,10 @@ pub(crate) fn programs() -> impl TypedValueParser<Value = DecidedBy> {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DeviceArguments {
     /// Devices of the node, by resource: `devices:`, a list of `resource: NAME` with `list: [{id: ID, nodes: [0]}]`,
-    /// `perNode: {0: 4}`, or `pci: {vendor: "10de", device: ID, class: "0302"}`, functions that the machine has. A
-    /// kubelet's podresources answers and the SR-IOV device plugin's configuration are read too.
+    /// `perNode: {0: 4}`, or `pci: {vendor: "10de", device: ID, class: "0302"}`, functions that the machine has. Read
+    /// too: a kubelet's podresources answers (what pods hold by `List` counts where no state tells it), configurations of the
+    /// SR-IOV and NVIDIA plugins, policies and states of the SR-IOV operator, a Node, a `NodeResourceTopology`, and what
+    /// `nvidia-smi topo -m` prints.
     #[arg(long, value_name = "FILE")]
     pub(crate) devices: Option<PathBuf>,
     /// PCI functions of the machine as devices of a resource: RESOURCE=VENDOR:DEVICE:CLASS, where empty parts are any and

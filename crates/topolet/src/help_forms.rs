@@ -11,8 +11,10 @@ sosreport and hwloc-gather-topology pack them
 - NODE FILE: from `topolet capture --node`; its state, pods, configuration and devices hold unless others are given
 - NAME.json: cAdvisor's MachineInfo
 - NAME.xml: what hwloc exports
-- TEXT: what `lscpu -e`, `lscpu`, `numactl -H`, `lstopo` or `virsh capabilities` print, one after the other in a file, or in \
-files with commas between them";
+- TEXT: what `lscpu -e`, `lscpu`, `numactl -H`, `lspci -Dnnv`, `lstopo` or `virsh capabilities` print, or a kubelet's line \
+`Detected CPU topology`, one after the other in a file, or in files with commas between them
+- VIRTUAL MACHINE: what `virsh dumpxml` prints, or a command line of QEMU
+- OBJECT: a NodeResourceTopology, or a Numatopology of Volcano, as far as it describes the node";
 
 /// The forms that a configuration is read in.
 macro_rules! config_forms {

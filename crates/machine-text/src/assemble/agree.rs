@@ -2,6 +2,7 @@
 
 use cpuset::CpuSet;
 
+use super::tables;
 use crate::error::MachineTextError;
 use crate::facts::{Facts, Row};
 use crate::form::Form;
@@ -12,6 +13,8 @@ pub(super) fn settle(facts: &mut Facts) -> Result<(), MachineTextError> {
     if facts.rows.is_empty() {
         facts.rows = std::mem::take(&mut facts.drawn);
     }
+    tables::join(facts)?;
+    logged(facts)?;
     offline(facts);
     lay_drawing(facts)?;
     if facts.nodes.len() > MAX_NODES {
@@ -41,6 +44,29 @@ pub(super) fn settle(facts: &mut Facts) -> Result<(), MachineTextError> {
         && listed + offline < all
     {
         return Err(MachineTextError::LeftOut { form: Form::LscpuTable, what: "CPUs", all, listed });
+    }
+    Ok(())
+}
+
+/// What a kubelet logs counts where no other output lists CPUs, and else has to have the same.
+fn logged(facts: &mut Facts) -> Result<(), MachineTextError> {
+    if facts.logged.is_empty() {
+        return Ok(());
+    }
+    let logged = std::mem::take(&mut facts.logged);
+    if facts.rows.is_empty() {
+        facts.rows = logged;
+        return Ok(());
+    }
+    let online: CpuSet = facts.rows.iter().filter(|(_, row)| !row.is_offline).map(|(cpu, _)| *cpu).collect();
+    let counted: CpuSet = logged.keys().copied().collect();
+    if online != counted {
+        return Err(MachineTextError::Contradiction {
+            one: facts.table(),
+            what: format!("online CPUs {online}"),
+            other: Form::KubeletLog,
+            other_what: counted.to_string(),
+        });
     }
     Ok(())
 }

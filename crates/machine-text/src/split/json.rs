@@ -21,6 +21,7 @@ pub(super) fn read(rest: &str, line: Line<'_>, facts: &mut Facts) -> Result<usiz
     if let Some(fields) = value.get("lscpu").and_then(Value::as_array) {
         fields.iter().try_for_each(|field| self::field(field, line, facts))?;
     } else if let Some(cpus) = value.get("cpus").and_then(Value::as_array) {
+        facts.begin_table();
         cpus.iter().try_for_each(|cpu| row(cpu, line, facts))?;
     } else {
         return Err(

@@ -101,7 +101,7 @@ pub(super) fn read(root: Element<'_, '_>) -> Result<MachineText, MachineTextErro
     ];
     let lacks = lacks.into_iter().filter_map(|(is_so, lack)| is_so.then_some(lack)).collect();
     let machine = Machine::new(parts)?;
-    Ok(MachineText { machine, forms: Vec::from([Form::HwlocXml]), assumed, lacks })
+    Ok(MachineText { machine, forms: Vec::from([Form::HwlocXml]), assumed, lacks, unread: Vec::new() })
 }
 
 fn cache(object: Element<'_, '_>, cpus: CpuSet) -> Option<CpuCache> {

@@ -71,7 +71,13 @@ pub(super) fn read(root: Element<'_, '_>) -> Result<MachineText, MachineTextErro
     }
     lacks.sort_unstable();
     let machine = Machine::new(parts)?;
-    Ok(MachineText { machine, forms: Vec::from([Form::LibvirtCapabilities]), assumed, lacks })
+    Ok(MachineText {
+        machine,
+        forms: Vec::from([Form::LibvirtCapabilities]),
+        assumed,
+        lacks,
+        unread: Vec::new(),
+    })
 }
 
 fn core(cpu: Element<'_, '_>, cpus: CpuSet) -> Core {
@@ -121,7 +127,7 @@ fn cache(bank: Element<'_, '_>, cpus: &CpuLists) -> Option<CpuCache> {
 }
 
 /// An amount in the unit that the element names; KiB where it names none.
-fn bytes(element: Element<'_, '_>, amount: &str) -> Option<u64> {
+pub(super) fn bytes(element: Element<'_, '_>, amount: &str) -> Option<u64> {
     let shift: u32 = match element.attribute("unit").unwrap_or("KiB") {
         "B" | "bytes" => 0,
         "KiB" => 10,

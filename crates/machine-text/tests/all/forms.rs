@@ -1,6 +1,6 @@
 //! Each output that is read, what is assumed where it tells less, and what is refused.
 
-use machine_text::{Form, Lack, MachineText, MachineTextError, read};
+use machine_text::{Form, Lack, MachineText, MachineTextError, OtherForm, read};
 use proptest::prelude::{any, proptest};
 
 fn machine(text: &str) -> MachineText {
@@ -65,6 +65,21 @@ fn commas_and_json_tell_the_same_as_the_table() {
     assert_eq!(
         (commas.cores(), commas.nodes(), commas.caches()),
         (table.cores(), table.nodes(), table.caches())
+    );
+}
+
+#[test]
+fn a_table_with_the_numbers_of_the_firmware_is_of_the_same_machine() {
+    let logical = "# CPU,Core,Socket,Node\n0,0,0,0\n1,1,0,0\n2,0,0,0\n3,1,0,0\n";
+    let physical = "# CPU,Core,Socket,Node\n0,0,0,0\n1,2,0,0\n2,0,0,0\n3,2,0,0\n";
+    assert_eq!(machine(&format!("{logical}{physical}")).machine, machine(logical).machine);
+    let other = "# CPU,Core,Socket,Node\n0,0,0,0\n1,0,0,0\n2,1,0,0\n3,1,0,0\n";
+    let repeated = "# CPU,Core,Socket,Node\n0,0,-,0\n1,0,-,0\n2,0,-,0\n3,0,-,0\n";
+    let counted = machine(&format!("Thread(s) per core: 2\n{logical}{repeated}"));
+    assert_eq!(counted.machine.cores(), machine(logical).machine.cores());
+    assert_eq!(
+        read(&format!("{logical}{other}")).unwrap_err().to_string(),
+        "outputs contradict each other: lscpu's table has CPU 1 in core 1, and lscpu's table in core 0"
     );
 }
 
@@ -292,19 +307,20 @@ fn what_is_wrong_is_named_with_its_line() {
 fn other_outputs_are_recognised_with_what_to_run_instead() {
     let instead = "expected a file that `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there";
     for (text, what) in [
-        (
-            "        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      SYS     0-13    0\n",
-            "the matrix of nvidia-smi",
-        ),
-        ("0000:3b:00.0 Ethernet controller: Intel\n", "a list of lspci"),
         ("{\"@odata.id\": \"/redfish/v1/Systems/1/Processors/CPU.1\"}", "an answer of Redfish"),
-        ("<domain type='kvm'><name>x</name></domain>", "a domain of libvirt"),
         ("apiVersion: v1\nkind: Pod\n", "an object of Kubernetes"),
     ] {
         let error = read(text).unwrap_err().to_string();
         assert!(error.contains(what) && error.ends_with(instead), "{error}");
     }
+    let matrix = "        GPU0    GPU1    CPU Affinity    NUMA Affinity\nGPU0     X      SYS     0-13    0\n";
+    assert!(read(matrix).unwrap_err().to_string().contains("`--devices FILE` takes it"));
+    let beside = machine(&format!("{TABLE}{matrix}"));
+    assert_eq!(beside.unread, [OtherForm::NvidiaTopology]);
+    let lspci = read("0000:3b:00.0 Ethernet controller: Intel\n").unwrap_err().to_string();
+    assert_eq!(lspci, "lspci lists no CPUs: add the outputs of `lscpu -e` and `lscpu`");
     assert_eq!(read("hello").unwrap_err(), MachineTextError::Unknown);
+    assert_eq!(read("<domain xmlns='urn:jboss'/>").unwrap_err(), MachineTextError::Unknown);
     assert!(matches!(read("<topology><object"), Err(MachineTextError::Xml(_))));
 }
 
@@ -462,7 +478,7 @@ fn xml_is_read_wherever_it_stands() {
         contradiction,
         "outputs contradict each other: lscpu's table has online CPUs 0, and lscpu 0-1"
     );
-    assert_eq!(read(&format!("{xml}{xml}")), Err(MachineTextError::TwoInXml));
+    assert_eq!(read(&format!("{xml}{xml}")), Err(MachineTextError::TwoMachines));
     let deep = format!("<topology>{}{}</topology>", "<object>".repeat(200), "</object>".repeat(200));
     assert!(matches!(read(&deep), Err(MachineTextError::Xml(_))));
     let fragment = "<topology><cells num='1'><cell id='0'><memory unit='KiB'>5</memory><cpus num='2'>\

@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod forms;
+mod objects;
 mod printed;
+mod virtual_machines;

@@ -113,6 +113,7 @@ fn function(number: usize) -> FunctionFacts<'static> {
         vendor: Some(0x8086),
         device: Some(0x1889),
         part: FunctionPart::Virtual { of: CARD, number },
+        card_names: None,
     }
 }
 
@@ -174,10 +175,136 @@ fn what_cannot_be_judged_is_named() {
         named(
             r#"[{"drivers": ["vfio-pci", "iavf"], "isRdma": true}, {"pfNames": ["ens1f0#0-3"], "vdpaType": "vhost"}]"#
         ),
-        "drivers \"vfio-pci\", \"iavf\"; isRdma; pfNames \"ens1f0#0-3\"; vdpaType \"vhost\""
+        "drivers \"vfio-pci\", \"iavf\"; isRdma; vdpaType \"vhost\""
     );
     assert_eq!(named(r#"{"rootDevices": ["0000:(18|98):00.0"]}"#), "rootDevices \"0000:(18|98):00.0\"");
     assert!(pool(r#"{"drivers": ["vfio-pci"]}"#).takes(&function(0)), "it is taken to hold");
+    let by_name = pool(r#"{"pfNames": ["ens1f0#0-1,3", "ens1f1"]}"#);
+    assert_eq!(by_name.names()[0].to_string(), "pfNames \"ens1f0#0-1,3-3\", \"ens1f1\"");
+    assert!([0, 1, 2, 3].into_iter().all(|number| by_name.takes(&function(number))), "no names are known");
+}
+
+#[test]
+fn cards_are_selected_by_the_names_of_their_interfaces() {
+    let names = ["ens1f0".to_owned(), "mlx5_0".to_owned()];
+    let named = |number| FunctionFacts { card_names: Some(&names), ..function(number) };
+    for (selectors, expected) in [
+        (r#"{"pfNames": ["ens1f0"]}"#, [true, true, true, true]),
+        (r#"{"pfNames": ["ens1f0#0-1,3"]}"#, [true, true, false, true]),
+        (r#"{"pfNames": ["ens1f1"]}"#, [false, false, false, false]),
+        (r#"{"pfNames": ["ens1"]}"#, [false, false, false, false]),
+    ] {
+        let pool = pool(selectors);
+        assert_eq!([0, 1, 2, 3].map(|number| pool.takes(&named(number))), expected, "{selectors}");
+    }
+}
+
+/// Each entry of a text: its resource, its source, and what is assumed.
+fn entries(text: &str) -> Vec<(String, DeviceSource, Vec<String>)> {
+    let read = read_devices(&source(text)).unwrap_or_else(|error| panic!("{}", error.render(Style::Ascii)));
+    read.into_iter().map(|entry| (entry.resource.to_string(), entry.source, entry.assumed)).collect()
+}
+
+fn refusal(text: &str) -> String {
+    read_devices(&source(text)).map_or_else(|error| error.render(Style::Ascii), |read| panic!("{read:?}"))
+}
+
+#[test]
+fn amounts_of_a_node_and_its_zones_are_counted() {
+    let amounts =
+        r#"{"cpu":"92","hugepages-1Gi":"32Gi","memory":"160000Mi","nvidia.com/gpu":"8","pods":"250"}"#;
+    let read = entries(amounts);
+    assert_eq!((read[0].0.as_str(), &read[0].1), ("nvidia.com/gpu", &DeviceSource::Counted(8)));
+    assert!(read[0].2[0].contains("near no NUMA node"), "{read:?}");
+    let node =
+        format!("apiVersion: v1\nkind: Node\nmetadata: {{name: n}}\nstatus: {{allocatable: {amounts}}}\n");
+    assert_eq!(entries(&node), read);
+    let list = format!("kind: List\nitems:\n- {}", node.replace('\n', "\n  "));
+    assert_eq!(entries(&list), read);
+    let zones = "kind: NodeResourceTopology\nzones:\n- {name: node-0, type: Node, resources: [{name: cpu, capacity: 4}, {name: a.b/x, \
+                 allocatable: 2}]}\n- {name: node-1, type: Node, resources: [{name: a.b/x, capacity: \"3\"}]}\n";
+    let counts = [(0, 2), (1, 3)].into();
+    assert_eq!(entries(zones), [("a.b/x".to_owned(), DeviceSource::PerNode(counts), Vec::new())]);
+    assert!(refusal(r#"{"cpu": 1, "memory": 1, "a.b/x": "many"}"#).contains("many"));
+}
+
+#[test]
+fn the_matrix_of_nvidia_smi_lists_gpus() {
+    let matrix = "\t\u{1b}[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\u{1b}[0m\nGPU0\t X \tNV18\tSYS\t0-3\t0\t\tN/A\n\
+                  GPU1\tNV18\t X \tPIX\t4-7\t1\t\tN/A\nNIC0\tSYS\tPIX\t X \n\nLegend:\n";
+    assert_eq!(listed(matrix), ["nvidia.com/gpu GPU0 [0]", "nvidia.com/gpu GPU1 [1]"]);
+    let older = "\tGPU0\tmlx5_0\tCPU Affinity\nGPU0\t X \tSYS\t0-15\nmlx5_0\tSYS\t X \t\n";
+    let (_, near, _) = entries(older).remove(0);
+    let DeviceSource::Near(near) = near else { panic!("{near:?}") };
+    assert_eq!((near[0].0.as_str(), near[0].1.to_string().as_str()), ("GPU0", "0-15"));
+    assert!(refusal("GPU0 CPU Affinity\n").contains("nvidia-smi topo --matrix"));
+}
+
+#[test]
+fn nvidias_plugin_shares_and_names_gpus() {
+    let gpus = |text: &str| {
+        let (resource, source, assumed) = entries(text).remove(0);
+        let DeviceSource::Gpus { replicas } = source else { panic!("{source:?}") };
+        format!("{resource} x{replicas}{}", if assumed.is_empty() { "" } else { " assumed" })
+    };
+    let sliced = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n";
+    assert_eq!(gpus(sliced), "nvidia.com/gpu x4");
+    let map =
+        format!("apiVersion: v1\nkind: ConfigMap\ndata:\n  any: |\n    {}", sliced.replace('\n', "\n    "));
+    assert_eq!(gpus(&map), "nvidia.com/gpu x4");
+    assert_eq!(
+        gpus(&sliced.replace("timeSlicing: {", "timeSlicing: {renameByDefault: true, ")),
+        "nvidia.com/gpu.shared x4"
+    );
+    assert_eq!(gpus(&sliced.replace("replicas: 4", "rename: part, replicas: 2")), "nvidia.com/part x2");
+    assert_eq!(gpus(&sliced.replace("timeSlicing", "mps")), "nvidia.com/gpu x4 assumed");
+    assert_eq!(gpus("version: v1\nflags: {migStrategy: single}\n"), "nvidia.com/gpu x1 assumed");
+    assert_eq!(
+        gpus("version: v1\nresources: {gpus: [{pattern: \"*\", name: card}]}\n"),
+        "nvidia.com/card x1"
+    );
+    let mig = sliced.replace("nvidia.com/gpu,", "nvidia.com/mig-1g.5gb,");
+    assert!(refusal(&mig).contains("`topolet capture --node NODE.tar.zst`"), "{}", refusal(&mig));
+    assert!(refusal(&sliced.replace("replicas: 4", "replicas: 1")).contains("from 2 on"));
+    assert!(refusal("version: v1\nflags: {migStrategy: both}\n").contains("none, single or mixed"));
+    assert!(
+        refusal("version: v1\nresources: {gpus: [{pattern: A100, name: a}]}\n")
+            .contains("named by their product")
+    );
+}
+
+#[test]
+fn the_generic_plugin_counts_paths() {
+    let text = "devices:\n- name: tun\n  groups:\n  - {count: 4, paths: [{path: /dev/net/tun}]}\n  - paths: [{path: /dev/a}]\n";
+    let (resource, source, _) = entries(text).remove(0);
+    assert_eq!((resource.as_str(), source), ("squat.ai/tun", DeviceSource::Counted(5)));
+    assert_eq!(entries(&format!("domain: a.b\n{text}"))[0].0, "a.b/tun");
+    assert!(refusal(&text.replace("/dev/a", "/dev/tty*")).contains("is a pattern"));
+    assert!(refusal(&text.replace("count: 4", "count: 0")).contains("1 to 65536"));
+}
+
+#[test]
+fn policies_and_states_of_the_sriov_operator_are_read() {
+    let policy = "apiVersion: sriovnetwork.openshift.io/v1\nkind: SriovNetworkNodePolicy\nmetadata: {name: p}\nspec:\n  resourceName: \
+                  nic\n  numVfs: 5\n  deviceType: vfio-pci\n  nicSelector: {pfNames: [\"eno1#0-1\"], rootDevices: [\"0000:01:00.0\"], \
+                  vendor: \"8086\", deviceID: \"158B\"}\n";
+    let (resource, source, assumed) =
+        entries(&format!("{policy}---\n{}", policy.replace("eno1", "eno2"))).remove(0);
+    let DeviceSource::Functions(cards) = source else { panic!("{source:?}") };
+    assert_eq!((resource.as_str(), cards.len(), assumed.len()), ("openshift.io/nic", 2, 1));
+    assert_eq!((cards[0].count, cards[0].device.as_deref()), (5, Some("158b")));
+    assert_eq!(cards[1].names, [("eno2".to_owned(), Some(vec![0..=1]))]);
+    assert!(refusal(&policy.replace("numVfs: 5", "numVfs: many")).contains("how many"));
+    let state = "kind: SriovNetworkNodeState\nspec: {interfaces: [{pciAddress: \"0000:18:00.0\", numVfs: 2, vfGroups: [{resourceName: a, \
+                 vfRange: 0-0}, {resourceName: b, vfRange: 1-1}]}]}\nstatus: {interfaces: [{pciAddress: \"0000:18:00.0\", Vfs: [{pciAddress: \
+                 \"0000:18:01.0\", vfID: 0}, {pciAddress: \"0000:18:01.1\", vfID: 1}]}]}\n";
+    let read = entries(state);
+    assert_eq!(read[0].1, DeviceSource::Addresses(vec!["0000:18:01.0".to_owned()]));
+    assert_eq!(
+        (read[1].0.as_str(), &read[1].1),
+        ("openshift.io/b", &DeviceSource::Addresses(vec!["0000:18:01.1".to_owned()]))
+    );
+    assert!(refusal("kind: Pod\n").contains("SriovNetworkNodePolicy"));
 }
 
 #[test]
@@ -210,7 +337,7 @@ fn what_is_wrong_with_them() {
       |
     1 | {"resourceList": [
     2 | {"resourceName": "a", "selectors": {"rootDevices": ["0000:18:00.0#x"]}}]}
-      |                                                     ^^^^^^^^^^^^^^^^ expected an address such as 0000:18:00.0, with # and numbers of functions or without
+      |                                                     ^^^^^^^^^^^^^^^^ expected an address such as 0000:18:00.0 or a name such as ens1f0, with # and numbers of functions or without
     "#);
     insta::assert_snapshot!(refused("{\"resourceList\": [\n{\"resourceName\": \"a\"}, {\"resourceName\": \"a\"}]}"), @r#"
     error: resourceList[1].resourceName: the inventory already has a resource "intel.com/a"

@@ -41,7 +41,10 @@ pub(super) fn parts(
     let kept =
         [StateName::Cpu, StateName::Memory, StateName::Device, StateName::Allocated, StateName::Claims];
     let kept: Vec<_> = kept.into_iter().filter_map(|name| Some((name, evidence.state(name)?))).collect();
-    if kept.is_empty() && packed.is_none_or(|packed| packed.state.is_none()) {
+    let has_none = kept.is_empty() && packed.is_none_or(|packed| packed.state.is_none());
+    if let Some(listed) = residents.listed.as_ref().filter(|_| has_none) {
+        parts.found("state", "what pods hold, as the kubelet lists it".to_owned(), vec![listed.name.clone()]);
+    } else if has_none {
         parts.missing(
             "state",
             "/var/lib/kubelet/{cpu,memory}_manager_state and device-plugins/kubelet_internal_checkpoint"

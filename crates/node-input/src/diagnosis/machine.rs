@@ -1,6 +1,6 @@
-//! The machine of a node: its files, else what tools print of it.
+//! The machine of a node: its files, else what tools print of it, else an object that describes its NUMA nodes.
 
-use support_bundle::{DocumentKind, MachineFiles, NodeEvidence, Sourced};
+use support_bundle::{Document, DocumentKind, MachineFiles, NodeEvidence, Sourced};
 use topology_discovery::SysfsTree;
 
 use crate::machine::LoadedMachine;
@@ -13,7 +13,11 @@ pub(super) struct FoundMachine {
 
 impl FoundMachine {
     /// The first machine that can be read. `notes` hear of those that cannot.
-    pub(super) fn of(evidence: &mut NodeEvidence, notes: &mut Vec<String>) -> Option<Self> {
+    pub(super) fn of(
+        evidence: &mut NodeEvidence,
+        zones: &[Document],
+        notes: &mut Vec<String>,
+    ) -> Option<Self> {
         let name = evidence.name.clone().unwrap_or_else(|| "the machine".to_owned());
         let mut failed = Vec::new();
         for Sourced { path, value } in std::mem::take(&mut evidence.machines) {
@@ -53,6 +57,21 @@ impl FoundMachine {
             }
         }
         notes.extend(failed);
-        None
+        let own = evidence.name.as_deref()?;
+        let described = zones.iter().find_map(|document| {
+            let text = std::str::from_utf8(&document.text).ok()?;
+            Some((document, LoadedMachine::described(own, text)?))
+        });
+        let (document, machine) = described?;
+        match machine {
+            Ok(machine) => {
+                notes.extend(machine.text.iter().flat_map(|text| text.gaps(&document.path)));
+                Some(Self { machine, files: vec![document.path.clone()] })
+            }
+            Err(error) => {
+                notes.push(format!("{}: no machine is read from it: {error}", document.path));
+                None
+            }
+        }
     }
 }

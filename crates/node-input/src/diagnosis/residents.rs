@@ -9,6 +9,7 @@ use support_bundle::{BundlePod, Document, DocumentKind, NodeEvidence, StateName}
 use topology_manifest::{Source, read_pod_resources};
 
 use crate::devices::DeviceText;
+use crate::listed_holders::ListedHolders;
 use crate::node::LoadedNode;
 use crate::residents::Residents;
 
@@ -17,6 +18,8 @@ pub(super) struct FoundResidents {
     pub(super) state: StateFolder,
     pub(super) names: PodNames,
     pub(super) devices: Option<DeviceText>,
+    /// What pods hold by the kubelet's answer, which counts where no state file tells it.
+    pub(super) listed: Option<ListedHolders>,
 }
 
 impl FoundResidents {
@@ -53,7 +56,10 @@ impl FoundResidents {
             names.with_unknown()
         };
         let devices = evidence.of_kind(DocumentKind::PodResources).find_map(listed_devices);
-        Self { state, names, devices }
+        let listed = evidence.of_kind(DocumentKind::PodResources).find_map(|document| {
+            DeviceText { name: document.path.clone(), text: document.text.clone() }.holders()
+        });
+        Self { state, names, devices, listed }
     }
 
     /// What runs where no state file tells it: nothing that is known.

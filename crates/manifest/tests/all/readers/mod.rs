@@ -85,6 +85,7 @@ fn take(source: &topology_manifest::DeviceSource) {
         vendor: Some(0x8086),
         device: None,
         part: FunctionPart::Virtual { of: "0000:18:00.0", number: 1 },
+        card_names: None,
     };
     let taken = pool.takes(&facts);
     assert!(!pool.takes(&FunctionFacts { part: FunctionPart::Shared, ..facts }));
