@@ -287,6 +287,29 @@ fn the_agent_of_the_node_is_asked_through_the_api_server() {
     assert!(!said.contains("error:"), "{said}");
 }
 
+/// All nodes are a table, of which the one node is known by amounts.
+#[track_caller]
+fn nodes_are_listed(desk: &Desk) {
+    let (text, said, status) = desk.plugin(&["nodes", "--sort", "cpu"]);
+    has(
+        &text,
+        &[
+            "NODE      FREE CPUS  LARGEST THAT FITS",
+            "worker-1  2 6        ~ 4 CPUs, 1Gi memory",
+            "NotReady",
+            "~ of 1 node: by amounts that are published, which is not the kubelet's answer",
+            "! not seen: states of nodes: a right is missing: nodestates.topolet.dev is forbidden",
+        ],
+    );
+    assert_eq!(status, Some(2), "{said}");
+    let document = printed(desk, &["nodes", "worker-1"], "NodesOverview");
+    assert_eq!(document["nodes"][0]["basis"], "approximate");
+    assert_eq!(document["asked"][0]["fitsNodes"], 0, "44 CPUs are free nowhere");
+    let (_, said, status) = desk.plugin(&["nodes", "nowhere"]);
+    has(&said, &["error: there is no node nowhere"]);
+    assert_eq!(status, Some(1));
+}
+
 #[test]
 fn without_an_agent_amounts_are_compared() {
     let Some(cluster) = cluster() else { return };
@@ -313,24 +336,7 @@ fn without_an_agent_amounts_are_compared() {
     let status = r#"{"allocatable":{"cpu":"92","memory":"64Gi","pods":"110"},
         "conditions":[{"type":"Ready","status":"False","reason":"KubeletNotReady","message":"it starts"}]}"#;
     desk.has_status("node", "worker-1", status);
-    let (text, said, status) = desk.plugin(&["nodes", "--sort", "cpu"]);
-    has(
-        &text,
-        &[
-            "NODE      FREE CPUS  LARGEST THAT FITS",
-            "worker-1  2 6        ~ 4 CPUs, 1Gi memory",
-            "NotReady",
-            "~ of 1 node: by amounts that are published, which is not the kubelet's answer",
-            "! not seen: states of nodes: a right is missing: nodestates.topolet.dev is forbidden",
-        ],
-    );
-    assert_eq!(status, Some(2), "{said}");
-    let document = printed(&desk, &["nodes", "worker-1"], "NodesOverview");
-    assert_eq!(document["nodes"][0]["basis"], "approximate");
-    assert_eq!(document["asked"][0]["fitsNodes"], 0, "44 CPUs are free nowhere");
-    let (_, said, status) = desk.plugin(&["nodes", "nowhere"]);
-    has(&said, &["error: there is no node nowhere"]);
-    assert_eq!(status, Some(1));
+    nodes_are_listed(&desk);
     let (text, said, status) = desk.plugin(&["explain", "web"]);
     has(
         &text,
