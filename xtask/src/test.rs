@@ -103,6 +103,10 @@ fn run_examples() -> anyhow::Result<()> {
             };
             if list(&target, "kind").contains(&"example".into()) && !SERVERS.contains(&(package, example)) {
                 let program = workspace::target().join("debug/examples").join(example);
+                // What the workspace builds without a feature that it needs is none.
+                if !list(&target, "required-features").is_empty() && !program.exists() {
+                    continue;
+                }
                 run(Command::new(program).current_dir(root()).stdin(Stdio::null()))?;
             }
         }
