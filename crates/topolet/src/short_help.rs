@@ -69,7 +69,6 @@ const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("admit", "output", "table, json, yaml or svg"),
     ("explain", "bundle", "Of a support bundle the refusal of this pod"),
     ("explain", "resize", "Explains a resize: POD cpu=12 memory=8Gi"),
-    ("explain", "tries", "The most changes that are tried"),
     ("explain", "output", "table, json, yaml or svg"),
     ("repack", "moves", "The most pods that move, 1 to 8"),
     ("repack", "apply", "Carries the plan out on a running topolet"),

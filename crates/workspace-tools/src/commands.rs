@@ -114,7 +114,7 @@ const CAMPAIGNS: &[(&str, &str)] = &[
     ),
     (
         "formats",
-        "Gives listed public files to the readers of `admit` and `config check`, and counts which are understood",
+        "Gives listed public files to the readers of commands, and counts which are understood",
     ),
     (
         "fuzz",
