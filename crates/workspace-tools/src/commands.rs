@@ -112,10 +112,7 @@ const CAMPAIGNS: &[(&str, &str)] = &[
         "Runs `topolet fleet` with pods that come to each node by themselves, and measures its share \
          of a core and its memory",
     ),
-    (
-        "formats",
-        "Gives listed public files to the readers of commands, and counts which are understood",
-    ),
+    ("formats", "Gives listed public files to the readers of commands, and counts which are understood"),
     (
         "fuzz",
         "Runs fuzz targets, one after the other; needs the nightly toolchain and `cargo install \
