@@ -137,6 +137,7 @@ fn of_node(
     let kubelet = FoundKubelet::of(&evidence, configurations, &mut notes, &mut contradictions);
     let residents = FoundResidents::of(&evidence, &mut notes);
     let version = kubelet.version;
+    notes.extend(version.and_then(|version| version.doubt("the kubelet")).map(|doubt| doubt.text));
     let mut diagnosis = NodeDiagnosis {
         name: evidence.name.clone(),
         kubelet: NamedRelease {

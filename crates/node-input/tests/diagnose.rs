@@ -173,6 +173,14 @@ fn contradictions_are_listed_and_the_rest_is_answered() {
     let found = loose().with("node.yaml", &node("v1.35.6")).diagnosed(&DiagnosisOf::default());
     says(&shown(&found), &["the Node object is of kubelet v1.35.6, and the last that started is v1.36.3"]);
     assert_eq!(only(&found).kubelet.rules_of, "v1.35.6");
+
+    let found = loose().with("node.yaml", &node("v1.33.1")).diagnosed(&DiagnosisOf::default());
+    says(
+        &shown(&found),
+        &[
+            "the kubelet: the rules of kubelet 1.33 are not known, the nearest known release is 1.34: its rules apply",
+        ],
+    );
 }
 
 #[test]
