@@ -95,6 +95,12 @@ fn what_may_not_be_listed_is_said() {
     let text = all.text(Detail::Brief, Page::endless(Glyphs::Ascii));
     assert!(text.contains("not seen: pods: the right to list pods is missing"), "{text}");
     assert!(!text.contains("LARGEST"), "{text}");
+    let row = text.lines().find(|line| line.starts_with('a')).unwrap();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["a", "12", "4", "32Gi", "32Gi", "?", "-"],
+        "{text}"
+    );
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub struct NodeRow {
     /// Positions in `asked` of what fits. Of a node of which nothing is known nothing is.
     pub fits: Vec<usize>,
     /// Pods that it refused in the last hour, by its kubelet's reasons; absent: pods could not be listed.
-    pub refused: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<BTreeMap<String, usize>>,
     /// What is wrong with it, as `NotReady` or `cordoned`.
     pub conditions: Vec<String>,
 }
@@ -96,7 +97,7 @@ pub(crate) struct NodeFound {
     pub(crate) name: String,
     basis: RowBasis,
     free: Vec<FreeResource>,
-    refused: BTreeMap<String, usize>,
+    refused: Option<BTreeMap<String, usize>>,
     conditions: Vec<String>,
 }
 
@@ -106,7 +107,7 @@ impl NodeFound {
             name: name.to_owned(),
             basis: RowBasis::Unknown,
             free: Vec::new(),
-            refused: BTreeMap::new(),
+            refused: None,
             conditions: Vec::new(),
         }
     }
@@ -150,6 +151,9 @@ pub(crate) fn since(time: &str, now: Timestamp) -> Option<SignedDuration> {
 
 /// Pods that their nodes refused within the last hour.
 pub(crate) fn count_refusals(pods: &[Value], now: Timestamp, found: &mut BTreeMap<String, NodeFound>) {
+    for node in found.values_mut() {
+        node.refused = Some(BTreeMap::new());
+    }
     for pod in pods {
         let (status, node) = (&pod["status"], pod["spec"]["nodeName"].as_str().unwrap_or_default());
         if status["phase"].as_str() != Some("Failed") {
@@ -158,8 +162,9 @@ pub(crate) fn count_refusals(pods: &[Value], now: Timestamp, found: &mut BTreeMa
         let refused = KubeletPod::from_json(&pod.to_string()).ok().filter(|pod| pod.rejection().is_some());
         let at = status["startTime"].as_str().or_else(|| pod["metadata"]["creationTimestamp"].as_str());
         let is_recent = at.and_then(|at| since(at, now)).is_some_and(|age| age <= WITHIN);
-        if let (Some(node), Some(pod)) = (found.get_mut(node), refused.filter(|_| is_recent)) {
-            *node.refused.entry(pod.reason().to_owned()).or_default() += 1;
+        let counts = found.get_mut(node).and_then(|node| node.refused.as_mut());
+        if let (Some(counts), Some(pod)) = (counts, refused.filter(|_| is_recent)) {
+            *counts.entry(pod.reason().to_owned()).or_default() += 1;
         }
     }
 }

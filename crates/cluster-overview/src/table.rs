@@ -1,7 +1,7 @@
 //! The table for people.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pod_spec::ResourceName;
 use terminal_text::Page;
@@ -50,10 +50,10 @@ impl NodeRow {
         self.of(resource).map_or(0, FreeResource::most)
     }
 
-    /// Pods that it refused in the last hour.
+    /// Pods that it refused in the last hour, as far as that is known.
     #[must_use]
     pub fn refusals(&self) -> usize {
-        self.refused.values().sum()
+        self.refused.iter().flat_map(BTreeMap::values).sum()
     }
 }
 
@@ -145,11 +145,12 @@ impl ClusterOverview {
         if !self.asked.is_empty() {
             cells.push(self.largest(row));
         }
-        cells.push(match (row.refusals(), detail) {
-            (0, _) => "-".to_owned(),
-            (some, Detail::Brief) => some.to_string(),
-            (_, Detail::Wide) => {
-                let reasons = row.refused.iter().map(|(reason, pods)| format!("{pods} {reason}"));
+        cells.push(match (&row.refused, detail) {
+            (None, _) => "?".to_owned(),
+            (Some(refused), _) if refused.is_empty() => "-".to_owned(),
+            (Some(_), Detail::Brief) => row.refusals().to_string(),
+            (Some(refused), Detail::Wide) => {
+                let reasons = refused.iter().map(|(reason, pods)| format!("{pods} {reason}"));
                 reasons.collect::<Vec<_>>().join(", ")
             }
         });

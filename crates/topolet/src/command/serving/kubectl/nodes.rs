@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
-use cluster_overview::{ClusterObjects, ClusterOverview, Detail, NodeRow, RowOrder};
+use cluster_overview::{ClusterObjects, ClusterOverview, Detail, NodeRow, RowBasis, RowOrder};
 use jiff::Timestamp;
 use node_daemon::cluster_node::{Cluster, ClusterError, ListedKind};
 use node_output::{Document, Format};
@@ -86,7 +86,7 @@ impl Only {
         match self {
             Self::Refusing => row.refusals() > 0,
             Self::Conditions => !row.conditions.is_empty(),
-            Self::Unknown => row.free.is_empty(),
+            Self::Unknown => row.basis == RowBasis::Unknown,
         }
     }
 }
@@ -104,6 +104,14 @@ impl Sorted {
 }
 
 pub(super) fn run(arguments: &AllNodes, screen: Screen) -> anyhow::Result<Outcome> {
+    let detail = match arguments.output {
+        NodesFormat::Table => Some(Detail::Brief),
+        NodesFormat::Wide => Some(Detail::Wide),
+        NodesFormat::Json | NodesFormat::Yaml => None,
+    };
+    if arguments.watch && detail.is_none() {
+        bail!("--watch prints rows: expected -o table or wide");
+    }
     let cluster = arguments.place.connect()?;
     let overview = look(&cluster, arguments)?;
     for name in &arguments.names {
@@ -114,14 +122,13 @@ pub(super) fn run(arguments: &AllNodes, screen: Screen) -> anyhow::Result<Outcom
     let is_fine = overview.nodes.iter().all(|row| row.conditions.is_empty() && row.refusals() == 0);
     let document =
         |format| Document::new("NodesOverview", &overview).text(format).map(Option::unwrap_or_default);
-    match arguments.output {
-        NodesFormat::Table => screen.show(&overview.text(Detail::Brief, screen.page))?,
-        NodesFormat::Wide => screen.show(&overview.text(Detail::Wide, screen.page))?,
-        NodesFormat::Json => screen.print(&document(Format::Json)?)?,
-        NodesFormat::Yaml => screen.print(&document(Format::Yaml)?)?,
+    match (detail, arguments.output) {
+        (Some(detail), _) => screen.show(&overview.text(detail, screen.page))?,
+        (None, NodesFormat::Yaml) => screen.print(&document(Format::Yaml)?)?,
+        (None, _) => screen.print(&document(Format::Json)?)?,
     }
-    if arguments.watch {
-        watch(&cluster, arguments, overview, screen)?;
+    if let Some(detail) = detail.filter(|_| arguments.watch) {
+        watch(&cluster, arguments, overview, detail, screen)?;
     }
     Ok(if is_fine { Outcome::Done } else { Outcome::SomethingWrong })
 }
@@ -131,13 +138,9 @@ fn watch(
     cluster: &Cluster,
     arguments: &AllNodes,
     overview: ClusterOverview,
+    detail: Detail,
     screen: Screen,
 ) -> anyhow::Result<()> {
-    let detail = match arguments.output {
-        NodesFormat::Table => Detail::Brief,
-        NodesFormat::Wide => Detail::Wide,
-        NodesFormat::Json | NodesFormat::Yaml => bail!("--watch prints rows: expected -o table or wide"),
-    };
     let mut known: BTreeMap<String, NodeRow> = by_name(overview.nodes);
     loop {
         thread::sleep(PERIOD);
