@@ -14,6 +14,7 @@ mod log;
 mod nodes;
 mod place;
 mod reader;
+mod stream;
 mod unit;
 mod zipped;
 

@@ -21,6 +21,7 @@ use crate::bundle::{BundleError, BundleForm, BundlePath, BundlePod, Document, Do
 use crate::content::{Content, content};
 use crate::log::LogRead;
 use crate::place::{Look, Place, UnitPlace, place};
+use crate::stream::{Bounded, Counted};
 use crate::unit::{Unit, UnitKey};
 use crate::zipped::{self, MAX_ZIP, is_zip};
 
@@ -37,9 +38,6 @@ const MAX_NESTED: u32 = 3;
 const MAX_DEPTH: u32 = 64;
 /// So much of a log's end is read, where it is a file that can be read from there.
 const LOG_END: u64 = 1 << 30;
-/// An archive may unpack to this, and beyond it to so many times what it is packed in: text is packed to a fiftieth at most.
-const MAX_UNPACKED: u64 = 1 << 30;
-const MAX_RATIO: u64 = 200;
 
 /// What has been found, before it is known which node it is about.
 #[derive(Debug, Default)]
@@ -570,39 +568,4 @@ fn is_zip_on_disk(file: &mut File) -> bool {
     let mut head = Vec::new();
     let read = Read::by_ref(file).take(4).read_to_end(&mut head);
     read.is_ok() && file.rewind().is_ok() && is_zip(&head)
-}
-
-/// A stream whose bytes are counted.
-struct Counted<R> {
-    inner: R,
-    count: Rc<Cell<u64>>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.count.set(self.count.get() + read as u64);
-        Ok(read)
-    }
-}
-
-/// What is unpacked, which ends where it is out of proportion to what it is packed in.
-struct Bounded<R> {
-    inner: R,
-    /// Bytes that were taken to unpack it.
-    taken: Rc<Cell<u64>>,
-    given: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.given += read as u64;
-        if self.given > MAX_UNPACKED.max(self.taken.get().saturating_mul(MAX_RATIO)) {
-            let why =
-                format!("it unpacks to more than {MAX_RATIO} times its size; what lies before that is read");
-            return Err(io::Error::new(ErrorKind::FileTooLarge, why));
-        }
-        Ok(read)
-    }
 }
