@@ -110,6 +110,18 @@ fn a_refusal_says_which_node_lacks_what() {
             NEVER,
         ],
     );
+    // What no empty node has comes before what is held.
+    check(
+        ("single-numa-node", &[]),
+        &["a cpu=2 memory=1Gi", "wide cpu=10 memory=1Gi"],
+        &[
+            &format!("pod default/wide: {REFUSED}"),
+            "  why: single-numa-node wants all of it on one NUMA node, and none has that even if nothing runs: NUMA 0 lacks 3 cpu, \
+             NUMA 1 lacks 2 cpu",
+            "  why: single-numa-node wants all of it on one NUMA node, and none has that: NUMA 0 lacks 5 cpu, NUMA 1 lacks 2 cpu",
+            NEVER,
+        ],
+    );
     check(
         strict(),
         &["a cpu=6 memory=1Gi", "b cpu=6 memory=1Gi", "c cpu=6 memory=1Gi"],
@@ -388,26 +400,6 @@ fn what_a_pod_does_not_get_is_a_warning() {
     assert_eq!(severities("none", &["a cpu=1500m memory=1Gi"]), [Severity::Warning]);
     assert_eq!(severities("single-numa-node", &["a cpu=20 memory=1Gi acme.com/nic=1"]), [Severity::Info]);
     assert_eq!(severities("single-numa-node", &["a cpu=2 memory=1Gi"]), []);
-}
-
-#[test]
-fn what_no_empty_node_has_comes_before_what_is_held() {
-    let strict = node(SMALL, "single-numa-node", &[]);
-    let (_, ledger) = report(&strict, &strict.empty_ledger(), &pod("a cpu=2 memory=1Gi"));
-    let asked = pod("wide cpu=10 memory=1Gi");
-    let (empty, _) = report(&strict, &strict.empty_ledger(), &asked);
-    let (busy, _) = report(&strict, &ledger, &asked);
-    let obstacles = |report: &Report| report.refusal().unwrap().obstacles.clone();
-    assert!(matches!(obstacles(&empty).as_slice(), [Obstacle::NoSingleNode(_)]), "{empty}");
-    let busy_ones = obstacles(&busy);
-    let [Obstacle::NoSingleEmptyNode(lasting), Obstacle::NoSingleNode(now)] = busy_ones.as_slice() else {
-        panic!("{busy}")
-    };
-    assert_eq!(
-        lasting.to_string(),
-        obstacles(&empty)[0].to_string().split_once("none has that: ").unwrap().1
-    );
-    assert_ne!(lasting, now);
 }
 
 #[test]
