@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::processes::Process;
@@ -25,12 +27,16 @@ pub struct Workload<'a> {
     pub program: &'a Path,
     /// The node that the pod is bound to.
     pub node: &'a str,
-    /// Folders of the node that the pod mounts, each with the folder of this host in its place. Others are empty folders.
+    /// Folders of the node that the pod mounts, each with the folder of this host in its place. Others are empty folders; Secrets
+    /// are read.
     pub host: &'a [(&'a str, &'a Path)],
     /// Arguments `--option=value` that replace the manifest's argument of the same option, or are added: for what a mount
     /// cannot provide, such as another machine.
     pub instead: &'a [&'a str],
 }
+
+/// Names and contents.
+type Files = Vec<(String, Vec<u8>)>;
 
 /// A container as a process, which is killed when this is dropped.
 #[derive(Debug)]
@@ -56,10 +62,14 @@ impl Cluster {
         let container = &spec["containers"][0];
         let folder = self.folder.path().join(format!("{namespace}-{name}"));
         fs::create_dir_all(&folder).with_context(|| format!("failed to create {}", folder.display()))?;
-        let mounts = mounts(spec, container, workload.host, &folder)?;
+        let secret = |name: &str| self.secret(namespace, name);
+        let mounts = mounts(spec, container, workload.host, &secret, &folder)?;
         let ports = ports(container)?;
         let account = spec["serviceAccountName"].as_str().unwrap_or("default");
-        let kubeconfig = self.kubeconfig_of_account(namespace, account)?;
+        let kubeconfig = match spec["automountServiceAccountToken"].as_bool() {
+            Some(false) => None,
+            _ => Some(self.kubeconfig_of_account(namespace, account)?),
+        };
         let environment = environment(container, &workload)?;
         let mut command = isolated(workload.program, &environment);
         for list in ["command", "args"] {
@@ -74,7 +84,10 @@ impl Cluster {
             };
             for word in words.filter(is_kept) {
                 command.arg(match word {
-                    "--in-cluster" => format!("--kubeconfig={}", kubeconfig.display()),
+                    "--in-cluster" => {
+                        let kubeconfig = kubeconfig.as_ref().context("it has no token of its account")?;
+                        format!("--kubeconfig={}", kubeconfig.display())
+                    }
                     word => here(&expanded(word, &environment), &mounts, &ports),
                 });
             }
@@ -82,6 +95,20 @@ impl Cluster {
         command.args(workload.instead);
         let process = Process::start(name, &command, &folder)?;
         Ok(ContainerProcess { process, ports, mounts, log: folder.join(format!("{name}.log")) })
+    }
+
+    /// The files of a Secret.
+    fn secret(&self, namespace: &str, name: &str) -> anyhow::Result<Files> {
+        let text = self.kubectl(&["get", "secret", name, "--namespace", namespace, "-o", "json"])?;
+        let object: Value =
+            serde_json::from_str(&text).with_context(|| format!("secret {name} is no JSON"))?;
+        let files = object["data"].as_object().into_iter().flatten();
+        files
+            .map(|(file, data)| {
+                let content = STANDARD.decode(data.as_str().unwrap_or_default());
+                Ok((file.clone(), content.with_context(|| format!("{file} of secret {name} is no base64"))?))
+            })
+            .collect()
     }
 }
 
@@ -115,6 +142,7 @@ fn mounts(
     spec: &Value,
     container: &Value,
     host: &[(&str, &Path)],
+    secret: &dyn Fn(&str) -> anyhow::Result<Files>,
     folder: &Path,
 ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let mut mounts = BTreeMap::new();
@@ -133,7 +161,18 @@ fn mounts(
                 fs::create_dir_all(&here).with_context(|| format!("failed to create {}", here.display()))?;
                 here
             }
-            None => bail!("volume {name} is neither a folder of the host nor an empty one: {volume}"),
+            None => {
+                let Some(files) = volume["secret"]["secretName"].as_str() else {
+                    bail!("volume {name} is no folder of the host, no empty one and no Secret: {volume}");
+                };
+                let here = folder.join(name);
+                fs::create_dir_all(&here).with_context(|| format!("failed to create {}", here.display()))?;
+                for (file, content) in secret(files)? {
+                    fs::write(here.join(&file), content)
+                        .with_context(|| format!("failed to write {file}"))?;
+                }
+                here
+            }
         };
         mounts.insert(path.to_owned(), here);
     }

@@ -8,8 +8,8 @@ use admission_report::Notice;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use node_input::{
-    Gathered, Given, LoadedMachine, MachineSource, MissingMemory, ObjectText, Packing, changed_problems,
-    changes, files_of,
+    Gathered, Given, LoadedMachine, MachineSource, MissingMemory, ObjectText, Packing, armored,
+    changed_problems, changes, files_of,
 };
 use topology_discovery::{Capture, Discovery, fold, read};
 
@@ -22,7 +22,8 @@ const SUFFIX: &str = ".tar.zst";
 
 #[derive(Args, Debug)]
 pub(crate) struct CaptureArguments {
-    /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere.
+    /// The file to write, NAME.tar.zst; `--machine FILE` reads it anywhere. `-` prints it as text instead, for where only a log can be
+    /// read (`sed -n '/^-----BEGIN/,/^-----END/{/^-----/!p;}' | base64 --decode`).
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Writes nothing, but tells in what the machine and the problems of its files differ from those captured in FILE.
@@ -75,10 +76,11 @@ pub(crate) struct OfNode {
 
 pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let path = arguments.file.display();
+    let is_printed = arguments.file.as_os_str() == "-" && !arguments.check;
     if let Some(option) = arguments.of_node.server.given().filter(|_| !arguments.node) {
         bail!("{option} goes with --node: a machine has no claims");
     }
-    if !arguments.check && !arguments.file.to_string_lossy().ends_with(SUFFIX) {
+    if !arguments.check && !is_printed && !arguments.file.to_string_lossy().ends_with(SUFFIX) {
         bail!("a capture is packed as {SUFFIX}, and its name ends so: {path}{SUFFIX}");
     }
     let (name, tree) = files_of(&arguments.machine)?;
@@ -103,6 +105,10 @@ pub(super) fn run(arguments: &CaptureArguments, screen: Screen) -> anyhow::Resul
         capture
     };
     let archive = capture.archive()?;
+    if is_printed {
+        screen.print(&armored(&archive))?;
+        return Ok(Outcome::Done);
+    }
     let mut file = match File::create_new(&arguments.file) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             bail!("{path} is there already, and is not written over")

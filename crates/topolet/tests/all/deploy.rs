@@ -4,7 +4,7 @@ use crate::daemon;
 use std::path::{Path, PathBuf};
 
 use crate::daemon::{Daemon, Folder, over_tcp, pod, until};
-use local_cluster::{Cluster, EXTENDER_RIGHTS, Extender, Parts, Shown, Workload};
+use local_cluster::{Cluster, EXTENDER_RIGHTS, Extender, Kind, Parts, Shown, Workload};
 use serde_json::{Value, json};
 
 const NODE: &str = "worker-1";
@@ -25,9 +25,8 @@ fn get(cluster: &Cluster, arguments: &[&str]) -> Value {
 
 /// As the README of `deploy` says it.
 fn apply(cluster: &Cluster, folder: &str) {
+    cluster.define(&[Kind::NodeResourceTopology, Kind::NodeState]).unwrap();
     cluster.kubectl(&["apply", "-k", &deploy(folder)]).unwrap();
-    let definition = "crd/noderesourcetopologies.topology.node.k8s.io";
-    cluster.kubectl(&["wait", "--for=condition=Established", definition, "--timeout=30s"]).unwrap();
 }
 
 /// The container of the `DaemonSet`, and its pod's `spec`.
@@ -236,6 +235,97 @@ fn the_other_folders_are_taken_too() {
     let service = get(&cluster, &["get", "service", "topolet", "-n", "topolet"]);
     assert_eq!(service["metadata"]["labels"]["app.kubernetes.io/name"], "topolet");
     assert_eq!(service["spec"]["ports"][0]["name"], "metrics");
+}
+
+#[test]
+fn the_job_prints_a_node_file() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "observe");
+    cluster.apply(&file("capture/job.yaml").replace("NODE", NODE)).unwrap();
+    let (root, logs) = (Folder::new(), Folder::new());
+    Daemon::start(root.path(), &[]).kill();
+    let config = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: static\n\
+                  reservedSystemCPUs: '0'\ntopologyManagerPolicy: restricted\n";
+    std::fs::write(root.path().join("config.yaml"), config).unwrap();
+    // The kubelet has a folder for the Job's own pod.
+    let own = "topolet_topolet-capture-x2v9k_6f1c7d0e-0d5b-4a53-9a43-8b1f6d1c2a10";
+    std::fs::create_dir_all(logs.path().join(own)).unwrap();
+    let mut job = cluster
+        .run_container(Workload {
+            kind: "job",
+            namespace: "topolet",
+            name: "topolet-capture",
+            program: Path::new(env!("CARGO_BIN_EXE_topolet")),
+            node: NODE,
+            host: &[("/var/lib/kubelet", root.path()), ("/var/log/pods", logs.path())],
+            instead: &["--machine=xeon-2s-96cpu-sriov"],
+        })
+        .unwrap();
+    until("it ends", || job.why_ended());
+    // As the file says it.
+    let decode = "sed -n '/^-----BEGIN/,/^-----END/{/^-----/!p;}' | base64 --decode > node.tar.zst";
+    assert!(file("capture/job.yaml").contains(decode));
+    std::fs::write(logs.path().join("log"), job.log()).unwrap();
+    let decode = format!("cd {} && cat log | {decode}", logs.path().display());
+    assert!(std::process::Command::new("sh").args(["-c", &decode]).status().unwrap().success());
+    let node = logs.path().join("node.tar.zst").display().to_string();
+    let shown = std::process::Command::new(env!("CARGO_BIN_EXE_topolet"))
+        .args(["topology", "--machine", &node])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&shown.stdout);
+    assert!(text.contains("2 NUMA nodes"), "{text}{}{}", String::from_utf8_lossy(&shown.stderr), job.log());
+}
+
+#[test]
+fn no_kustomization_has_a_definition_that_others_share() {
+    let Some(cluster) = cluster() else { return };
+    for folder in ["crd", "observe", "openshift", "node", "scheduler", "claims", "prometheus"] {
+        if !Path::new(&deploy(folder)).join("kustomization.yaml").exists() {
+            continue;
+        }
+        let objects = cluster.kubectl(&["kustomize", &deploy(folder)]).unwrap();
+        let kinds = objects.lines().filter(|line| *line == "kind: CustomResourceDefinition").count();
+        assert_eq!(kinds, usize::from(folder == "crd"), "{folder}");
+        assert!(!objects.contains("name: noderesourcetopologies.topology.node.k8s.io"), "{folder}");
+    }
+}
+
+#[test]
+fn the_extender_of_the_deployment_has_what_it_needs() {
+    let Some(cluster) = cluster() else { return };
+    let folder = Folder::new();
+    let made = std::process::Command::new("sh")
+        .arg(deploy("scheduler/certificates.sh"))
+        .arg(folder.path())
+        .arg("DNS:topolet-scheduler.kube-system.svc")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let files = ["tls.crt", "tls.key", "ca.crt"]
+        .map(|name| format!("--from-file={}", folder.path().join(name).display()));
+    let secret = ["create", "secret", "generic", "topolet-scheduler", "--namespace", "kube-system"];
+    let files = files.each_ref().map(String::as_str);
+    cluster.kubectl(&[&secret[..], &files[..]].concat()).unwrap();
+    apply(&cluster, "scheduler");
+    let mut extender = cluster
+        .run_container(Workload {
+            kind: "deployment",
+            namespace: "kube-system",
+            name: "topolet-scheduler",
+            program: Path::new(env!("CARGO_BIN_EXE_topolet")),
+            node: NODE,
+            host: &[],
+            instead: &[],
+        })
+        .unwrap();
+    let port = extender.port(10270).unwrap();
+    until("it listens", || {
+        assert_eq!(extender.why_ended(), None);
+        std::net::TcpStream::connect(("127.0.0.1", port)).ok()
+    });
+    until("it has listed", || extender.log().contains("states of nodes are known").then_some(()));
+    assert_eq!(missing(&extender.log()), Vec::<String>::new());
 }
 
 #[test]
