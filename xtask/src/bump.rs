@@ -13,11 +13,18 @@ pub(crate) struct Bump {
 }
 
 /// Files that name the version, and what stands there, with `VERSION` in the place of the version.
-const PLACES: &[(&str, &str)] = &[
-    ("deploy/README.md", "-t topolet:VERSION "),
-    ("docs/packages.md", "-t topolet:VERSION "),
-    ("deploy/observe/daemon-set.yaml", "image: topolet:VERSION\n"),
-    ("deploy/observe/kustomization.yaml", "newTag: VERSION\n"),
+const PLACES: &[(&str, &[&str])] = &[
+    ("deploy/README.md", &["-t topolet:VERSION "]),
+    ("docs/packages.md", &["-t topolet:VERSION "]),
+    ("deploy/observe/daemon-set.yaml", &["image: topolet:VERSION\n"]),
+    ("deploy/observe/kustomization.yaml", &["newTag: VERSION\n"]),
+    ("deploy/scheduler/deployment.yaml", &["image: topolet:VERSION\n"]),
+    ("deploy/capture/job.yaml", &["image: topolet:VERSION\n"]),
+    ("deploy/chart/Chart.yaml", &["\nversion: VERSION\n", "\nappVersion: VERSION\n"]),
+    (
+        "fixtures/chart/rendered.yaml",
+        &["image: topolet:VERSION\n", "io/version: \"VERSION\"\n", "helm.sh/chart: topolet-VERSION\n"],
+    ),
 ];
 const CHANGELOG: &str = "CHANGELOG.md";
 const UNRELEASED: &str = "## [Unreleased]\n";
@@ -33,11 +40,14 @@ impl Bump {
             ("Cargo.toml", manifest_with(&manifest, &old, &self.version)),
             (CHANGELOG, changelog_with(&read(CHANGELOG)?, &self.version, &today())?),
         ];
-        for (file, place) in PLACES {
-            let text = read(file)?;
-            let (from, to) = (place.replace("VERSION", &old), place.replace("VERSION", &self.version));
-            ensure!(text.contains(&from), "{file} lacks `{}`", from.trim());
-            made.push((file, text.replace(&from, &to)));
+        for (file, places) in PLACES {
+            let mut text = read(file)?;
+            for place in *places {
+                let (from, to) = (place.replace("VERSION", &old), place.replace("VERSION", &self.version));
+                ensure!(text.contains(&from), "{file} lacks `{}`", from.trim());
+                text = text.replace(&from, &to);
+            }
+            made.push((file, text));
         }
         for (file, text) in made {
             fs::write(root().join(file), text)?;
@@ -105,9 +115,12 @@ mod tests {
     #[test]
     fn every_place_names_the_version_of_now() {
         let version = version_of(&read("Cargo.toml").unwrap()).unwrap();
-        for (file, place) in PLACES {
-            let place = place.replace("VERSION", &version);
-            assert!(read(file).unwrap().contains(&place), "{file} lacks {place}");
+        for (file, places) in PLACES {
+            let text = read(file).unwrap();
+            for place in *places {
+                let place = place.replace("VERSION", &version);
+                assert!(text.contains(&place), "{file} lacks {place}");
+            }
         }
     }
 

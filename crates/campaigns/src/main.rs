@@ -20,6 +20,7 @@ mod nfd;
 mod nri;
 mod others;
 mod charts;
+mod chart;
 mod bench;
 mod hint_costs;
 mod kubelet;
@@ -49,6 +50,7 @@ struct Cli {
 workspace_tools::commands! {
     Bench(bench::Bench),
     Chaos(chaos::Chaos),
+    Chart(chart::Chart),
     Cluster(cluster::Cluster),
     ClusterChaos(cluster_chaos::ClusterChaos),
     ClusterClaims(cluster_claims::ClusterClaims),

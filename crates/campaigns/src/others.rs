@@ -15,6 +15,7 @@ mod cpu_driver;
 mod kubelet;
 mod steps;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -72,6 +73,12 @@ impl Others {
         print!("{text}");
         if self.write { write_figures(DOCUMENT, "cargo xtask others --write", &text) } else { Ok(()) }
     }
+}
+
+/// helm, which is built where it is not there yet.
+pub(crate) fn helm_program() -> anyhow::Result<PathBuf> {
+    Program::Helm.build(Builds::Missing)?;
+    Ok(Program::Helm.file())
 }
 
 /// What is known of each program.

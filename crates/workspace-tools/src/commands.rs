@@ -81,6 +81,11 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          owners. Needs about 0.5 s a kill",
     ),
     (
+        "chart",
+        "Renders the chart with helm and compares it with the kustomizations; installs, upgrades and \
+         removes it on a local control plane. Needs Go; the first build takes some minutes",
+    ),
+    (
         "cluster",
         "Starts etcd, kube-apiserver and kube-scheduler on loopback, prints how to use them, and ends \
          them with Enter or Ctrl-C",
