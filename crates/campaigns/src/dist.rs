@@ -1,12 +1,15 @@
-//! `cargo xtask dist`: what people install, made of the static program: a Debian package, and an archive with its manifest for
-//! krew. The root file system of the image is the folder of `cargo xtask static`.
+//! `cargo xtask dist`: what a release has, made of the static program: its archive, a Debian package, an archive with its manifest for
+//! krew, the chart, a bill of materials, and checksums of all. The root file system of the image is the folder of `cargo xtask
+//! static`.
 
 mod made;
 mod debian_root;
 mod image_root;
 mod krew;
+mod release;
 
 use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -19,8 +22,9 @@ use workspace_tools::workspace::{cargo, run, target};
 use crate::static_build::Static;
 use made::{Made, said};
 
-/// The version that is installed where none is there.
+/// The versions that are installed where none is there.
 const CARGO_DEB: &str = "3.8.0";
+const CARGO_CYCLONEDX: &str = "0.5.9";
 /// Where the figures of a test are.
 const DOCUMENT: &str = "docs/packages.md";
 
@@ -41,6 +45,10 @@ pub(crate) struct Dist {
     /// Write what the test has found to docs/packages.md.
     #[arg(long, requires = "test")]
     write: bool,
+    /// A private key in PEM, by which the list of checksums is signed: `openssl genpkey -algorithm ed25519` makes one. Without it nothing
+    /// is signed.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 }
 
 impl Dist {
@@ -50,6 +58,7 @@ impl Dist {
             Static {}.run()?;
         }
         let made = make()?;
+        release::finish(&made, self.key.as_deref())?;
         if !self.test {
             return Ok(());
         }
@@ -63,6 +72,7 @@ impl Dist {
             ),
             ("archive for krew", &made.archive, krew::HOW, krew::test),
             ("image", &target().join("static/topolet"), image_root::HOW, image_root::test),
+            ("archive of the program", &made.program, release::HOW, release::test),
         ] {
             let began = Instant::now();
             test(&made).with_context(|| format!("the {what} does not do"))?;
@@ -76,17 +86,21 @@ impl Dist {
 
     /// Installs what is not there, or says what that is.
     fn needs(&self) -> anyhow::Result<()> {
-        let has_deb =
-            cargo(&["deb", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?.success();
-        if !has_deb {
+        for (subcommand, version, features) in
+            [("deb", CARGO_DEB, &["--no-default-features"][..]), ("cyclonedx", CARGO_CYCLONEDX, &[])]
+        {
+            let mut asked = cargo(&[subcommand, "--version"]);
+            if asked.stdout(Stdio::null()).stderr(Stdio::null()).status()?.success() {
+                continue;
+            }
+            let package = format!("cargo-{subcommand}");
             if !self.install {
                 bail!(
-                    "cargo-deb is not installed; `cargo xtask dist --install` installs cargo-deb {CARGO_DEB}"
+                    "{package} is not installed; `cargo xtask dist --install` installs {package} {version}"
                 );
             }
-            let install =
-                ["install", "--locked", "cargo-deb", "--version", CARGO_DEB, "--no-default-features"];
-            run(&mut cargo(&install))?;
+            let install = ["install", "--locked", &package, "--version", version];
+            run(cargo(&install).args(features))?;
         }
         if self.test && Command::new("debootstrap").arg("--version").output().is_err() {
             if !self.install {
@@ -137,8 +151,6 @@ fn make() -> anyhow::Result<Made> {
         .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
         .context("cargo-deb has made no package")?;
     let (archive, manifest) = krew::make(&stage, &out, &version, architecture)?;
-    for file in [&debian, &archive, &manifest] {
-        println!("{}", file.display());
-    }
-    Ok(Made { version, debian, archive, manifest })
+    let program = release::archive(&stage, &out, &version)?;
+    Ok(Made { version, debian, archive, manifest, program })
 }

@@ -16,6 +16,8 @@ pub(super) struct Made {
     pub(super) debian: PathBuf,
     pub(super) archive: PathBuf,
     pub(super) manifest: PathBuf,
+    /// The program with manual pages and completions.
+    pub(super) program: PathBuf,
 }
 
 /// What a program prints.
