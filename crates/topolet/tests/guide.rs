@@ -62,3 +62,37 @@ fn every_chapter_is_in_the_summary() {
         assert!(summary.contains(&format!("({name})")), "SUMMARY.md lacks {name}");
     }
 }
+
+/// The sources of the crates that decide and explain.
+fn sources(folder: &Path, all: &mut String) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, all);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            all.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn messages_that_are_looked_up_are_those_that_topolet_knows() {
+    let text = fs::read_to_string(guide().join("src/symptoms.md")).unwrap();
+    let messages: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |").map(|(message, _)| message))
+        .collect();
+    assert!(messages.len() > 10, "{messages:?}");
+    let mut code = String::new();
+    for folder in fs::read_dir(guide().join("../../crates")).unwrap() {
+        let source = folder.unwrap().path().join("src");
+        if source.is_dir() {
+            sources(&source, &mut code);
+        }
+    }
+    for message in messages {
+        for part in message.split('…').map(str::trim).filter(|part| part.len() > 6) {
+            assert!(code.contains(part), "nothing here says {part:?} of {message:?}");
+        }
+    }
+}

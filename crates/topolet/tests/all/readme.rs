@@ -59,7 +59,7 @@ fn the_text_is_what_the_demo_prints() {
 #[test]
 fn its_first_screen_has_two_commands_that_are_there() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(readme.lines().count() <= 70, "{} lines", readme.lines().count());
+    assert!(readme.lines().count() < 120, "{} lines", readme.lines().count());
     let (_, rest) = readme.split_once("```console\n").unwrap();
     let block = rest.split_once("```").unwrap().0;
     let commands: Vec<&str> = block.lines().map(|line| line.split('#').next().unwrap().trim()).collect();
