@@ -23,6 +23,7 @@ use crate::instructions::{Build as CountedBuild, Instructions};
 use crate::licences::Licences;
 use crate::package::Package;
 use crate::recorded::Recorded;
+use crate::spelling::Spelling;
 use crate::test::{self, Tests};
 use crate::tidy::Tidy;
 
@@ -70,8 +71,8 @@ impl Ci {
         steps.end("documentation")?;
         Package { alone: false }.run()?;
         steps.end("packages and their users")?;
-        Guide { install }.run()?;
-        steps.end("guide as a book")?;
+        Spelling { install }.run()?;
+        steps.end("spelling")?;
         // What cannot be installed is asked for once more where it is needed: some of it can be done without.
         if let Some(Err(error)) = packages.map(Beside::end) {
             eprintln!("{error:#}");
@@ -79,6 +80,8 @@ impl Ci {
         steps.end("packages of Debian, the rest")?;
         let tests = Tests::build()?;
         steps.end("programs of tests")?;
+        Guide { install }.run()?;
+        steps.end("guide as a book")?;
         let guests = Beside::start("guests", guests(install_there)?)?;
         // With a folder of recorded answers its test is one of those on that.
         let hwloc = Hwloc { install };

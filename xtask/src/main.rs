@@ -15,6 +15,7 @@ mod plugins;
 mod recorded;
 mod schemas;
 mod semver;
+mod spelling;
 mod test;
 mod tidy;
 mod tool;
@@ -57,6 +58,7 @@ workspace_tools::commands! {
     Recorded(recorded::Recorded),
     Schemas(schemas::Schemas),
     Semver(semver::Semver),
+    Spelling(spelling::Spelling),
     Test(test::Test),
     Tidy(tidy::Tidy),
 }

