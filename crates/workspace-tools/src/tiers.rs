@@ -175,9 +175,12 @@ pub fn faults(all: &[Promise]) -> Vec<String> {
 /// The document with the table.
 pub fn table(all: &[Promise]) -> String {
     let mut text = "# Crates and their tiers\n\n".to_owned();
-    text.push_str(
-        "`cargo xtask tidy --write` writes this page from the manifests. All crates have one version.\n\n",
-    );
+    text.push_str(concat!(
+        "`cargo xtask tidy --write` writes this page from the manifests. All crates have one version.\n\n\
+         Until the first release is on crates.io, `cargo add NAME --git ",
+        env!("CARGO_PKG_REPOSITORY"),
+        "` takes a crate from its repository.\n\n",
+    ));
     for tier in Tier::ALL {
         let _ = writeln!(text, "- **{}**: {}", tier.name(), tier.promise());
     }
