@@ -154,7 +154,9 @@ fn view(
         let (report, after) = explain::one(&trial_node.node, Detail::Merges, &before, pod);
         let report = beside_claims(report, trial_node, claims.as_mut().zip(scheduled.as_ref()), &ledger);
         let report = queue.next(pod, report);
-        if let Some((claims, scheduled)) = claims.as_mut().zip(scheduled.as_ref()).filter(|_| report.is_placed()) {
+        if let Some((claims, scheduled)) =
+            claims.as_mut().zip(scheduled.as_ref()).filter(|_| report.is_placed())
+        {
             claims.hold(scheduled);
         }
         let name = format!("{}/{}", pod.namespace, pod.name);
