@@ -1,5 +1,6 @@
 //! `cargo xtask cluster-claims`: kube-scheduler allocates devices to the claims of many pods, and topolet says beforehand which.
 
+mod allocated;
 mod drawn;
 mod drivers;
 mod figures;
@@ -20,6 +21,7 @@ use workspace_tools::control_plane;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::target;
 
+use self::allocated::{Allocated, allocated};
 use self::beside::{Machine, Places, said, word};
 use self::drawn::drawn;
 use self::drivers::Drivers;
@@ -68,9 +70,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const PLACELESS: &str = "gpu.example.com";
 /// Configuration and policy of the nodes.
 const RULES: [&str; 4] = ["--config", "pinned", "--policy", "best-effort"];
-
-/// A device by request, driver, pool and name, and what is taken of it.
-type Allocated = [String; 5];
 
 impl ClusterClaims {
     #[expect(clippy::print_stdout, reason = "the figures are what the command is for")]
@@ -330,16 +329,4 @@ fn name(node: u16) -> String {
 
 fn text(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// A device of a document that has what is taken of it in this field.
-fn allocated(device: &Value, consumed: &str) -> Allocated {
-    let mut fields = ["request", "driver", "pool", "device", ""]
-        .map(|field| device[field].as_str().unwrap_or_default().to_owned());
-    if let Some(consumed) = device[consumed].as_object() {
-        let amounts: BTreeMap<&str, &Value> =
-            consumed.iter().map(|(name, amount)| (name.as_str(), amount)).collect();
-        fields[4] = json!(amounts).to_string();
-    }
-    fields
 }

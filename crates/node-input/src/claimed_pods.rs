@@ -21,6 +21,7 @@ pub struct ClaimedPods<'n> {
 }
 
 /// A pod whose claims are decided.
+#[expect(clippy::large_enum_variant, reason = "one at a time is there, and is taken apart at once")]
 pub enum ClaimedPod<'p> {
     /// They keep kube-scheduler from placing it on the node.
     NotScheduled(Box<Report>),

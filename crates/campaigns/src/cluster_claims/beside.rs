@@ -10,7 +10,7 @@ use cpuset::CpuSet;
 use fs_err as fs;
 use serde_json::Value;
 
-use super::Allocated;
+use super::allocated::Allocated;
 
 const CPUS: &str = "dra.cpu";
 /// The attributes that say the NUMA node, in the order in which they count.

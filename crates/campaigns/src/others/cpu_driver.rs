@@ -121,11 +121,12 @@ pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Outcome> {
     let (devices, slices) =
         until("a ResourceSlice", || driver.process.why_ended(), || published(&cluster, DRIVER, "node-1"))?;
     let error = last_error(&mut driver.process, folder.path())?;
+    let counted = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let (devices, slices) = (counted(devices, "device"), counted(slices, "slice"));
     Ok(Outcome::ends(
         format!(
-            "reads the machine's CPUs and, registered by us in the place of a kubelet, publishes {devices} devices in {slices} \
-             slice{}; at NRI nobody answers",
-            if slices == 1 { "" } else { "s" }
+            "reads the machine's CPUs and, registered by this command in the place of a kubelet, publishes {devices} in {slices}; \
+             at NRI nobody answers"
         ),
         error,
     ))

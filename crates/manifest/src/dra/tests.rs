@@ -80,9 +80,10 @@ fn a_rule_for_taints_that_selects_by_class_or_expression_is_none_on_all_devices(
         let Ok(ResourceObject::TaintRule(read)) = read else { panic!("{read:?}") };
         assert_eq!(read.selector.unwrap().driver.as_deref(), Some("d"));
     }
-    for (selector, by) in
-        [("deviceClassName: gpu", "device class"), ("selectors: [{cel: {expression: 'true'}}]", "expressions")]
-    {
+    for (selector, by) in [
+        ("deviceClassName: gpu", "device class"),
+        ("selectors: [{cel: {expression: 'true'}}]", "expressions"),
+    ] {
         let error = rule("v1alpha3", selector).unwrap_err().to_string();
         let expected = format!("the rule selects devices by {by}, which Kubernetes has until 1.34 alone");
         assert!(error.contains(&expected) && error.contains("driver, pool or device"), "{error}");
