@@ -48,7 +48,7 @@ pub(crate) struct ClusterClaims {
     /// Which pods.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The machine of each node, whose GPUs, network cards and disks are its devices.
+    /// The built-in machine of each node, whose GPUs, network cards and disks are its devices.
     #[arg(long, value_name = "MACHINE", default_value = "epyc-2s-96cpu-16l3-8gpu")]
     machine: String,
     /// The release of Kubernetes.
