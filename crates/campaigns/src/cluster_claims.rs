@@ -1,10 +1,16 @@
 //! `cargo xtask cluster-claims`: kube-scheduler allocates devices to the claims of many pods, and topolet says beforehand which.
 
+mod allocated;
+mod drawn;
+mod drivers;
+mod figures;
+mod beside;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
-use std::{fmt, thread};
 
 use anyhow::{Context as _, bail, ensure};
 use fastrand::Rng;
@@ -12,14 +18,28 @@ use fs_err as fs;
 use local_cluster::{Fleet, NODE_RIGHTS, Parts, Programs, RELEASE};
 use serde_json::{Value, json};
 use workspace_tools::control_plane;
+use workspace_tools::document::write_figures;
 use workspace_tools::workspace::target;
+
+use self::allocated::{Allocated, allocated};
+use self::beside::{Machine, Places, said, word};
+use self::drawn::drawn;
+use self::drivers::Drivers;
+use self::figures::Figures;
+use crate::machine_tree::unpack;
+
+const DOCUMENT: &str = "docs/claims.md";
 
 /// Places pods with claims on a local cluster and compares the devices that kube-scheduler allocates with those that topolet names
 /// beforehand.
 ///
 /// kube-controller-manager makes the claims of templates. Before each pod `topolet admit --kubeconfig` is asked for its devices on every
 /// node; then the pod is created, and its `status.allocation` on the node that kube-scheduler takes has to be the same. A pod that gets
-/// no node must get no devices on any. Fails on the first difference.
+/// no node must get no devices on any. A pod of which kube-scheduler's search may take too long is left out.
+///
+/// Of each pod that is placed, `topolet admit` is then asked about all pods of the node: what it says of the pod's devices beside its
+/// CPUs and memory has to be what the devices of `status.allocation`, their slices and the machine's /sys say. Fails on the first
+/// difference.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ClusterClaims {
     /// Pods that are created, some of which are deleted again.
@@ -28,61 +48,58 @@ pub(crate) struct ClusterClaims {
     /// Which pods.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The machine of each node, whose GPUs, network cards and disks are its devices.
+    /// The built-in machine of each node, whose GPUs, network cards and disks are its devices.
     #[arg(long, value_name = "MACHINE", default_value = "epyc-2s-96cpu-16l3-8gpu")]
     machine: String,
     /// The release of Kubernetes.
     #[arg(long, value_name = "VERSION", default_value = RELEASE)]
     kubelet_version: String,
+    /// The CPU driver publishes the CPUs of the machine, and the example driver what its profiles make up. Needs root, and Go for the
+    /// first build.
+    #[arg(long)]
+    drivers: bool,
+    /// Writes the figures to docs/claims.md.
+    #[arg(long)]
+    write: bool,
 }
 
 const NODES: u16 = 2;
-const NUMA: &str = "resource.kubernetes.io/numaNode";
 /// How long kube-scheduler may take for a pod.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// Devices whose driver publishes no NUMA node, as those of the example driver for GPUs.
 const PLACELESS: &str = "gpu.example.com";
-
-/// A device by driver, pool and name, for a request.
-type Allocated = [String; 4];
-
-/// What came out.
-#[derive(Debug, Default)]
-struct Figures {
-    placed: usize,
-    without_devices: usize,
-    devices: usize,
-    deleted: usize,
-}
+/// Configuration and policy of the nodes.
+const RULES: [&str; 4] = ["--config", "pinned", "--policy", "best-effort"];
 
 impl ClusterClaims {
+    #[expect(clippy::print_stdout, reason = "the figures are what the command is for")]
     pub(crate) fn run(self) -> anyhow::Result<()> {
         control_plane::build(&self.kubelet_version)?;
         let topolet = control_plane::topolet()?;
         let programs = Programs::built(&target(), &self.kubelet_version)?;
+        let folder = tempfile::Builder::new().prefix("claims").tempdir()?;
+        let tree = folder.path().join("machine");
+        unpack(&self.machine, &tree)?;
         let cluster = local_cluster::Cluster::start(&programs, Parts::Controllers)?;
         cluster.apply(NODE_RIGHTS)?;
-        let arguments = ["--machine", &self.machine, "--config", "pinned", "--policy", "best-effort"];
+        let arguments = [&["--machine", self.machine.as_str()], &RULES[..]].concat();
         let mut fleet = Fleet::start(&cluster, &topolet, NODES, &arguments)?;
         fleet.until_ready(&cluster)?;
-        let folder = tempfile::Builder::new().prefix("claims").tempdir()?;
-        let desk = Desk { campaign: &self, cluster, topolet, pod: folder.path().join("pod.yaml") };
+        let machine = Machine::of(&tree.join("sys"))?;
+        let nodes: Vec<String> = (1..=NODES).map(name).collect();
+        let drivers = self.drivers.then(|| Drivers::start(&cluster, &nodes, &machine, folder.path()));
+        let _drivers = drivers.transpose()?;
+        let desk = Desk { campaign: &self, cluster, topolet, machine, pod: folder.path().join("pod.yaml") };
         let classes = desk.publish()?;
-        let figures = desk.place(&classes)?;
-        println!(
-            "{} pods of seed {} on {NODES} nodes with {} of Kubernetes {}: {figures}",
-            self.pods, self.seed, self.machine, self.kubelet_version
-        );
-        Ok(())
-    }
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { placed, without_devices, devices, deleted } = self;
-        write!(
-            f,
-            "{placed} were placed with {devices} devices, {without_devices} found no devices, {deleted} were deleted; 0 disagreements"
+        let text = desk.place(&classes)?.to_string();
+        print!("{text}");
+        if !self.write {
+            return Ok(());
+        }
+        write_figures(
+            DOCUMENT,
+            &format!("cargo xtask cluster-claims --kubelet-version {}", self.kubelet_version),
+            &text,
         )
     }
 }
@@ -91,7 +108,8 @@ struct Desk<'a> {
     campaign: &'a ClusterClaims,
     cluster: local_cluster::Cluster,
     topolet: PathBuf,
-    /// The file of the pod that is asked about.
+    machine: Machine,
+    /// The file of the pod that is asked about, or of those of a node.
     pod: PathBuf,
 }
 
@@ -111,7 +129,6 @@ impl Desk<'_> {
 
     /// Publishes the devices of each node, and a class for each driver, whose names come back.
     fn publish(&self) -> anyhow::Result<Vec<String>> {
-        let mut drivers: Vec<String> = vec![PLACELESS.to_owned()];
         for node in (1..=NODES).map(name) {
             let text = self.topolet(&[
                 "export",
@@ -124,6 +141,9 @@ impl Desk<'_> {
                 "yaml",
             ])?;
             self.cluster.apply(&text)?;
+            if self.campaign.drivers {
+                continue;
+            }
             let devices: Vec<Value> = (0..4).map(|at| json!({"name": format!("card-{at}")})).collect();
             let pool = json!({"name": node, "generation": 1, "resourceSliceCount": 1});
             let slice = json!({
@@ -133,6 +153,7 @@ impl Desk<'_> {
             self.cluster.apply(&slice.to_string())?;
         }
         let slices = self.object(&["resourceslices"])?;
+        let mut drivers: Vec<String> = Vec::new();
         for slice in slices["items"].as_array().into_iter().flatten() {
             let driver = slice["spec"]["driver"].as_str().unwrap_or_default().to_owned();
             if !drivers.contains(&driver) {
@@ -147,17 +168,25 @@ impl Desk<'_> {
             });
             self.cluster.apply(&class.to_string())?;
         }
+        // API servers list by name, and names of slices have random parts.
+        drivers.sort();
         Ok(drivers)
     }
 
     fn place(&self, classes: &[String]) -> anyhow::Result<Figures> {
-        let mut random = Rng::with_seed(self.campaign.seed);
-        let (mut figures, mut running) = (Figures::default(), Vec::<String>::new());
-        for number in 0..self.campaign.pods {
+        let Self { campaign, .. } = self;
+        let mut random = Rng::with_seed(campaign.seed);
+        let mut figures = Figures { pods: campaign.pods, ..Figures::default() };
+        let mut running: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let places = Places::of(&self.object(&["resourceslices"])?, &self.machine);
+        for number in 0..campaign.pods {
             let pod = format!("pod-{number}");
             let manifest = drawn(&pod, classes, &mut random);
             fs::write(&self.pod, &manifest)?;
-            let ours = self.ours()?;
+            let Some(ours) = self.ours()? else {
+                figures.slow += 1;
+                continue;
+            };
             self.cluster.apply(&manifest)?;
             if let Some((node, devices)) = self.allocated(&pod)? {
                 let own = ours.get(&node).and_then(Option::as_ref);
@@ -166,8 +195,19 @@ impl Desk<'_> {
                     "{pod} has {devices:?} on {node}, and topolet named {own:?}:\n{manifest}"
                 );
                 figures.placed += 1;
-                figures.devices += devices.len();
-                running.push(pod);
+                for [_, driver, ..] in &devices {
+                    *figures.devices.entry(driver.clone()).or_default() += 1;
+                }
+                let beside = running.entry(node.clone()).or_default();
+                beside.push(pod.clone());
+                let decision = self.admitted(&node, beside)?;
+                let found = word(&decision["containers"][0], &devices, &places, &self.machine)?;
+                let said = said(&decision);
+                ensure!(
+                    said == [found],
+                    "{pod} on {node} with {devices:?} is {found}, and topolet says {said:?}: {decision}"
+                );
+                *figures.words.entry(found).or_default() += 1;
             } else {
                 let fits: Vec<&String> =
                     ours.iter().filter(|(_, own)| own.is_some()).map(|(node, _)| node).collect();
@@ -178,40 +218,59 @@ impl Desk<'_> {
                 figures.without_devices += 1;
                 self.delete(&pod)?;
             }
-            if !running.is_empty() && random.u8(0..3) == 0 {
-                let gone = running.swap_remove(random.usize(0..running.len()));
-                self.delete(&gone)?;
+            let all: Vec<(String, String)> = running
+                .iter()
+                .flat_map(|(node, pods)| pods.iter().map(|pod| (node.clone(), pod.clone())))
+                .collect();
+            if !all.is_empty() && random.u8(0..3) == 0 {
+                let (node, gone) = &all[random.usize(0..all.len())];
+                self.delete(gone)?;
+                running.entry(node.clone()).or_default().retain(|pod| pod != gone);
                 figures.deleted += 1;
             }
         }
         Ok(figures)
     }
 
-    /// The devices that topolet names on each node; `None`: the pod gets none there.
-    fn ours(&self) -> anyhow::Result<BTreeMap<String, Option<Vec<Allocated>>>> {
+    /// What topolet decides on the last of the pods of a node, which come in this order.
+    fn admitted(&self, node: &str, pods: &[String]) -> anyhow::Result<Value> {
+        let names: Vec<&str> = ["pod"].into_iter().chain(pods.iter().map(String::as_str)).collect();
+        fs::write(&self.pod, self.object(&names)?.to_string())?;
+        let last = pods.last().map_or("", String::as_str);
+        let mut decisions = self.decisions(node, &["--pod", last])?;
+        let decision = decisions["decisions"][0].take();
+        ensure!(
+            decision["admitted"] == true,
+            "{last} runs on {node}, and topolet does not admit it: {decision}"
+        );
+        Ok(decision)
+    }
+
+    /// What topolet decides on the file of pods and a node.
+    fn decisions(&self, node: &str, more: &[&str]) -> anyhow::Result<Value> {
         let (pod, kubeconfig) = (text(&self.pod), text(&self.cluster.kubeconfig()));
-        let on = |node: String| {
-            let machine = &self.campaign.machine;
-            let answer = self.topolet(&[
-                "admit",
-                "-m",
-                machine,
-                "-f",
-                &pod,
-                "--kubeconfig",
-                &kubeconfig,
-                "--node-name",
-                &node,
-                "-o",
-                "json",
-            ])?;
-            let decision = serde_json::from_str::<Value>(&answer)?["decisions"][0].take();
-            let claims = decision["claims"]["claims"].as_array().cloned().unwrap_or_default();
-            let devices = claims.iter().flat_map(|claim| claim["devices"].as_array().into_iter().flatten());
-            let devices: Vec<Allocated> = devices.map(allocated).collect();
-            Ok((node, (decision["verdict"] != "unschedulable").then_some(devices)))
-        };
-        (1..=NODES).map(name).map(on).collect()
+        let of_node = ["admit", "-m", &self.campaign.machine, "-f", &pod, "--node-name", node];
+        let rest = ["--kubeconfig", &kubeconfig, "-o", "json"];
+        Ok(serde_json::from_str(&self.topolet(&[&of_node[..], &RULES, &rest, more].concat())?)?)
+    }
+
+    /// The devices that topolet names on each node, for a pod that gets none there `None`; `None`: kube-scheduler's search may take
+    /// longer than its limit.
+    fn ours(&self) -> anyhow::Result<Option<BTreeMap<String, Option<Vec<Allocated>>>>> {
+        let mut ours = BTreeMap::new();
+        for node in (1..=NODES).map(name) {
+            let mut decisions = self.decisions(&node, &[])?;
+            let decision = decisions["decisions"][0].take();
+            let limit = &decision["claims"]["search"]["limit"];
+            if decision["unschedulable"]["kind"] == "timesOut" || !(limit.is_null() || limit == "within") {
+                return Ok(None);
+            }
+            let claims = decision["claims"]["claims"].as_array().into_iter().flatten();
+            let devices = claims.flat_map(|claim| claim["devices"].as_array().into_iter().flatten());
+            let devices: Vec<Allocated> = devices.map(|device| allocated(device, "consumed")).collect();
+            ours.insert(node, (decision["verdict"] != "unschedulable").then_some(devices));
+        }
+        Ok(Some(ours))
     }
 
     /// The node and the devices that kube-scheduler gives a pod; `None`: it finds none.
@@ -235,7 +294,8 @@ impl Desk<'_> {
                 let claim = claim.with_context(|| format!("{pod} has no claim: {}", object["status"]))?;
                 let status = self.object(&["resourceclaim", claim])?["status"].take();
                 let devices = status["allocation"]["devices"]["results"].as_array().into_iter().flatten();
-                return Ok(Some((node.to_owned(), devices.map(allocated).collect())));
+                let devices = devices.map(|device| allocated(device, "consumedCapacity"));
+                return Ok(Some((node.to_owned(), devices.collect())));
             }
             thread::sleep(Duration::from_millis(100));
         }
@@ -269,42 +329,4 @@ fn name(node: u16) -> String {
 
 fn text(path: &Path) -> String {
     path.display().to_string()
-}
-
-fn allocated(device: &Value) -> Allocated {
-    ["request", "driver", "pool", "device"].map(|field| device[field].as_str().unwrap_or_default().to_owned())
-}
-
-/// A pod with pinned or shared CPUs and the template of its claim: one to three requests, of which those with a NUMA node may have to be
-/// on one.
-fn drawn(pod: &str, classes: &[String], random: &mut Rng) -> String {
-    let count = random.usize(1..=3);
-    let requests: Vec<Value> = (0..count)
-        .map(|at| {
-            let class = &classes[random.usize(0..classes.len())];
-            json!({"name": format!("r-{at}"), "exactly": {"deviceClassName": class, "count": random.u8(1..=3)}})
-        })
-        .collect();
-    let is_placed = |request: &&Value| request["exactly"]["deviceClassName"] != PLACELESS;
-    let placed: Vec<&Value> = requests.iter().filter(is_placed).map(|request| &request["name"]).collect();
-    let constraints = if !placed.is_empty() && random.bool() {
-        json!([{"matchAttribute": NUMA, "requests": placed}])
-    } else {
-        json!([])
-    };
-    let cpus = ["1", "2", "4", "500m"][random.usize(0..4)];
-    let template = json!({
-        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": pod},
-        "spec": {"spec": {"devices": {"requests": requests, "constraints": constraints}}},
-    });
-    let resources = json!({"limits": {"cpu": cpus, "memory": "256Mi"}, "claims": [{"name": "d"}]});
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod},
-        "spec": {
-            "resourceClaims": [{"name": "d", "resourceClaimTemplateName": pod}],
-            "containers": [{"name": "app", "image": "none", "resources": resources}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    });
-    format!("{template}\n---\n{pod}\n")
 }

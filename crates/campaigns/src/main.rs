@@ -2,6 +2,7 @@
 //! or renew what is recorded of these, and make what a release consists of. CI runs a few of them, for a short time.
 
 mod reliability;
+mod machine_tree;
 mod node;
 mod chaos;
 mod soak;

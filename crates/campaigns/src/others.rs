@@ -4,14 +4,15 @@
 //! trial starts the program and has it do its first useful thing. What this machine lacks for that, such as a container
 //! runtime, is the error that the program ends with.
 
-mod programs;
+pub(crate) mod programs;
 mod record;
 mod apart;
-mod trial;
+mod registration;
+pub(crate) mod trial;
 mod helm;
-mod example_driver;
+pub(crate) mod example_driver;
 mod kueue;
-mod cpu_driver;
+pub(crate) mod cpu_driver;
 mod kubelet;
 mod steps;
 

@@ -44,7 +44,7 @@ const STANDARD: &str =
     "kubernetes/kubernetes staging/src/k8s.io/dynamic-resource-allocation/deviceattribute/constants.go";
 
 /// The attributes, in the order in which they are read.
-pub const PLACES: [PlaceAttribute; 12] = [
+pub const PLACES: [PlaceAttribute; 13] = [
     row("resource.kubernetes.io/numaNode", Place::NumaNode, STANDARD),
     row(
         "dra.cpu/numaNodeID",
@@ -60,6 +60,11 @@ pub const PLACES: [PlaceAttribute; 12] = [
     ),
     row("dra.memory/numaNode", Place::NumaNode, "ffromani/dra-driver-memory pkg/sysinfo"),
     row("dra.cpu/numaNode", Place::NumaNode, "ffromani/dra-driver-memory pkg/sysinfo"),
+    row(
+        "cpu.example.com/numaNodeID",
+        Place::NumaNode,
+        "kubernetes-sigs/dra-example-driver internal/profiles/cpu/cpu.go",
+    ),
     row("resource.kubernetes.io/pcieRoot", Place::PcieRoot, STANDARD),
     row("resource.kubernetes.io/pciBusID", Place::PciAddress, STANDARD),
     row("dra.net/pciAddress", Place::PciAddress, "kubernetes-sigs/dranet pkg/apis/attributes.go"),
@@ -190,6 +195,7 @@ mod tests {
             ("a", &[("resource.kubernetes.io/numaNode", Attribute::from(1))][..], Some(1)),
             ("dra.cpu", &[("numaNodeID", Attribute::from(2))], Some(2)),
             ("a", &[("numaNodeID", Attribute::from(2))], None),
+            ("cpu.example.com", &[("numaNodeID", Attribute::from(1))], Some(1)),
             ("gpu.amd.com", &[("numaNode", Attribute::from(0))], Some(0)),
             ("a", &[("a/numaNode", Attribute::from(0))], None),
             ("gpu.nvidia.com", &[("numa", Attribute::from(-1))], None),

@@ -181,7 +181,7 @@ pub(super) async fn admit(
     let reader = node.clone();
     // The place is free when the pods have been read: deciding on them takes none, and may wait for plugins.
     let (read, _) = place.work(move |_| Sent::read(reader.view.node(), &sent, &reading)).await?;
-    let Sent { pods, origins, wholeness, warnings } = read?.into_runnable()?;
+    let Sent { pods, origins, wholeness, warnings, .. } = read?.into_runnable()?;
     let only = pods.len() == 1;
     let mut decided = Decided::new(warnings);
     for pod in pods {
@@ -309,7 +309,7 @@ fn would_be_decided(
     sent: Sent,
     client: &Client,
 ) -> Result<(Decided, Wholeness), Failure> {
-    let Sent { pods, origins, wholeness, warnings } = sent;
+    let Sent { pods, origins, wholeness, warnings, .. } = sent;
     let only = pods.len() == 1;
     let snapshot = node.snapshot();
     let mut decided = Decided::new(warnings);

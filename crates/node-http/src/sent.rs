@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use kubelet_release::Release;
 use node_input::{AllocatedClaims, LoadedNode, Questions, Wholeness, cluster_objects};
 use node_output::http::FILE;
+use pod_claims::ClusterObjects;
 use pod_spec::{Pod, PodUid};
 use terminal_text::Glyphs;
 use topology_manifest::{
@@ -71,6 +72,8 @@ pub(super) struct Sent {
     pub(super) wholeness: Wholeness,
     /// Objects that were skipped, and fields of pods that are ignored.
     pub(super) warnings: Vec<String>,
+    /// What decides on claims.
+    pub(super) objects: ClusterObjects,
 }
 
 /// Where pods come from.
@@ -103,8 +106,8 @@ impl Origins {
 impl Sent {
     /// A pod of an earlier decision.
     pub(super) fn of(pod: Arc<Pod>) -> Self {
-        let (origins, warnings) = (Origins::default(), Vec::new());
-        Self { pods: vec![pod], origins, wholeness: Wholeness::Whole, warnings }
+        let (origins, objects) = (Origins::default(), ClusterObjects::default());
+        Self { pods: vec![pod], origins, wholeness: Wholeness::Whole, warnings: Vec::new(), objects }
     }
 
     /// The same of pods that are to run: those that a kubelet has refused never do.
@@ -173,7 +176,8 @@ impl Sent {
                 None => pod,
             })
         });
-        Ok(Self { pods: pods.collect(), origins, wholeness, warnings })
+        let pods = pods.collect();
+        Ok(Self { pods, origins, wholeness, warnings, objects })
     }
 }
 

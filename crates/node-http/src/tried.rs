@@ -3,18 +3,18 @@
 
 use std::sync::Arc;
 
-use admission_report::{AdmissionQueue, Report};
+use admission_report::{AdmissionQueue, Report, WhyElsewhere};
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use bounded_http::{Client, Who, Work};
-use node_input::Wholeness;
+use node_input::{ClaimChanges, ClaimedPod, ClaimedPods, ScheduledPod, Wholeness};
 use node_output::{NodeBefore, NodeLine};
 use node_view::explain::{self, Before};
 use pod_spec::{Pod, PodUid};
 use serde::Serialize;
 use terminal_text::Page;
-use topology_admission::{Changed, Detail};
+use topology_admission::{Changed, Detail, Ledger};
 
 use super::decide::{Decided, Written, with_outcome};
 use super::failure::Failure;
@@ -122,8 +122,11 @@ fn view(
     page: Page,
     client: &Client,
 ) -> Result<View, Failure> {
-    let Sent { pods, origins, wholeness, mut warnings } = sent;
+    let Sent { pods, origins, wholeness, mut warnings, objects } = sent;
     warnings.extend(trial_node.notes.iter().cloned());
+    let each: Vec<Pod> = pods.iter().map(|pod| Pod::clone(pod)).collect();
+    let mut claims = ClaimedPods::by_defaults(&trial_node.node, objects, &each);
+    warnings.extend(claims.iter().flat_map(|claims| claims.notes(&each)));
     let mut trial = Trial {
         on: trial_node,
         line: trial_node.node.line.clone(),
@@ -139,8 +142,23 @@ fn view(
             break;
         }
         let before = Before { ledger: &ledger, requests: trial_node.requests, waiting: None };
+        let scheduled = match claims.as_mut().map(|claims| claims.decide(pod)) {
+            None => None,
+            Some(ClaimedPod::Scheduled(scheduled)) => Some(scheduled),
+            Some(ClaimedPod::NotScheduled(report)) => {
+                trial.decided.decisions.push(origins.added_to(Arc::new(*report), &pod.uid));
+                continue;
+            }
+        };
+        let pod: &Pod = scheduled.as_ref().map_or(pod, |scheduled| &scheduled.rest);
         let (report, after) = explain::one(&trial_node.node, Detail::Merges, &before, pod);
+        let report = beside_claims(report, trial_node, claims.as_mut().zip(scheduled.as_ref()), &ledger);
         let report = queue.next(pod, report);
+        if let Some((claims, scheduled)) =
+            claims.as_mut().zip(scheduled.as_ref()).filter(|_| report.is_placed())
+        {
+            claims.hold(scheduled);
+        }
         let name = format!("{}/{}", pod.namespace, pod.name);
         if let Some(change) = change.filter(|change| change.pod == name) {
             trial.decided.decisions.clear();
@@ -165,6 +183,20 @@ fn view(
         return Err(Failure::new(StatusCode::CONFLICT, format!("pod {pod} is not in the manifest")));
     }
     Ok(trial.view(would_fit, wholeness, page))
+}
+
+/// The report on a pod with its claims; `before` is what the node held before.
+fn beside_claims(
+    report: Report,
+    on: &TrialNode,
+    claims: Option<(&mut ClaimedPods<'_>, &ScheduledPod<'_>)>,
+    before: &Ledger,
+) -> Report {
+    let Some((claims, scheduled)) = claims else { return report };
+    let (mut report, not_tried) = claims.add_to(scheduled, before, report, ClaimChanges::Tried);
+    report.note_claims(WhyElsewhere::of(&on.node.node, &scheduled.rest));
+    report.notes.extend(not_tried);
+    report
 }
 
 /// The decisions of a trial so far.

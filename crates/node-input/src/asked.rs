@@ -255,7 +255,18 @@ fn make_static(pods: &mut [Pod], owners: &BTreeMap<PodUid, Owner>) -> anyhow::Re
     Ok(())
 }
 
+/// What decides on claims, where nothing is decided on them.
+const CLAIMS_ELSEWHERE: &str =
+    "claims of devices are not decided here: topolet admit decides them, by slices and device classes";
+
 impl Asked {
+    /// What decides on the claims of these pods, for who decides on them without; `None`: no pod has any.
+    #[must_use]
+    pub fn claims_elsewhere(&self) -> Option<String> {
+        let has_claims = self.pods.iter().any(|pod| !pod.constraints.claims.is_empty());
+        has_claims.then(|| CLAIMS_ELSEWHERE.to_owned())
+    }
+
     /// Leaves out pods that are bound to another node, which the kubelet of this one never sees. Where the node's name is
     /// not known all are kept, and several names are a warning.
     ///

@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 
-use admission_report::{AdmissionQueue, Facts, Note, Remark, Report, WhyElsewhere};
+use admission_report::{AdmissionQueue, Facts, Report, WhyElsewhere};
 use anyhow::bail;
 use device_manager::Replies;
 use pod_spec::{Pod, PodUid};
 use topology_admission::{Decided, Ledger, Outcome, Series};
 
-use crate::allocated_claims::with_places;
 use crate::asked::Asked;
-use crate::claim_remedies::{PodOnNode, TriedChanges};
-use crate::claims::{NodeClaims, PodClaims};
+use crate::claimed_pods::{ClaimChanges, ClaimedPod, ClaimedPods, ScheduledPod};
+use crate::claims::NodeClaims;
 use crate::fates::FateOfPod;
 use crate::node::LoadedNode;
 use crate::sources::ADVICE;
@@ -22,8 +21,7 @@ pub struct Sequence<'n> {
     asked: &'n Asked,
     series: Series<'n>,
     queue: AdmissionQueue,
-    claims: Option<NodeClaims>,
-    tried: TriedChanges<'n>,
+    claims: Option<ClaimedPods<'n>>,
     /// The pods that are shown; `None`: all.
     shown: Option<HashSet<PodUid>>,
 }
@@ -33,13 +31,14 @@ impl<'n> Sequence<'n> {
     #[must_use]
     pub fn new(node: &'n LoadedNode, asked: &'n Asked, series: Series<'n>) -> Self {
         let queue = AdmissionQueue::default();
-        Self { node, asked, series, queue, claims: None, tried: TriedChanges::on(node), shown: None }
+        Self { node, asked, series, queue, claims: None, shown: None }
     }
 
     /// The same, where claims are decided before other resources.
     #[must_use]
     pub fn with_claims(self, claims: NodeClaims) -> Self {
-        Self { claims: Some(claims.beside(&self.asked.pods)), ..self }
+        let claims = ClaimedPods::new(self.node, claims.beside(&self.asked.pods));
+        Self { claims: Some(claims), ..self }
     }
 
     /// The same, where these pods alone are shown: for others no changes are tried.
@@ -61,47 +60,33 @@ impl<'n> Sequence<'n> {
     /// # Errors
     /// A device plugin would have to be asked.
     pub fn decide_beside(&mut self, pod: &Pod) -> anyhow::Result<(Report, Ledger)> {
-        let claims = self.claims.as_mut().map_or(PodClaims::None, |claims| claims.decide(pod));
-        let whole = pod;
-        let pod = &*claims.rest_of(pod);
-        if let PodClaims::Unschedulable(claims, why) = claims {
-            let report = Report::of_unschedulable(pod, self.node.node.pod_rules(), claims, why);
-            let owner = self.asked.owners.get(&pod.uid).map(ToString::to_string);
-            return Ok((Report { owner, ..report }, self.series.ledger().clone()));
-        }
-        let placed;
-        let pod = match &claims {
-            PodClaims::Decided(_, decided) if self.node.node.has_claim_hints() => {
-                placed = with_places(pod, decided.places());
-                &placed
-            }
-            _ => pod,
+        let claimed = match &mut self.claims {
+            Some(claims) => claims.decide(pod),
+            None => ClaimedPod::Scheduled(ScheduledPod::without_claims(pod)),
         };
-        let decided = self.series.decide(pod, &Replies::default());
-        let report = self.asked.report(self.node, pod, &decided, self.series.ledger())?;
-        let mut report = claims.add_to(report);
-        if self.claims.as_ref().is_some_and(NodeClaims::excludes_cpu_driver) {
-            // The notes on the node have it.
-            let decided = report.claims.as_ref();
-            let is_noted = |note: &Note| match &note.remark {
-                Remark::ClaimOfCpus { claim, .. } => decided.is_some_and(|own| own.has_cpus(claim)),
-                _ => false,
-            };
-            report.notes.retain(|note| !is_noted(note));
+        let scheduled = match claimed {
+            ClaimedPod::Scheduled(scheduled) => scheduled,
+            ClaimedPod::NotScheduled(report) => {
+                let owner = self.asked.owners.get(&pod.uid).map(ToString::to_string);
+                return Ok((Report { owner, ..*report }, self.series.ledger().clone()));
+            }
+        };
+        let decided = self.series.decide(&scheduled.rest, &Replies::default());
+        let mut report = self.asked.report(self.node, &scheduled.rest, &decided, self.series.ledger())?;
+        let mut not_tried = None;
+        if let Some(claims) = &mut self.claims {
+            let is_shown = self.shown.as_ref().is_none_or(|shown| shown.contains(&pod.uid));
+            let changes = if is_shown { ClaimChanges::Tried } else { ClaimChanges::NotTried };
+            (report, not_tried) = claims.add_to(&scheduled, &decided.before, report, changes);
         }
-        let is_shown = self.shown.as_ref().is_none_or(|shown| shown.contains(&whole.uid));
-        let not_tried = self.claims.as_mut().filter(|_| is_shown).and_then(|own| {
-            let pod = PodOnNode { whole, rest: pod, before: &decided.before };
-            self.tried.add_to(pod, own, &mut report)
-        });
-        report.note_claims(WhyElsewhere::of(&self.node.node, pod));
+        report.note_claims(WhyElsewhere::of(&self.node.node, &scheduled.rest));
         report.notes.extend(not_tried);
-        let report = self.queue.next(pod, report);
+        let report = self.queue.next(&scheduled.rest, report);
         // A step or an alternative is over when another pod of its owner runs.
         if self.queue.is_blocked() || self.asked.apart.contains(&pod.uid) {
             self.series.take_back(&decided);
         } else if let Some(own) = self.claims.as_mut().filter(|_| report.is_placed()) {
-            own.hold(pod, &claims);
+            own.hold(&scheduled);
         }
         Ok((report, decided.before))
     }

@@ -37,6 +37,15 @@ impl Kind {
         }
     }
 
+    /// As what an object is read: rules for taints are watched in the newest version that is served, and the oldest has all fields of the
+    /// newer ones.
+    pub(crate) const fn api_version(self) -> &'static str {
+        match self {
+            Self::TaintRules => "resource.k8s.io/v1alpha3",
+            _ => "resource.k8s.io/v1",
+        }
+    }
+
     pub(crate) const fn watched(self) -> Watched {
         match self {
             Self::Slices => Watched::ResourceSlices,

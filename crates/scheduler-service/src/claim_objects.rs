@@ -49,7 +49,7 @@ impl Objects {
     fn is(&mut self, object: WatchedObject) {
         let (uid, mut object) = (object.uid().to_owned(), object.into_json());
         // Members of lists are without both.
-        object["apiVersion"] = "resource.k8s.io/v1".into();
+        object["apiVersion"] = self.kind.api_version().into();
         object["kind"] = self.kind.kind().into();
         let metadata = &object["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();

@@ -232,7 +232,7 @@ fn rules_for_taints_keep_devices_away() {
 /// A class serves an extended resource on the nodes whose device plugins do not.
 #[test]
 fn a_class_serves_extended_resources_where_no_plugin_does() {
-    let mut claims = cluster(vec![slice("a", &[1, 0])]);
+    let mut claims = cluster(vec![slice("a", &[1, 0]), slice("b", &[0, 1])]);
     let resources = json!({ "limits": { "cpu": "1", "memory": "1Gi", "example.com/gpu": "2" } });
     let object = json!({ "metadata": { "name": "p", "namespace": "default", "uid": "p" },
         "spec": { "containers": [{ "name": "app", "image": "none", "resources": resources }] } });
@@ -250,6 +250,10 @@ fn a_class_serves_extended_resources_where_no_plugin_does() {
     assert_eq!(nodes(&mut claims, &pod, "a"), Some(vec![1, 0]));
     assert_eq!(nodes_beside(&mut claims, &pod, "a", 4), None, "its plugin serves it");
     assert_eq!(nodes_beside(&mut claims, &pod, "a", 0), Some(vec![1, 0]));
+    // On one node of the cluster a plugin serves it, and on another the class.
+    assert_eq!(nodes_beside(&mut claims, &pod, "b", 4), None);
+    assert_eq!(nodes_beside(&mut claims, &pod, "a", 0), Some(vec![1, 0]));
+    assert_eq!(nodes_beside(&mut claims, &pod, "b", 0), Some(vec![0, 1]));
 }
 
 /// Devices of a pool with slices of several nodes are chosen once all its slices are there, and not while one is missing.

@@ -12,7 +12,9 @@ use local_cluster::Cluster;
 use serde_json::Value;
 use tempfile::TempDir;
 use workspace_tools::client::Client;
-use workspace_tools::workspace::{root, target};
+use workspace_tools::workspace::target;
+
+use crate::machine_tree::unpack;
 
 /// What it is called at the API server.
 const NAME: &str = "worker-1";
@@ -35,8 +37,7 @@ impl<'a> Node<'a> {
     /// Unpacks a built-in machine, starts a daemon on it with a device plugin, and waits until it has published.
     pub(super) fn start(cluster: &'a Cluster, machine: &str, config: &str) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("nfd").tempdir()?;
-        let archive = root().join(format!("crates/machine-fixtures/machines/{machine}.tar.zst"));
-        unpack(&archive, &folder.path().join("machine"))?;
+        unpack(machine, &folder.path().join("machine"))?;
         lay_out_bus(&folder.path().join("machine/sys"))?;
         fs::write(folder.path().join("config.yaml"), config)?;
         let log = File::create(folder.path().join("log"))?;
@@ -172,12 +173,6 @@ impl Drop for Node<'_> {
 pub(super) fn object(cluster: &Cluster, node: &str) -> anyhow::Result<Value> {
     let text = cluster.kubectl(&["get", "noderesourcetopologies", node, "-o", "json"])?;
     serde_json::from_str(&text).context("kubectl prints no JSON")
-}
-
-fn unpack(archive: &Path, to: &Path) -> anyhow::Result<()> {
-    let file = File::open(archive).with_context(|| format!("failed to open {}", archive.display()))?;
-    let decoder = ruzstd::decoding::StreamingDecoder::new(file).context("failed to read the archive")?;
-    tar::Archive::new(decoder).unpack(to).with_context(|| format!("failed to unpack {}", archive.display()))
 }
 
 /// A folder is what the kernel has there: `/sys/bus/node/devices`, which archives of machines lack.

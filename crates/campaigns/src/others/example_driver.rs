@@ -7,10 +7,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use local_cluster::{Process, User};
+use local_cluster::{Cluster, Process, User};
 
 use super::trial::{Outcome, Trial, object, until};
 
+/// The driver of profile `gpu`; that of another profile is called by it.
 const DRIVER: &str = "gpu.example.com";
 const NODE: &str = "node-2";
 const USER: User<'static> = User { name: "dra-example-driver", groups: &[] };
@@ -56,20 +57,38 @@ spec:
   containers: [{name: app, image: none, resources: {claims: [{name: gpu}]}}]
 ";
 
-pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Outcome> {
-    let (cluster, _fleet) = trial.cluster_with_nodes()?;
+/// Starts the plugin as that of a node with one of its profiles and more options. It writes below `folder`.
+///
+/// # Errors
+/// It cannot be started.
+pub(crate) fn start(
+    cluster: &Cluster,
+    file: &Path,
+    node: &str,
+    profile: &str,
+    options: &[&str],
+    folder: &Path,
+) -> anyhow::Result<Process> {
     cluster.apply(RIGHTS)?;
-    let folder = tempfile::Builder::new().prefix("dra").tempdir()?;
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    fs_err::create_dir(path("registry"))?;
+    let name = format!("example-{profile}-{node}");
+    let own = folder.join(&name);
+    let path = |name: &str| own.join(name).display().to_string();
+    fs_err::create_dir_all(path("registry"))?;
     let mut command = Command::new(file);
     command
         .arg("--kubeconfig")
         .arg(cluster.kubeconfig_of(USER, Duration::from_hours(1))?)
-        .args(["--node-name", NODE, "--num-devices", "4", "--cdi-root", &path("cdi")])
+        .args(["--node-name", node, "--device-profile", profile, "--cdi-root", &path("cdi")])
         .args(["--kubelet-registrar-directory-path", &path("registry")])
-        .args(["--kubelet-plugins-directory-path", &path("plugins")]);
-    let mut driver = Process::start("dra-example-kubeletplugin", &command, folder.path())?;
+        .args(["--kubelet-plugins-directory-path", &path("plugins")])
+        .args(options);
+    Process::start(&name, &command, folder)
+}
+
+pub(super) fn attempt(trial: &Trial, file: &Path) -> anyhow::Result<Outcome> {
+    let (cluster, _fleet) = trial.cluster_with_nodes()?;
+    let folder = tempfile::Builder::new().prefix("dra").tempdir()?;
+    let mut driver = start(&cluster, file, NODE, "gpu", &["--num-devices", "4"], folder.path())?;
     let devices = until(
         "a ResourceSlice",
         || driver.why_ended(),

@@ -78,7 +78,7 @@ pub(super) fn attempt(trial: &Trial, file: &Path, source: &Path) -> anyhow::Resu
     let config = folder.path().join("kueue.yaml");
     fs::write(&config, configuration(&certificates)?)?;
     let shown = Some((certificates.as_path(), CERTIFICATES));
-    let mut command = apart(file, Folders { empty: &["/etc"], made: &[], shown });
+    let mut command = apart(file, Folders { empty: &["/etc"], shown, ..Folders::default() });
     command.arg("--config").arg(&config);
     command.arg("--kubeconfig").arg(cluster.kubeconfig_of(USER, Duration::from_hours(1))?);
     let mut kueue = Process::start("kueue", &command, folder.path())?;

@@ -29,7 +29,7 @@ pub(crate) enum Program {
 
 /// Which programs are built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Builds {
+pub(crate) enum Builds {
     /// Those that are not there.
     Missing,
     /// All, each with an empty build cache.
@@ -99,7 +99,7 @@ impl Program {
     }
 
     /// The program that was built.
-    pub(super) fn file(self) -> PathBuf {
+    pub(crate) fn file(self) -> PathBuf {
         self.folder().join("bin").join(self.name())
     }
 

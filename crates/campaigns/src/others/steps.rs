@@ -10,7 +10,7 @@ use super::{cpu_driver, example_driver, helm, kubelet, kueue};
 
 impl Program {
     /// Builds it, and keeps what that cost.
-    pub(super) fn build(self, builds: Builds) -> anyhow::Result<()> {
+    pub(crate) fn build(self, builds: Builds) -> anyhow::Result<()> {
         let file = self.file();
         if file.is_file() {
             match builds {

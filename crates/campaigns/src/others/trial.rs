@@ -83,7 +83,7 @@ pub(super) fn object(cluster: &Cluster, names: &[&str]) -> anyhow::Result<Value>
 ///
 /// # Errors
 /// `why_ended` says that a process has ended, or two minutes have gone by.
-pub(super) fn until<T>(
+pub(crate) fn until<T>(
     what: &str,
     mut why_ended: impl FnMut() -> Option<String>,
     mut is_so: impl FnMut() -> anyhow::Result<T>,

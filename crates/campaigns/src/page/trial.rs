@@ -58,8 +58,40 @@ pub(super) fn tried(looked: &Looked<'_>) -> anyhow::Result<()> {
     side_by_side(looked, &ui)?;
     no_complaints(browser, "pods that are tried")?;
     node_file(looked)?;
+    claims(looked)?;
     bad_input(browser)?;
     browser.leave()
+}
+
+/// Pods with claims beside slices and classes: where their devices are, and why there are none.
+fn claims(looked: &Looked<'_>) -> anyhow::Result<()> {
+    let browser = looked.browser;
+    let files = workspace_tools::workspace::root().join("docs/guide/files");
+    let read = |name: &str| std::fs::read_to_string(files.join(name)).context("a file of the guide");
+    let (slices, trainer, wide) =
+        (read("training/slices.yaml")?, read("training/trainer.yaml")?, read("wide.yaml")?);
+    choose(browser, 0, "policy", "restricted")?;
+    // The verdict before can have the same word.
+    let shows = |pod: &str| {
+        let script = format!("return document.querySelector('.side pre').textContent.includes('{pod} ')");
+        browser.until(&format!("{pod} is decided on"), &script)
+    };
+    type_in(browser, &format!("{slices}\n---\n{trainer}"))?;
+    shows("ml/trainer")?;
+    verdict(browser, 0, "a pod with claims is admitted", "admitted")?;
+    let text = shown_text(browser, 0)?;
+    for part in ["claim devices on NUMA 1", "NOT aligned: ", "gpu.example.com/worker-1/gpu-0 on NUMA 1"] {
+        ensure!(text.contains(part), "a pod with claims reads without {part:?}: {text}");
+    }
+    looked.look("try-claims")?;
+    type_in(browser, &format!("{slices}\n---\n{trainer}\n---\n{wide}"))?;
+    shows("ml/wide")?;
+    verdict(browser, 0, "claims that do not fit are refused", "refused")?;
+    let text = shown_text(browser, 0)?;
+    for part in ["not scheduled here: cannot allocate all claims", "would fit", "request cpus"] {
+        ensure!(text.contains(part), "claims that do not fit read without {part:?}: {text}");
+    }
+    looked.look("try-claims-refused")
 }
 
 /// From a refusal by what would fit to a pod that is admitted.

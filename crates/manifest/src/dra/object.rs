@@ -64,6 +64,14 @@ impl<'a> Object<'a> {
         self.version
     }
 
+    /// Refuses the object for a field that this struct had in older releases, which changes what the others mean.
+    pub(super) fn refuse_former(&self, key: &str, what: &str, expected: &'static str) {
+        if let Some(field) = self.field.get(key).ok().flatten().filter(|field| !field.is_null()) {
+            let problem = Problem::Useless { what: what.to_owned(), expected };
+            self.log.fatal.borrow_mut().push(field.fail(problem));
+        }
+    }
+
     /// Whether a field is there, be it empty.
     pub(super) fn has(&self, key: &str) -> bool {
         self.get(key).is_some()

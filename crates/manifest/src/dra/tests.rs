@@ -65,6 +65,32 @@ fn defaults_are_filled_in_as_each_version_does() {
     assert_eq!(without_class.mode, AllocationMode::Other { mode: String::new(), count: 2 });
 }
 
+/// API servers of Kubernetes 1.33 and 1.34 have the rule in `v1alpha3` alone, with two more ways to select devices. A newer API server
+/// drops these fields, and so does its decoder.
+#[test]
+fn a_rule_for_taints_that_selects_by_class_or_expression_is_none_on_all_devices() {
+    let rule = |version: &str, selector: &str| {
+        object(&format!(
+            "{{apiVersion: resource.k8s.io/{version}, kind: DeviceTaintRule, metadata: {{name: r}}, \
+             spec: {{deviceSelector: {{{selector}}}, taint: {{key: broken, effect: NoSchedule}}}}}}"
+        ))
+    };
+    for version in ["v1", "v1beta2", "v1alpha3"] {
+        let read = rule(version, "driver: d, deviceClassName: null, selectors: null");
+        let Ok(ResourceObject::TaintRule(read)) = read else { panic!("{read:?}") };
+        assert_eq!(read.selector.unwrap().driver.as_deref(), Some("d"));
+    }
+    for (selector, by) in [
+        ("deviceClassName: gpu", "device class"),
+        ("selectors: [{cel: {expression: 'true'}}]", "expressions"),
+    ] {
+        let error = rule("v1alpha3", selector).unwrap_err().to_string();
+        let expected = format!("the rule selects devices by {by}, which Kubernetes has until 1.34 alone");
+        assert!(error.contains(&expected) && error.contains("driver, pool or device"), "{error}");
+        assert!(rule("v1", selector).is_ok());
+    }
+}
+
 #[test]
 fn what_the_decoder_cannot_read_is_named_in_its_words() {
     let header = "\"apiVersion\":\"resource.k8s.io/v1\",\"kind\":\"ResourceSlice\"";

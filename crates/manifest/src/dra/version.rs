@@ -7,7 +7,8 @@ const V1: &str = "v1";
 const V1BETA2: &str = "v1beta2";
 /// The version with devices and requests of another form.
 pub(super) const V1BETA1: &str = "v1beta1";
-const V1ALPHA3: &str = "v1alpha3";
+/// The oldest version of `DeviceTaintRule`.
+pub(super) const V1ALPHA3: &str = "v1alpha3";
 
 /// A kind of object.
 #[derive(Clone, Copy, PartialEq, Eq)]
