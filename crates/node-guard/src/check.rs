@@ -107,10 +107,11 @@ impl Findings {
             request.not_guarded.is_none() && matches!(request.cgroup, Some((_, CgroupDriver::Systemd)))
         };
         let by_systemd = requests.iter().filter(of_systemd).count();
+        let noun = if requests.len() == 1 { "container" } else { "containers" };
         self.add(
             Mark::Right,
             format!(
-                "{} containers, {left_alone} of which are left alone: no pods of an API server",
+                "{} {noun} of the runtime; left alone, since they are of static pods or of no kubelet: {left_alone}",
                 requests.len()
             ),
         );
@@ -118,7 +119,7 @@ impl Findings {
             self.add(
                 Mark::Wrong,
                 format!(
-                    "systemd makes the cgroups of {by_systemd} containers, where a write lasts until it reloads: the \
+                    "systemd makes cgroups of containers ({by_systemd}), where a write lasts until it reloads: the \
                      guard only reports there, and narrows them with --write-systemd"
                 ),
             );

@@ -449,12 +449,12 @@ impl<F: Files> Guard<F> {
         let state = match first {
             Some((reason, why)) if self.wrong.len() == 1 => State::failed(*reason, why.clone()),
             Some((reason, why)) => {
-                State::failed(*reason, format!("{why}; and {} more containers", self.wrong.len() - 1))
+                State::failed(*reason, format!("{why}; containers beside it: {}", self.wrong.len() - 1))
             }
             None if self.of_systemd > 0 => State::failed(
                 Reason::SystemdDriver,
                 format!(
-                    "{} containers may run on exclusive CPUs until the kubelet changes them: systemd has made their \
+                    "containers ({}) may run on exclusive CPUs until the kubelet changes them: systemd has made their \
                      cgroups, and a write lasts until it reloads; --write-systemd writes them all the same",
                     self.of_systemd
                 ),
