@@ -17,6 +17,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("deploy/README.md", &["-t topolet:VERSION "]),
     ("docs/packages.md", &["-t topolet:VERSION "]),
     ("deploy/observe/daemon-set.yaml", &["image: topolet:VERSION\n"]),
+    ("deploy/guard/daemon-set.yaml", &["image: topolet:VERSION\n"]),
     ("deploy/observe/kustomization.yaml", &["newTag: VERSION\n"]),
     ("deploy/scheduler/deployment.yaml", &["image: topolet:VERSION\n"]),
     ("deploy/capture/job.yaml", &["image: topolet:VERSION\n"]),

@@ -112,6 +112,7 @@ const ROWS: &[Row] = &[
         ],
     ),
     row("bundles", Outside, &["support-bundle"]),
+    row("guard of a node", Outside, &["node-guard"]),
     row("cluster", Outside, &["cluster-node"]),
     row("state of a node", Outside, &["node-state"]),
     row("upgrade of a node", Outside, &["release-upgrade"]),

@@ -19,6 +19,7 @@ mod scheduler_growth;
 mod placement;
 mod nfd;
 mod nri;
+mod guard;
 mod others;
 mod charts;
 mod chart;
@@ -60,6 +61,7 @@ workspace_tools::commands! {
     Fleet(fleet::Fleet),
     Formats(formats::Formats),
     Fuzz(fuzz::Fuzz),
+    Guard(guard::Guard),
     HintCosts(hint_costs::HintCosts),
     KubeletFaults(kubelet_faults::KubeletFaults),
     KubeletNode(kubelet::KubeletNode),

@@ -65,7 +65,7 @@ impl Nri {
 }
 
 /// Builds the runtimes and the program that plays cases.
-fn build(source: &Path, programs: &Path) -> anyhow::Result<()> {
+pub(crate) fn build(source: &Path, programs: &Path) -> anyhow::Result<()> {
     let build = |output: PathBuf, arguments: &[&str], program: &str| -> anyhow::Result<()> {
         fs::create_dir_all(&output)?;
         let mut build = Command::new("go");

@@ -20,6 +20,15 @@ const ROOT_PARTS: usize = 2;
 /// Class of the pod, pod, container.
 const POD_PARTS: usize = 3;
 
+impl CgroupPath {
+    /// Whether it is below the cgroup of all pods of a kubelet.
+    #[must_use]
+    pub fn is_of_pods(&self) -> bool {
+        let mut above = self.ancestors().into_iter().filter_map(Path::file_name);
+        above.any(|name| name.to_str().is_some_and(is_pods))
+    }
+}
+
 impl Cgroups<Kernel> {
     /// The cgroups of containers by id. Those below a container's own are not looked at.
     ///
@@ -32,6 +41,11 @@ impl Cgroups<Kernel> {
     }
 }
 
+/// Whether the cgroup of all pods is called so.
+fn is_pods(name: &str) -> bool {
+    PODS.iter().any(|pods| name.strip_suffix(pods).is_some_and(|root| root.is_empty() || root.ends_with('-')))
+}
+
 fn find_pods(
     root: &Path,
     below: &Path,
@@ -40,7 +54,7 @@ fn find_pods(
 ) -> io::Result<()> {
     for name in folders(&root.join(below))? {
         let path = below.join(&name);
-        if PODS.iter().any(|pods| name == *pods || name.ends_with(&format!("-{pods}"))) {
+        if is_pods(&name) {
             find_containers(root, &path, POD_PARTS, false, found);
         } else if parts > 0 {
             // It may have gone meanwhile.
@@ -88,6 +102,19 @@ fn folders(path: &Path) -> io::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cgroups_of_pods_are_below_kubepods() {
+        for (path, expected) in [
+            ("kubepods/burstable/pod1/a", true),
+            ("kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-pod1.slice/a.scope", true),
+            ("system.slice/containerd.service", false),
+            ("kubepods", false),
+            ("mykubepods/a", false),
+        ] {
+            assert_eq!(CgroupPath::new(path).unwrap().is_of_pods(), expected, "{path}");
+        }
+    }
 
     #[test]
     fn containers_of_both_drivers_are_found() {

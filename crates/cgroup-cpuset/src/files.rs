@@ -39,7 +39,8 @@ impl Files for Kernel {
     }
 
     fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+        // As a shell does it. A kernel's file has no length; of a copy of one nothing is to be left.
+        OpenOptions::new().write(true).truncate(true).open(path)?.write_all(text.as_bytes())
     }
 }
 

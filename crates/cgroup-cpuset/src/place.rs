@@ -121,14 +121,14 @@ pub enum PlaceError {
 }
 
 impl Set {
-    const fn file(self) -> &'static str {
+    pub(crate) const fn file(self) -> &'static str {
         match self {
             Self::Cpus => "cpuset.cpus",
             Self::Mems => "cpuset.mems",
         }
     }
 
-    const fn effective(self) -> &'static str {
+    pub(crate) const fn effective(self) -> &'static str {
         match self {
             Self::Cpus => "cpuset.cpus.effective",
             Self::Mems => "cpuset.mems.effective",
@@ -216,7 +216,7 @@ impl<F: Files> Cgroups<F> {
             .map_err(|(path, source)| refused(cgroup, path, "cpuset", source))
     }
 
-    fn write(&self, cgroup: &CgroupPath, set: Set, wanted: &CpuSet) -> Result<(), PlaceError> {
+    pub(crate) fn write(&self, cgroup: &CgroupPath, set: Set, wanted: &CpuSet) -> Result<(), PlaceError> {
         let path = self.root.join(cgroup.as_path()).join(set.file());
         let text = wanted.to_string();
         self.files.write(&path, &text).map_err(|source| {

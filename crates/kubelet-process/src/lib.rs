@@ -42,6 +42,6 @@ pub use arguments::NoArguments;
 pub use find::{FindError, Found, NotSeen, find};
 pub use k3s::{DataDir, NamedBy};
 pub use namespaces::{MountNamespace, PidNamespace};
-pub use proc::MOST_PROCESSES;
+pub use proc::{MOST_PROCESSES, boot_time};
 pub use process::KubeletProcess;
 pub use program::Program;

@@ -89,7 +89,7 @@ impl Proc {
         let place = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
         let is_own = place(root).is_some() && place(root) == place(Path::new("/"));
         let is_live = statfs(&folder).is_ok_and(|system| system.filesystem_type() == PROC_SUPER_MAGIC);
-        let boot = read(&folder.join("stat"), MOST_OF_STAT).ok().and_then(|bytes| boot_time(&bytes));
+        let boot = boot_time(&folder);
         let reader = if is_own { "self" } else { "1" };
         Self { root: root.to_path_buf(), folder, reader, is_live, boot }
     }
@@ -243,9 +243,11 @@ fn status(bytes: &[u8]) -> Status {
     }
 }
 
-/// The line `btime` has the time of the boot in seconds since 1970.
-fn boot_time(bytes: &[u8]) -> Option<SystemTime> {
-    let text = String::from_utf8_lossy(bytes);
+/// When a machine started, by the `stat` of its `/proc`, whose line `btime` has seconds since 1970. `None`: it does not say.
+#[must_use]
+pub fn boot_time(proc: &Path) -> Option<SystemTime> {
+    let bytes = read(&proc.join("stat"), MOST_OF_STAT).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
     let seconds = text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
 }

@@ -31,6 +31,7 @@ fn main() -> anyhow::Result<()> {
         pods: PodSources::default(),
         published: node_daemon::Publications::default(),
         disagreements: None,
+        guard: node_guard::REPORT.into(),
         cgroups: CgroupRoot::Off,
         proc: "/proc".into(),
     })?;

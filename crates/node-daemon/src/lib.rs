@@ -35,6 +35,7 @@ mod memory;
 mod plugins;
 mod open_files;
 mod ui;
+mod guard;
 mod root;
 mod kept;
 mod start;
@@ -71,6 +72,7 @@ use self::scribe::{Scribe, Writing};
 
 #[cfg(feature = "fuzzing")]
 pub use self::fuzzing::requests;
+pub use self::guard::guard;
 pub use self::log::{Log, LogLevel, LoggingFormat};
 pub use self::memory::{check_address_space, in_small_pages};
 pub use self::reload::{Ended, reload_waits};
@@ -188,6 +190,7 @@ pub fn observe(setup: &Setup<'_>) -> anyhow::Result<Ended> {
         pods: &setup.pods,
         cgroups: &setup.cgroups,
         disagreements,
+        guard: setup.guard.clone(),
         reload: reload.clone(),
     };
     node_observe::start(observation, view.clone(), writers, first)?;

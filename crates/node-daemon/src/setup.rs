@@ -57,6 +57,8 @@ pub struct Setup<'a> {
     pub published: node_publish::Publications,
     /// With a kubelet: where node files of pods are written that are decided otherwise here; `None`: nowhere.
     pub disagreements: Option<PathBuf>,
+    /// Where a guard of exclusive CPUs writes its report, if there is one; a look at a kubelet's node reads it.
+    pub guard: PathBuf,
     /// Where cgroups of containers are written, or with a kubelet read.
     pub cgroups: CgroupRoot,
     /// Where the kernel's `/proc` is, in which interrupts on CPUs of partitions are found and moved.

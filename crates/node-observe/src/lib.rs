@@ -8,7 +8,7 @@
 //! of its pods (`pods`) says which it admitted (`admissions`), which it refused (`refusals`) and which its faults concern
 //! (`fates`); those that are decided otherwise here can be packed (`disagreements`). Where its containers run is compared with
 //! its files (`drift`), and where the devices of their claims are with their CPUs and memory (`claims`); which programs pin CPUs
-//! there is read too (`pinners`). Files that do not fit together and do not change any more are served all the same, with a note, so
+//! there is read too (`pinners`), and what a guard of exclusive CPUs reports (`guard`). Files that do not fit together and do not change any more are served all the same, with a note, so
 //! that nothing is hidden for good.
 //!
 //! - How a kubelet's refusal is explained: `crates/node-observe/src/refusals.rs`; where pods come from: `pods.rs` and
@@ -31,6 +31,7 @@ mod disagreements;
 mod drift;
 mod claims;
 mod pinners;
+mod guard;
 mod next_start;
 mod pod_events;
 
@@ -151,6 +152,8 @@ pub struct Observation<'a> {
     pub cgroups: &'a CgroupRoot,
     /// Where node files are written of pods that are decided otherwise here; `None`: nowhere.
     pub disagreements: Option<Disagreements>,
+    /// Where a guard of exclusive CPUs writes its report, if there is one.
+    pub guard: PathBuf,
     /// Notified when everything has to be read again.
     pub reload: Arc<Notify>,
 }
@@ -162,11 +165,12 @@ pub fn start(
     writers: Writers,
     first: Seen,
 ) -> anyhow::Result<()> {
-    let Observation { kubelet, machine, sources, pods: pod_sources, cgroups, disagreements, reload } =
+    let Observation { kubelet, machine, sources, pods: pod_sources, cgroups, disagreements, guard, reload } =
         observation;
     let root = &kubelet.root;
     drift::start(cgroups, view.clone())?;
     claims::start(root, pod_sources, view.clone())?;
+    guard::start(guard, view.clone())?;
     if let Some(node) = &pod_sources.cluster {
         pod_events::start(node, view.events.clone())?;
     }

@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use claim_explanation::CPU_DRIVER;
+use node_guard::PINNING_PLUGINS;
 use node_view::{NodeCondition, NodeView};
 use pod_spec::Pod;
 
@@ -23,10 +24,6 @@ use pod_spec::Pod;
 const USUAL: &str = "var/lib/kubelet";
 /// Where plugins of the kubelet register, below the kubelet's folder.
 const REGISTRY: &str = "plugins_registry";
-/// Where container runtimes find the NRI plugins that they start.
-const NRI_PLUGINS: &str = "opt/nri/plugins";
-/// NRI plugins that give CPUs to containers; the `DaemonSet` of each is called so too.
-const NRI: [&str; 2] = ["nri-resource-policy-topology-aware", "nri-resource-policy-balloons"];
 
 /// The programs that pin CPUs. Displays as a list of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -54,7 +51,7 @@ impl Pinners {
             CpuDriver::NotKnown => socket,
         };
         let driver = driver.map(|by| format!("CPU driver {CPU_DRIVER} ({by})"));
-        let nri = NRI.into_iter().filter_map(|plugin| {
+        let nri = PINNING_PLUGINS.into_iter().filter_map(|plugin| {
             let by = file(root, plugin).or_else(|| pod_of(pods, plugin))?;
             Some(format!("NRI plugin {plugin} ({by})"))
         });
@@ -101,21 +98,13 @@ fn socket(root: &Path) -> Option<String> {
     entries(&root.join(REGISTRY)).into_iter().find(is_own)
 }
 
-/// The file of an NRI plugin that the container runtime starts: an index and its name, as `10-topology-aware`.
+/// The file of an NRI plugin that the container runtime starts.
 fn file(root: &Path, plugin: &str) -> Option<String> {
-    let folder = root_of_node(root)?.join(NRI_PLUGINS);
-    let short = plugin.trim_start_matches("nri-resource-policy-");
-    let is_own = |name: &String| {
-        let rest = name.split_once('-').filter(|(index, _)| index.len() == 2 && index.parse::<u8>().is_ok());
-        rest.is_some_and(|(_, name)| name == plugin || name == short)
-    };
-    let name = entries(&folder).into_iter().find(is_own)?;
-    Some(format!("/{NRI_PLUGINS}/{name}"))
+    node_guard::file_of(&root_of_node(root)?, plugin)
 }
 
 fn pod_of(pods: &[&Pod], plugin: &str) -> Option<String> {
-    let is_own = |name: &str| name.strip_prefix(plugin).is_some_and(|rest| rest.starts_with('-'));
-    let pod = pods.iter().find(|pod| is_own(&pod.name))?;
+    let pod = pods.iter().find(|pod| node_guard::is_pod_of(plugin, &pod.name))?;
     Some(format!("pod {}/{}", pod.namespace, pod.name))
 }
 
@@ -175,7 +164,7 @@ mod tests {
             );
             let pods =
                 read_pods(&Source { name: "pods", text: &text }).unwrap_or_else(|error| panic!("{error}"));
-            pod_of(&pods.iter().collect::<Vec<_>>(), NRI[0])
+            pod_of(&pods.iter().collect::<Vec<_>>(), PINNING_PLUGINS[0])
         };
         let own = "nri-resource-policy-topology-aware-x7k2p";
         assert_eq!(named(own), Some(format!("pod kube-system/{own}")));

@@ -51,6 +51,12 @@ pub enum NodeCondition {
     ClaimsAligned,
     /// No more than one program is known to pin CPUs of containers.
     OnePinsCpus,
+    /// The runtime asks the guard of exclusive CPUs.
+    GuardConnected,
+    /// The guard had time to free exclusive CPUs before the container that holds them was created.
+    GuardInTime,
+    /// No container runs on CPUs that another one holds exclusively, as far as the guard sees.
+    GuardEffective,
     /// The next start of the kubelet will succeed on the machine as it is.
     KubeletStarts,
     /// The machine has the memory and huge pages that the kubelet counted at its start.
@@ -64,10 +70,11 @@ pub enum NodeCondition {
 }
 
 use NodeCondition::{
-    ClaimsAligned, Current, EventsWritten, FilesAgree, FoldersPresent, InPlace, KubeletStarts, LeaseRenewed,
-    MachineAsCounted, ManifestsUsable, NodeStatusSent, OnePinsCpus, PartitionValid, PartitionsQuiet,
-    PartitionsSeen, PodStatusesSent, PodsRemoved, PodsWatched, QuarantineKnown, Registered, SocketServed,
-    StatePublished, StateWritten, TopologyPublished, TopologyWatched,
+    ClaimsAligned, Current, EventsWritten, FilesAgree, FoldersPresent, GuardConnected, GuardEffective,
+    GuardInTime, InPlace, KubeletStarts, LeaseRenewed, MachineAsCounted, ManifestsUsable, NodeStatusSent,
+    OnePinsCpus, PartitionValid, PartitionsQuiet, PartitionsSeen, PodStatusesSent, PodsRemoved, PodsWatched,
+    QuarantineKnown, Registered, SocketServed, StatePublished, StateWritten, TopologyPublished,
+    TopologyWatched,
 };
 
 /// The conditions of a node that is a member of a cluster.
@@ -95,6 +102,9 @@ impl NodeCondition {
             InPlace => "Moved",
             ClaimsAligned => "DevicesElsewhere",
             OnePinsCpus => "SeveralPin",
+            GuardConnected => "NotConnected",
+            GuardInTime => "Late",
+            GuardEffective => "Overlap",
             KubeletStarts => "StartFails",
             MachineAsCounted => "MachineChanged",
             PartitionValid => "PartitionInvalid",
@@ -294,6 +304,21 @@ impl NodeConditions {
     /// The programs that pin CPUs, if there are several.
     pub fn several_pin(&self) -> Option<String> {
         self.wrong(&[OnePinsCpus]).pop()
+    }
+
+    /// What is wrong with the guard of exclusive CPUs, where one reports.
+    pub fn guard_failures(&self) -> Vec<String> {
+        let conditions = self.all.lock();
+        let failing = conditions.iter().filter(|(of, _, condition)| {
+            matches!(of, GuardConnected | GuardInTime | GuardEffective) && condition.status() == Status::False
+        });
+        failing.map(|(.., condition)| condition.message().to_owned()).collect()
+    }
+
+    /// Removes the conditions of a guard that is not there any more.
+    pub fn forget_guard(&self) {
+        let of_guard = |of| matches!(of, GuardConnected | GuardInTime | GuardEffective);
+        self.all.lock().retain(|of, _| !of_guard(of));
     }
 
     /// Why the next start of the kubelet fails; `None`: it does not.

@@ -175,6 +175,7 @@ impl NodeView {
             .chain(conditions.drifted())
             .chain(conditions.misaligned_claims())
             .chain(conditions.several_pin())
+            .chain(conditions.guard_failures())
             .chain(conditions.next_start_fails())
             .chain(conditions.invalid_partitions())
             .collect()

@@ -14,6 +14,7 @@ const PARTS: [(&[&str], bool); 2] = [
             "ui",
             "schema",
             "fleet",
+            "guard",
             "scheduler",
             "kubectl",
             "--kubeconfig",

@@ -124,6 +124,11 @@ const CAMPAIGNS: &[(&str, &str)] = &[
          cargo-fuzz`",
     ),
     (
+        "guard",
+        "Measures the guard of exclusive CPUs beside a scripted runtime with NRI 0.12.3, and kills it while pods come and go. \
+         Needs Go",
+    ),
+    (
         "hint-costs",
         "Measures what a kubelet's hints cost for each set of NUMA nodes and each combination. Needs \
          Go",

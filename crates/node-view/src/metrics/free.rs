@@ -26,6 +26,7 @@ pub(super) struct Free {
     unusable: Gauge,
     stale: Gauge,
     drifted: Gauge,
+    guard_problems: Gauge,
     next_start_fails: Gauge,
     /// Resources and NUMA nodes of which there have been devices.
     seen: Mutex<BTreeSet<(String, String)>>,
@@ -90,6 +91,11 @@ impl Free {
                     self.drifted.clone(),
                 );
                 to.register(
+                    "topolet_observe_guard_problems",
+                    "Conditions of the guard of exclusive CPUs (topolet guard) that fail; 0 where no guard reports.",
+                    self.guard_problems.clone(),
+                );
+                to.register(
                     "topolet_observe_next_start_fails",
                     "1 if the kubelet would not start again from its files on the machine as it is now, else 0.",
                     self.next_start_fails.clone(),
@@ -105,6 +111,7 @@ impl Free {
         self.unusable.set(count(conditions.wrong_of(ManifestsUsable).len()));
         self.stale.set(i64::from(conditions.why_stale().is_some()));
         self.drifted.set(count(conditions.drifted().len()));
+        self.guard_problems.set(count(conditions.guard_failures().len()));
         self.next_start_fails.set(i64::from(conditions.next_start_fails().is_some()));
         let ledger = &snapshot.ledger;
         if let (Some(policy), Some(held)) = (node.node.cpus(), ledger.cpus()) {

@@ -2,6 +2,7 @@
 //! none of them.
 
 mod fleet;
+mod guard;
 pub(crate) mod kubectl;
 mod scheduler;
 mod schema;
@@ -11,6 +12,7 @@ mod ui;
 use clap::Subcommand;
 
 use self::fleet::FleetArguments;
+use self::guard::GuardArguments;
 use self::kubectl::KubectlArguments;
 use self::scheduler::SchedulerArguments;
 use self::schema::SchemaArguments;
@@ -34,6 +36,9 @@ pub(crate) enum ServingCommand {
     /// Answers kube-scheduler which nodes a pod fits, by the rule of the nodes' own kubelets: an extender.
     #[command(after_help = examples::SCHEDULER)]
     Scheduler(SchedulerArguments),
+    /// Keeps a kubelet's exclusive CPUs free of other containers from the moment of their creation: a plugin for NRI.
+    #[command(after_help = examples::GUARD)]
+    Guard(GuardArguments),
     /// Explains pods and nodes of a cluster, as `kubectl topolet` does.
     Kubectl(KubectlArguments),
     /// Prints the JSON Schema of a kind of document that `-o json` prints; or the HTTP interface as OpenAPI.
@@ -48,6 +53,7 @@ pub(super) fn run(command: &ServingCommand, screen: Screen) -> anyhow::Result<Ou
         ServingCommand::Ui(arguments) => ui::run(arguments, screen),
         ServingCommand::Fleet(arguments) => fleet::run(arguments, screen),
         ServingCommand::Scheduler(arguments) => scheduler::run(arguments, screen),
+        ServingCommand::Guard(arguments) => guard::run(arguments, screen),
         ServingCommand::Kubectl(arguments) => kubectl::run(&arguments.command, screen),
         ServingCommand::Schema(arguments) => schema::run(arguments, screen),
     }

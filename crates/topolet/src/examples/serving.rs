@@ -39,6 +39,13 @@ Examples:
   # The same for a trial on one host: every user of the host can query it
   topolet scheduler --kubeconfig scheduler.conf --insecure-http";
 
+pub(crate) const GUARD: &str = "\
+Examples:
+  # Does this node have what it needs?
+  topolet guard check
+  # As root, beside a kubelet and its container runtime
+  topolet guard";
+
 pub(crate) const FLEET: &str = "\
 Examples:
   # A hundred nodes of eight NUMA nodes each

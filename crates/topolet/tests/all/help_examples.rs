@@ -189,7 +189,8 @@ fn every_command_has_examples_that_fit_a_terminal() {
 fn examples_of_commands_that_end_work() {
     let folder = files();
     // A cluster's examples are run beside one.
-    let asks = ["get", "describe", "apply", "delete", "serve", "ui", "kubectl", "fleet", "scheduler"];
+    let asks =
+        ["get", "describe", "apply", "delete", "serve", "ui", "kubectl", "fleet", "guard", "scheduler"];
     let lines = commands().into_iter().filter(|(name, _)| !asks.iter().any(|ask| name.starts_with(ask)));
     let lines = lines.flat_map(|(name, lines)| lines.into_iter().map(move |line| on_a_machine(&name, &line)));
     let of_clusters = ["--apply", "--kubeconfig"];

@@ -249,6 +249,38 @@ fn devices_of_a_plugin_that_is_gone_are_not_free_and_keep_their_series() {
 }
 
 #[test]
+fn what_a_guard_of_exclusive_cpus_reports_is_a_condition_a_problem_and_a_metric() {
+    let (root, own) = (Folder::new(), Folder::new());
+    let (owner, _plugin) = busy(&root);
+    let (socket, report) = (own.path().join("observe.sock"), own.path().join("report.json"));
+    let why = "container default/web/c runs on exclusive CPUs 2 of others";
+    // From the future: it does not get old while the test runs.
+    let text = serde_json::json!({"writtenAt": 99_999_999_999_u64, "conditions": {
+        "GuardConnected": "works",
+        "GuardEffective": {"failed": {"reason": "Overlap", "message": why}},
+    }});
+    std::fs::write(&report, text.to_string()).unwrap();
+    let watching =
+        ["--observe", "--socket", socket.to_str().unwrap(), "--guard-report", report.to_str().unwrap()];
+    let watcher = Daemon::spawn(MACHINE, root.path(), "pinned", &watching).at(&socket);
+    until("a problem", || {
+        let status = watcher.try_get("/v1/status").filter(|reply| reply.status == 200)?.json("NodeStatus");
+        let condition =
+            status["conditions"].as_array()?.iter().find(|one| one["type"] == "GuardEffective")?;
+        assert_eq!((&condition["status"], &condition["reason"]), (&"False".into(), &"Overlap".into()));
+        status["problems"].to_string().contains(why).then_some(())
+    });
+    let count = |count: u32| {
+        let line = format!("topolet_observe_guard_problems {count}\n");
+        until(&line, || watcher.get("/metrics").body.contains(&line).then_some(()));
+    };
+    count(1);
+    std::fs::remove_file(&report).unwrap();
+    count(0);
+    drop(owner);
+}
+
+#[test]
 fn beside_a_kubelet_nothing_is_exported_under_its_names() {
     let (root, own) = (Folder::new(), Folder::new());
     let (owner, _plugin) = busy(&root);
@@ -268,6 +300,7 @@ fn beside_a_kubelet_nothing_is_exported_under_its_names() {
         "topolet_observe_disagreements_total",
         "topolet_observe_drifted_containers",
         "topolet_observe_fates_total",
+        "topolet_observe_guard_problems",
         "topolet_observe_next_start_fails",
         "topolet_pods",
         "topolet_state_stale",

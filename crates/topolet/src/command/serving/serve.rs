@@ -89,6 +89,9 @@ pub(crate) struct ServeArguments {
     /// root folder.
     #[arg(long, value_name = "DIR", requires = "observe", value_hint = ValueHint::DirPath)]
     disagreements: Option<PathBuf>,
+    /// With --observe: where `topolet guard` reports.
+    #[arg(long, value_name = "FILE", requires = "observe", default_value = node_guard::REPORT)]
+    guard_report: PathBuf,
     #[command(flatten)]
     pods: PodSourceArguments,
     #[command(flatten)]
@@ -231,6 +234,7 @@ fn serve(arguments: &ServeArguments, log: &Log) -> anyhow::Result<Ended> {
         pods,
         published: arguments.pods.publications(arguments.identity.node_name.as_deref())?,
         disagreements: arguments.disagreements.clone(),
+        guard: arguments.guard_report.clone(),
         cgroups: arguments.cgroup_root.clone().unwrap_or(CgroupRoot::Usual),
         proc: arguments.proc_root.clone(),
     };
