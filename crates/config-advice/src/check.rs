@@ -18,6 +18,7 @@ use crate::hazards::{hazards, hazards_in};
 use crate::idle::idle;
 use crate::profile::OtherCpus;
 use crate::remedy::{group, remedy};
+use crate::start::starts;
 
 /// A field that is wrong.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,7 +74,7 @@ pub(crate) fn faults(
     target: DecidedBy,
     others: &OtherCpus,
 ) -> Vec<Cause> {
-    let mut found = all_start_faults(config, proposal, view);
+    let (mut found, _) = all_start_faults(config, proposal, view);
     let harmful = hazards(config, view, target).into_iter().map(Cause::Hazard);
     let doubtful = doubts(config, proposal, view, others).into_iter().map(Cause::Doubt);
     for cause in harmful.chain(doubtful) {
@@ -93,18 +94,31 @@ fn faults_in(
     target: DecidedBy,
     others: &OtherCpus,
 ) -> Vec<Cause> {
-    let mut found = all_start_faults(config, proposal, view);
+    let (mut found, _) = all_start_faults(config, proposal, view);
     found.extend(doubts(config, proposal, view, others).into_iter().map(Cause::Doubt));
     found.extend(hazards_in(field, config, view, target).into_iter().map(Cause::Hazard));
     found
 }
 
-/// The kubelet stops at the first fault; the next one shows when that is repaired as the proposal has it.
+/// The configuration with all that keeps a kubelet from starting as the proposal has it, and the fields that were at fault; `None`: a
+/// kubelet does not start with that either.
+#[must_use]
+pub fn startable(
+    config: &KubeletConfiguration,
+    proposal: &KubeletConfiguration,
+    view: &KubeletView,
+) -> Option<(KubeletConfiguration, Vec<&'static str>)> {
+    let (found, repaired) = all_start_faults(config, proposal, view);
+    starts(&repaired, view).then(|| (repaired, found.iter().map(Cause::field).collect()))
+}
+
+/// The kubelet stops at the first fault; the next one shows when that is repaired as the proposal has it. The other value has all
+/// repaired.
 fn all_start_faults(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
     view: &KubeletView,
-) -> Vec<Cause> {
+) -> (Vec<Cause>, KubeletConfiguration) {
     let mut found: Vec<Cause> = Vec::new();
     let mut repaired = config.clone();
     loop {
@@ -120,7 +134,7 @@ fn all_start_faults(
             found.push(cause);
         }
     }
-    found
+    (found, repaired)
 }
 
 /// The faults that the kubelet reports before it gives up starting.

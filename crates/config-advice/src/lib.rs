@@ -47,7 +47,7 @@ mod kubelet_flags;
 pub use amount::SmallAmount;
 pub use cause::{Cause, Doubt, Severity};
 pub use changes::{Change, changes, merge_patch};
-pub use check::{Finding, check, check_beside};
+pub use check::{Finding, check, check_beside, startable};
 pub use given_out::Unit;
 pub use hazard::{Hazard, HintUser};
 pub use hazards::hazards_of_kubelet;

@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) counts: Counts,
     /// NUMA nodes, by id.
     pub(crate) nodes: BTreeMap<i64, NodeFacts>,
+    /// Rows of distances by node, whose columns are those of the nodes that are online.
+    pub(crate) distance_rows: BTreeMap<i64, Vec<u32>>,
     /// How many NUMA nodes `numactl` has, by its first line.
     pub(crate) available_nodes: Option<usize>,
     /// Memory of the whole machine in bytes.
@@ -49,6 +51,7 @@ pub(crate) struct PciFacts {
     pub(crate) vendor: Option<u16>,
     pub(crate) device: Option<u16>,
     pub(crate) node: Option<i64>,
+    pub(crate) driver: Option<String>,
     pub(crate) functions: VirtualFunctions,
     /// Lines about it stand beneath it.
     pub(crate) is_verbose: bool,
@@ -62,6 +65,7 @@ impl PciFacts {
             vendor: None,
             device: None,
             node: None,
+            driver: None,
             functions: VirtualFunctions::default(),
             is_verbose: false,
         }
@@ -177,6 +181,11 @@ impl Facts {
         self.nodes.entry(id).or_default()
     }
 
+    /// Whether nothing but counts of `lscpu` was found, without CPUs.
+    pub(crate) fn has_counts_alone(&self) -> bool {
+        self.forms == [Form::Lscpu].into() && self.counts.online.is_none() && self.nodes.is_empty()
+    }
+
     /// Rows that follow are of another table.
     pub(crate) fn begin_table(&mut self) {
         if !self.rows.is_empty() {
@@ -214,7 +223,7 @@ impl Facts {
 
     /// The output of which the NUMA nodes are.
     pub(crate) fn of_nodes(&self) -> Form {
-        [Form::Numactl, Form::LscpuTable, Form::Lscpu]
+        [Form::Numactl, Form::NodeFiles, Form::LscpuTable, Form::Lscpu]
             .into_iter()
             .find(|form| self.forms.contains(form))
             .unwrap_or_else(|| self.table())

@@ -14,6 +14,8 @@ pub enum Form {
     Numactl,
     /// `/proc/meminfo`, or that of NUMA nodes.
     Meminfo,
+    /// Files of NUMA nodes, as `grep .` prints them.
+    NodeFiles,
     /// The drawing of `lstopo` or `lstopo-no-graphics` as text.
     Lstopo,
     /// The XML of `lstopo` or hwloc.
@@ -41,6 +43,7 @@ impl fmt::Display for Form {
             Self::Lscpu => "lscpu",
             Self::Numactl => "numactl --hardware",
             Self::Meminfo => "meminfo",
+            Self::NodeFiles => "files of NUMA nodes",
             Self::Lstopo => "lstopo",
             Self::HwlocXml => "hwloc's XML",
             Self::LibvirtCapabilities => "virsh capabilities",
@@ -60,6 +63,16 @@ impl fmt::Display for Form {
 pub enum OtherForm {
     /// `nvidia-smi topo --matrix`.
     NvidiaTopology,
+    /// `rocm-smi --showtoponuma`.
+    RocmTopology,
+    /// `kubectl describe node`.
+    DescribedNode,
+    /// `virsh nodeinfo`.
+    NodeInfo,
+    /// `likwid-topology`.
+    Likwid,
+    /// `sysctl` of macOS or a BSD.
+    Sysctl,
     /// `free`.
     Free,
     /// `dmidecode`.
@@ -78,11 +91,24 @@ impl OtherForm {
         text.contains("CPU Affinity") && text.contains("GPU0")
     }
 
+    /// Whether a text has the counts of `virsh nodeinfo`.
+    pub(crate) fn is_node_info(text: &str) -> bool {
+        text.contains("CPU socket(s):") && text.contains("NUMA cell(s):")
+    }
+
     /// What to give in its place.
     pub(crate) const fn instead(self) -> &'static str {
         match self {
-            Self::NvidiaTopology => {
+            Self::NvidiaTopology | Self::RocmTopology => {
                 "`--devices FILE` takes it, beside a machine from the output of `(lscpu -e; lscpu; numactl -H)` in `--machine`"
+            }
+            Self::DescribedNode => {
+                "`kubectl get node NODE -o yaml` prints what `--node FILE` reads; of the machine expected a file that \
+                 `topolet capture FILE.tar.zst` wrote on the node, or the output of `(lscpu -e; lscpu; numactl -H)` there"
+            }
+            Self::NodeInfo => "`virsh capabilities` lists the CPUs of each NUMA node",
+            Self::Sysctl => {
+                "kubelets pin CPUs on Linux alone: expected the output of `(lscpu -e; lscpu; numactl -H)` on a node"
             }
             Self::Object => {
                 "of objects a NodeResourceTopology or a Numatopology is a machine, and a Node is read by `--node FILE`; expected a \
@@ -101,9 +127,14 @@ impl OtherForm {
         let starts = |part: &str| text.lines().any(|line| line.trim_start().starts_with(part));
         Some(match () {
             () if Self::is_matrix(text) => Self::NvidiaTopology,
+            () if starts("GPU[") && has("Numa Node:") => Self::RocmTopology,
+            () if Self::is_node_info(text) => Self::NodeInfo,
+            () if starts("Allocatable:") && starts("Kubelet Version:") => Self::DescribedNode,
+            () if has("Hardware Thread Topology") && starts("HWThread") => Self::Likwid,
+            () if starts("machdep.cpu.") || starts("hw.ncpu") || starts("kern.sched.") => Self::Sysctl,
             () if has("\"@odata.") => Self::Redfish,
             () if starts("apiVersion:") || has("\"apiVersion\"") => Self::Object,
-            () if has("SMBIOS") && has("Handle 0x") => Self::Dmidecode,
+            () if has("Handle 0x") && (has("SMBIOS") || has("DMI type")) => Self::Dmidecode,
             () if starts("processor\t:") || starts("processor :") => Self::Cpuinfo,
             () if starts("Mem:") && has("buff/cache") => Self::Free,
             () => return None,
@@ -115,6 +146,11 @@ impl fmt::Display for OtherForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NvidiaTopology => "the matrix of nvidia-smi, which lists GPUs and no cores",
+            Self::RocmTopology => "the output of rocm-smi, which lists GPUs and no cores",
+            Self::DescribedNode => "the output of kubectl describe node, which has amounts and no CPUs",
+            Self::NodeInfo => "the output of virsh nodeinfo, which counts CPUs and lists none",
+            Self::Likwid => "the output of likwid-topology, which is not read",
+            Self::Sysctl => "the output of sysctl, which is not of Linux",
             Self::Free => "the output of free, which has no CPUs",
             Self::Dmidecode => "the output of dmidecode, which has no NUMA nodes",
             Self::Cpuinfo => "/proc/cpuinfo, which has no NUMA nodes",

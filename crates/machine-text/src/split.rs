@@ -8,6 +8,7 @@ mod line;
 mod lspci;
 mod lstopo;
 mod memory;
+mod node_files;
 mod numactl;
 mod table;
 
@@ -48,7 +49,8 @@ pub(crate) fn outputs(text: &str) -> Result<(Facts, Option<MachineText>), Machin
     while !rest.is_empty() {
         let (first, after) = rest.split_once('\n').unwrap_or((rest, ""));
         number += 1;
-        let line = printed(number, first);
+        let row = row_of_table(first);
+        let line = printed(number, row.as_deref().unwrap_or(first));
         let read = if object::is_one(line.text, rest) {
             one(&mut machine, object::read(rest, None)?)?;
             Some(rest.len())
@@ -76,12 +78,28 @@ pub(crate) fn outputs(text: &str) -> Result<(Facts, Option<MachineText>), Machin
         rest = after;
     }
     finish(block, &mut facts)?;
-    if facts.forms.is_empty() && machine.is_none() {
+    node_files::finish(&mut facts);
+    let has_none = facts.forms.is_empty() || OtherForm::is_node_info(text) && facts.has_counts_alone();
+    if has_none && machine.is_none() {
         return Err(
             OtherForm::of(text).map_or(MachineTextError::Unknown, |form| MachineTextError::Other { form })
         );
     }
     Ok((facts, machine))
+}
+
+/// Whether a line stands for others: `...`, `[snip]`, `...<snip>...`.
+fn leaves_lines_out(line: &str) -> bool {
+    let word = line.trim_matches(|letter: char| !letter.is_alphanumeric());
+    let is_marked = line.contains("...") || line.contains('…') || line.contains(['<', '[']);
+    line.len() < 40 && is_marked && (word.is_empty() || word.eq_ignore_ascii_case("snip"))
+}
+
+/// The cells of a row of a table in Markdown with two columns, as one line; `None`: it is none.
+fn row_of_table(text: &str) -> Option<String> {
+    let mut cells = text.trim().strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim);
+    let (name, value) = (cells.next()?, cells.next()?);
+    (cells.next().is_none() && name.ends_with(':')).then(|| format!("{name} {value}"))
 }
 
 /// Takes a machine, if it is the first.
@@ -119,7 +137,7 @@ fn line(line: Line<'_>, mut block: Block, facts: &mut Facts) -> Result<Block, Ma
     if line.text.is_empty() {
         return Ok(block);
     }
-    if let Some(form) = block.form().filter(|_| matches!(line.text, "..." | "…" | "[...]" | "<snip>")) {
+    if let Some(form) = block.form().filter(|_| leaves_lines_out(line.text)) {
         return Err(line.error(form, "lines are left out here: it has to be whole"));
     }
     if let Some(columns) = table::parsable_header(line.text) {
@@ -156,7 +174,7 @@ fn line(line: Line<'_>, mut block: Block, facts: &mut Facts) -> Result<Block, Ma
         numactl::Read::Cpus(node, cpus) => return Ok(Block::NodeCpus(node, cpus)),
         numactl::Read::Other => {}
         numactl::Read::Nothing => {
-            if !memory::line(line, facts)? {
+            if !node_files::line(line, facts)? && !memory::line(line, facts)? {
                 counts::line(line, facts)?;
             }
         }

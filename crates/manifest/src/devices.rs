@@ -16,13 +16,14 @@
 //! It is the project's own format, so unlike in Kubernetes' an unknown field is an error. Formats of others say the same and are read
 //! too: what a kubelet answers at its podresources socket; the configurations of the SR-IOV network device plugin and of NVIDIA's
 //! plugin, alone or in the `ConfigMap` that they are kept in, and of the generic device plugin; policies and states of the SR-IOV network operator; a Node object or
-//! its amounts; a `NodeResourceTopology`; and the matrix of `nvidia-smi`.
+//! its amounts; a `NodeResourceTopology`; the matrix of `nvidia-smi`; and what `rocm-smi --showtoponuma` prints.
 
 mod amounts;
 mod entry;
 mod generic_plugin;
 mod matrix;
 mod nvidia_plugin;
+mod rocm_topology;
 mod sriov_operator;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +38,7 @@ use crate::yaml::{RepeatedKey, documents};
 use crate::{ManifestError, PodResourcesRead, Problem, Source, function_pool, pod_resources};
 use entry::MAX_PER_NODE;
 
-pub use entry::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice};
+pub use entry::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, MigStrategy};
 
 /// Reads an inventory; entries come in the order in which they are written. See the module's example for the format.
 ///
@@ -46,6 +47,9 @@ pub use entry::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDe
 pub fn read_devices(source: &Source<'_>) -> Result<Vec<DeviceEntry>, ManifestError> {
     if matrix::is_one(source.text) {
         return matrix::read(source);
+    }
+    if rocm_topology::is_one(source.text) {
+        return Ok(rocm_topology::read(source));
     }
     let mut read = Inventory::default();
     for node in &documents(source, RepeatedKey::Refused)? {

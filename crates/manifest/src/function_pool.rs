@@ -7,8 +7,8 @@
 //!
 //! A pool takes the functions of its class that one of its selectors means, and that no pool before it has taken. A
 //! physical function with virtual ones is in none. Numbers are compared as the plugin does, digit by digit in lower
-//! case. What the functions' facts do not tell (drivers, RDMA, names of interfaces where none are known) is taken to hold, and is named
-//! in [`FunctionPool::not_judged`]. So is not, since no configuration says it, that the plugin leaves out the interface
+//! case. What the functions' facts do not tell (RDMA, and drivers and names of interfaces where none are known) is taken to hold, and is named
+//! in [`FunctionPool::not_judged`]. Drivers and names of interfaces are judged where any of the machine's are known. So is not, since no configuration says it, that the plugin leaves out the interface
 //! that a node's default route goes through.
 
 use core::fmt;
@@ -47,6 +47,7 @@ struct FunctionSelector {
     roots: Vec<RootSelector>,
     /// Cards by the names of their interfaces.
     names: Vec<RootSelector>,
+    drivers: Vec<String>,
     links: Vec<String>,
     not_judged: Vec<NotJudged>,
 }
@@ -95,6 +96,9 @@ pub struct FunctionFacts<'a> {
     /// What the kernel calls the interfaces of its card; `None`: no names of the machine's interfaces are known, and a selector by
     /// name is taken to hold.
     pub card_names: Option<&'a [String]>,
+    /// The driver that it is bound to, empty where it has none; `None`: no drivers of the machine's functions are known, and a selector
+    /// by drivers is taken to hold.
+    pub driver: Option<&'a str>,
 }
 
 /// A function's part in sharing a card.
@@ -146,6 +150,18 @@ impl FunctionPool {
         all
     }
 
+    /// The drivers by which functions are selected; they are judged where a machine's are known.
+    #[must_use]
+    pub fn drivers(&self) -> Vec<NotJudged> {
+        let by_driver = self.selectors.iter().filter(|selector| !selector.drivers.is_empty());
+        let mut all: Vec<_> = by_driver
+            .map(|selector| NotJudged { field: "drivers", values: selector.drivers.clone() })
+            .collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Whether its devices have nodes.
     #[must_use]
     pub const fn nodes(&self) -> ReportedNodes {
@@ -176,6 +192,8 @@ impl FunctionSelector {
             && (self.links.is_empty() || self.links.iter().any(|own| own == link))
             && (self.roots.is_empty() || self.means_root(root, number))
             && (self.names.is_empty() || self.means_named(function.card_names, number))
+            && (self.drivers.is_empty()
+                || function.driver.is_none_or(|own| self.drivers.iter().any(|wanted| wanted == own)))
     }
 
     /// As for addresses, but names are whole.
@@ -264,7 +282,7 @@ const ENTRY_FIELDS: &[&str] = &[
 ];
 
 /// Lists that are asked of what is not known here.
-const UNKNOWN_LISTS: &[&str] = &["drivers", "nicNames", "acpiIndexes", "ddpProfiles", "pKeys", "auxTypes"];
+const UNKNOWN_LISTS: &[&str] = &["nicNames", "acpiIndexes", "ddpProfiles", "pKeys", "auxTypes"];
 
 const SELECTOR_FIELDS: &[&str] = &[
     "vendors",
@@ -302,6 +320,7 @@ fn read_selector(field: &Field<'_>) -> Result<FunctionSelector, ManifestError> {
         devices: texts(field, "devices")?,
         addresses: texts(field, "pciAddresses")?,
         links: texts(field, "linkTypes")?,
+        drivers: texts(field, "drivers")?,
         ..FunctionSelector::default()
     };
     let roots = field.get("rootDevices")?.map_or(Ok(Vec::new()), |list| list.items())?;

@@ -57,7 +57,9 @@ pub use claims::ClaimObjects;
 pub use config_forms::{
     ConfigKind, ImageFamily, NodeClass, ObjectChoice, StatedRelease, form_fields, stated_releases,
 };
-pub use devices::{CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, read_devices};
+pub use devices::{
+    CardFunctions, DeviceEntry, DeviceHealth, DeviceSource, ListedDevice, MigStrategy, read_devices,
+};
 pub use dra::{
     CheckedObjects, ObjectFindings, ResourceObject, ResourceObjects, check_resource_objects,
     read_resource_object, read_resource_objects,

@@ -8,6 +8,7 @@ use claim_advice::CpuManager;
 use config_advice::{
     Change, DecidedBy, Note, OtherCpus, Severity, Trial, changes, check_beside, flag_of, held_back,
     kubelet_flags, left_out, merge_patch, notes, propose, propose_beside, propose_within, settings,
+    startable,
 };
 use node_config::{ClaimHints, KubeletConfiguration, Rules, parse_bool};
 use node_output::{
@@ -143,6 +144,13 @@ impl<'a> ConfigAdvice<'a> {
     #[must_use]
     pub const fn is_wrong(&self) -> bool {
         !self.findings.is_empty()
+    }
+
+    /// The configuration with all that keeps a kubelet from starting mended as it is proposed, and the fields of that; `None`: nothing
+    /// keeps it from starting, or what does is not mended so.
+    pub(crate) fn startable(&self) -> Option<(KubeletConfiguration, Vec<&'static str>)> {
+        let Self { subject: ConfigSubject { view, .. }, read, proposal, .. } = self;
+        startable(&read.config, proposal, view).filter(|(_, fields)| !fields.is_empty())
     }
 
     /// The configuration as it is written.

@@ -10,13 +10,14 @@ use device_manager::{Device, DeviceId, Health};
 use node_output::manifest_error;
 use pod_spec::ResourceName;
 use topology_manifest::{
-    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PciSelector,
-    ReportedNodes, Source, read_devices, read_pod_resources,
+    DeviceEntry, DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, MigStrategy,
+    PciSelector, ReportedNodes, Source, read_devices, read_pod_resources,
 };
 use topology_model::{Machine, NodeId, Nodes, PciAddress, PciDevice, Sriov};
 
 use crate::listed_holders::ListedHolders;
 use crate::machine::LoadedMachine;
+use crate::plugin_functions::{self, Placed};
 use crate::sources::{MachineSource, ResidentsSource, RulesSource};
 use crate::sriov_policy;
 
@@ -118,10 +119,16 @@ impl DeviceText {
     pub fn not_judged(&self, machine: &LoadedMachine) -> anyhow::Result<Vec<Notice>> {
         let mut warnings = Vec::new();
         let has_names = machine.machine.as_ref().is_some_and(has_names);
-        for entry in &self.entries()? {
-            for assumed in &entry.assumed {
+        let has_drivers = machine.machine.as_ref().is_some_and(has_drivers);
+        for entry in self.entries()? {
+            let of_amount = taken_of_amount(&entry, machine).or_else(|| not_partitioned(&entry, machine));
+            for assumed in entry.assumed.iter().chain(&of_amount) {
                 warnings.push(Notice::warning(format!("{}: {}: {assumed}", self.name, entry.resource)));
             }
+            let drivers = match &entry.source {
+                DeviceSource::Pool(pool) if !has_drivers => pool.drivers(),
+                _ => Vec::new(),
+            };
             let names = match &entry.source {
                 _ if has_names => Vec::new(),
                 DeviceSource::Pool(pool) => pool.names(),
@@ -132,7 +139,8 @@ impl DeviceText {
                 DeviceSource::Pool(pool) => pool.not_judged(),
                 _ => Vec::new(),
             };
-            let parts: Vec<String> = judged.iter().chain(&names).map(ToString::to_string).collect();
+            let parts: Vec<String> =
+                judged.iter().chain(&drivers).chain(&names).map(ToString::to_string).collect();
             if !parts.is_empty() {
                 warnings.push(Notice::warning(format!(
                     "{}: {} is selected by {}, which a machine's description does not tell: taken to hold",
@@ -162,13 +170,16 @@ impl DeviceText {
             let alone = devices(entry, &self.name, machine, nodes, &mut BTreeSet::new())?;
             let own = devices(entry, &self.name, machine, nodes, &mut pooled)?;
             let before = alone.iter().find_map(|device| owners.get(&device.id));
-            if let (true, false, Some(before)) = (own.is_empty(), pool.not_judged().is_empty(), before) {
+            let has_drivers = machine.machine.as_ref().is_some_and(has_drivers);
+            let mut not_judged = pool.not_judged();
+            not_judged.extend(pool.drivers().into_iter().filter(|_| !has_drivers));
+            if let (true, false, Some(before)) = (own.is_empty(), not_judged.is_empty(), before) {
                 notices.push(Notice::warning(format!(
                     "{}: {} gets no devices, since {before} before it selects them too, and which of them differ by {} is not known: a \
                      `list` of `devices:` says whose they are",
                     self.name,
                     entry.resource,
-                    pool.not_judged().iter().map(|part| part.field).collect::<Vec<_>>().join(" and ")
+                    not_judged.iter().map(|part| part.field).collect::<Vec<_>>().join(" and ")
                 )));
             }
             owners.extend(own.iter().map(|device| (device.id.clone(), entry.resource.clone())));
@@ -226,10 +237,11 @@ fn devices(
             format!("{file}: {resource} matches no PCI function of {}", machine.name)
         }),
         DeviceSource::Pool(pool) => Ok(self::pool(pool, machine.hardware(file, resource)?, pooled)),
-        DeviceSource::Counted(count) => {
-            let short = resource.as_str().rsplit('/').next().unwrap_or_default();
-            Ok((0..*count).map(|at| Device::new(&format!("{short}-{at}"), &[])).collect())
-        }
+        DeviceSource::Counted(count) => Ok(nowhere(resource, *count)),
+        DeviceSource::Amount(count) => match of_amount(resource, *count, machine) {
+            Placed::Functions { devices, .. } => Ok(devices),
+            Placed::NotKnown | Placed::Nowhere | Placed::Differs(_) => Ok(nowhere(resource, *count)),
+        },
         DeviceSource::Near(devices) => Ok(devices.iter().map(|(id, cpus)| near(id, cpus, machine)).collect()),
         DeviceSource::Addresses(addresses) => {
             let hardware = machine.hardware(file, resource)?;
@@ -242,10 +254,58 @@ fn devices(
             }
             Ok(functions)
         }
-        DeviceSource::Gpus { replicas } => gpus(*replicas, machine.hardware(file, resource)?, || {
+        DeviceSource::Gpus { replicas, .. } => gpus(*replicas, machine.hardware(file, resource)?, || {
             format!("{file}: {} has no PCI device that is a GPU of NVIDIA", machine.name)
         }),
     }
+}
+
+/// So many devices that are near no NUMA node.
+fn nowhere(resource: &ResourceName, count: u32) -> Vec<Device> {
+    let short = resource.as_str().rsplit('/').next().unwrap_or_default();
+    (0..count).map(|at| Device::new(&format!("{short}-{at}"), &[])).collect()
+}
+
+/// What the devices are that a node's amounts count.
+fn of_amount(resource: &ResourceName, count: u32, machine: &LoadedMachine) -> Placed {
+    let known = machine.machine.as_ref().filter(|machine| !machine.devices().is_empty());
+    known.map_or(Placed::NotKnown, |machine| plugin_functions::placed(resource, count, machine))
+}
+
+/// What is taken to hold of devices that a node's amounts count; `None`: nothing.
+fn taken_of_amount(entry: &DeviceEntry, machine: &LoadedMachine) -> Option<String> {
+    const NOWHERE: &str = "its devices are taken as near no NUMA node";
+    let DeviceSource::Amount(count) = entry.source else { return None };
+    match of_amount(&entry.resource, count, machine) {
+        Placed::NotKnown => {
+            Some(format!("{NOWHERE}: amounts of a node do not tell that, and `perNode` does"))
+        }
+        Placed::Nowhere => None,
+        Placed::Functions { devices, .. } if devices.is_empty() => None,
+        Placed::Functions { devices, what } => {
+            let devices = if devices.len() == 1 { "device is" } else { "devices are" };
+            Some(format!(
+                "its {devices} taken as {what}, each on the NUMA node of its function; `perNode` tells another place"
+            ))
+        }
+        Placed::Differs(why) => Some(format!("{NOWHERE}: {why}; `perNode` tells where they are")),
+    }
+}
+
+/// That GPUs are taken as whole where a plugin is configured to list partitions; `None`: it is not.
+fn not_partitioned(entry: &DeviceEntry, machine: &LoadedMachine) -> Option<String> {
+    let DeviceSource::Gpus { partitions: MigStrategy::Single | MigStrategy::Mixed, .. } = entry.source else {
+        return None;
+    };
+    let whole = "no GPU is taken as partitioned (MIG), which a machine's description does not tell";
+    let resources = machine.machine.as_ref().map(plugin_functions::mig_resources).unwrap_or_default();
+    let called = match entry.source {
+        DeviceSource::Gpus { partitions: MigStrategy::Mixed, .. } if !resources.is_empty() => {
+            format!(": partitions would be called {}", resources.join(", "))
+        }
+        _ => String::new(),
+    };
+    Some(format!("{whole}{called}; a Node object in the place of this file counts them"))
 }
 
 /// A device near CPUs: on the NUMA nodes that have some of them.
@@ -286,6 +346,11 @@ fn gpus(replicas: u32, machine: &Machine, none: impl FnOnce() -> String) -> anyh
         bail!(none());
     }
     Ok(devices)
+}
+
+/// Whether drivers of network cards and accelerators were recorded.
+fn has_drivers(machine: &Machine) -> bool {
+    machine.devices().iter().any(|device| !device.is_bridge() && device.driver.is_some())
 }
 
 /// Whether names of network interfaces were recorded.
@@ -337,7 +402,7 @@ impl LoadedMachine {
 
 /// The functions that a pool takes of those that no pool before it has.
 fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress>) -> Vec<Device> {
-    let has_names = has_names(machine);
+    let (has_names, has_drivers) = (has_names(machine), has_drivers(machine));
     let mut devices = Vec::new();
     for function in machine.devices() {
         let address = function.address.to_string();
@@ -352,6 +417,7 @@ fn pool(pool: &FunctionPool, machine: &Machine, pooled: &mut BTreeSet<PciAddress
             device: function.device,
             part: part(function, machine, &card),
             card_names: has_names.then(|| card_names(function, machine)),
+            driver: has_drivers.then(|| function.driver.as_deref().unwrap_or_default()),
         };
         if pool.takes(&facts) && pooled.insert(function.address) {
             let node = function.node.reported().filter(|_| pool.nodes() == ReportedNodes::Reported);
@@ -431,4 +497,60 @@ fn selected(selection: &str) -> anyhow::Result<String> {
     let fields = ["vendor", "device", "class"].iter().zip(parts).filter(|(_, part)| !part.is_empty());
     let fields = fields.map(|(name, part)| format!("{name}: {part:?}")).collect::<Vec<_>>().join(", ");
     Ok(format!("- resource: {resource:?}\n  pci: {{{fields}}}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use topology_model::KubeletView;
+
+    use super::*;
+
+    const POOLS: &str = r#"{"resourceList": [
+        {"resourceName": "kernel", "selectors": {"vendors": ["8086"], "drivers": ["iavf"]}},
+        {"resourceName": "dpdk", "selectors": {"vendors": ["8086"], "drivers": ["vfio-pci"]}}]}"#;
+
+    /// Four virtual functions as `lspci -nn` lists them, with `-k` those that are bound to a driver.
+    fn machine(drivers: [&str; 4]) -> LoadedMachine {
+        let driver = |own: &str| {
+            if own.is_empty() { String::new() } else { format!("\tKernel driver in use: {own}\n") }
+        };
+        let functions = drivers.iter().zip(0..).map(|(own, at)| {
+            format!(
+                "18:01.{at} Ethernet controller [0200]: Intel [8086:1889]\n\tNUMA node: 0\n{}",
+                driver(own)
+            )
+        });
+        let text = format!(
+            "{}available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 900 MB\n",
+            functions.collect::<String>()
+        );
+        LoadedMachine::of_texts("m", &[("lspci.txt", text.as_bytes())]).unwrap()
+    }
+
+    fn counts(machine: &LoadedMachine) -> (Vec<(String, usize)>, Vec<String>) {
+        let text = DeviceText { name: "pools.json".to_owned(), text: POOLS.as_bytes().to_vec() };
+        let view = KubeletView::new(&machine.info).unwrap();
+        let devices = text.devices(machine, view.nodes()).unwrap();
+        let counts = devices.into_iter().map(|(resource, devices)| (resource.to_string(), devices.len()));
+        let mut notices = text.not_judged(machine).unwrap();
+        notices.extend(text.empty_pools(machine, view.nodes()).unwrap());
+        (counts.collect(), notices.into_iter().map(|notice| notice.text).collect())
+    }
+
+    #[test]
+    fn pools_by_driver_are_judged_where_drivers_are_known_and_contradict_each_other_where_not() {
+        let (found, notices) = counts(&machine(["iavf", "vfio-pci", "vfio-pci", ""]));
+        assert_eq!(found, [("intel.com/kernel".to_owned(), 1), ("intel.com/dpdk".to_owned(), 2)]);
+        assert_eq!(notices, Vec::<String>::new());
+        let (found, notices) = counts(&machine([""; 4]));
+        assert_eq!(found, [("intel.com/kernel".to_owned(), 4)]);
+        assert_eq!(
+            notices,
+            [
+                "pools.json: intel.com/kernel is selected by drivers \"iavf\", which a machine's description does not tell: taken to hold",
+                "pools.json: intel.com/dpdk is selected by drivers \"vfio-pci\", which a machine's description does not tell: taken to hold",
+                "pools.json: intel.com/dpdk gets no devices, since intel.com/kernel before it selects them too, and which of them differ by drivers is not known: a `list` of `devices:` says whose they are",
+            ]
+        );
+    }
 }

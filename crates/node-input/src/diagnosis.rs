@@ -15,14 +15,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kubelet_checkpoint::claims::ClaimsFile;
-use node_config::DecidedBy;
+use node_config::{DecidedBy, KubeletConfiguration};
 use node_output::{
     ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, NamedRelease, NodeDiagnosis, SightedBy, Sighting,
     StateDiagnosis,
 };
 use node_state::{FindingLine, Problem, Restart, RestartOutcome};
 use pod_claims::ClusterObjects;
-use support_bundle::{Bundle, BundlePath, Document, NodeEvidence, StateName};
+use support_bundle::{Bundle, BundlePath, BundlePod, Document, DocumentKind, NodeEvidence, StateName};
 use topology_model::KubeletView;
 
 pub use self::anonymous::{Anonymised, NameKind, Names, anonymised, differences};
@@ -31,9 +31,11 @@ pub use self::decides::Pictures;
 use self::kubelet::FoundKubelet;
 use self::machine::FoundMachine;
 use self::refused::Refusals;
-use self::residents::FoundResidents;
+use self::residents::{BoundPods, FoundResidents};
 use crate::checked_config::{ConfigAdvice, ConfigSubject};
 use crate::claims_beside::ClaimsBeside;
+use crate::found_config::FoundConfig;
+use crate::kubelet_flags::FlagRefusal;
 use crate::kubelet_version::KubeletVersion;
 use crate::machine::LoadedMachine;
 use crate::node::{LoadedNode, configuration_to_check};
@@ -89,6 +91,11 @@ pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
             ClusterObjects::default()
         }
     };
+    let bound: BoundPods = nodes
+        .iter()
+        .flat_map(|node| node.pods.iter().map(move |pod| (pod, node.name.clone().unwrap_or_default())))
+        .map(|(BundlePod { pod, .. }, node)| ((pod.namespace.clone(), pod.name.clone()), node))
+        .collect();
     let (mut looked_into, mut other_nodes) = (Vec::new(), Vec::new());
     for node in nodes {
         let is_wanted = of.node.as_ref().is_none_or(|wanted| node.name.as_ref() == Some(wanted));
@@ -103,7 +110,10 @@ pub fn diagnose(bundle: Bundle, of: &DiagnosisOf) -> anyhow::Result<Diagnosis> {
         if of.pod.is_some() && refusals.is_empty() {
             continue;
         }
-        looked_into.push(of_node(node, refusals, &configurations, &zones, &objects, of.pictures));
+        let foreign = FoundResidents::of_other_nodes(&node, &bound);
+        let mut diagnosis = of_node(node, refusals, &configurations, &zones, &objects, of.pictures);
+        diagnosis.contradictions.extend(foreign);
+        looked_into.push(diagnosis);
     }
     if let Some(pod) = of.pod.as_ref().filter(|_| looked_into.is_empty()) {
         anyhow::bail!("--pod: the bundle tells of no refusal of a pod {pod}");
@@ -202,11 +212,21 @@ impl Question<'_> {
             };
         }
         let view = KubeletView::new(&machine.info).map_err(|error| shown(error.into()))?;
+        let mut in_its_place = None;
         if machine.has_configuration(&rules) {
-            match checked(&machine, &view, &rules) {
-                Ok((checked, more)) => {
-                    diagnosis.configuration = Some(checked);
+            let refused_flag = kubelet.refused_flag(rules.kubelet_rules());
+            if refused_flag.is_some() {
+                notes.push(
+                    "the kubelet does not start with its flags: state files and refused pods are judged without the one that it refuses"
+                        .to_owned(),
+                );
+            }
+            match checked(&machine, &view, &rules, refused_flag) {
+                Ok(Checked { found, notes: more, startable }) => {
+                    diagnosis.configuration = Some(found);
                     notes.extend(more);
+                    in_its_place = startable.map(|mended| InItsPlace::of(mended, evidence, &view, &rules));
+                    notes.extend(in_its_place.as_ref().map(|other| other.note.clone()));
                 }
                 Err(error) => notes.push(format!("its configuration is not checked: {}", shown(error))),
             }
@@ -221,7 +241,7 @@ impl Question<'_> {
         let has_state = !resident.folder.is_empty();
         if has_state {
             contradictions.extend(machine.contradicted_by(&resident.folder));
-            match state(&machine, &resident, &rules) {
+            match state(&machine, &resident, &rules, in_its_place.as_ref()) {
                 Ok(state) => diagnosis.state = Some(state),
                 Err(error) => notes.push(format!("its state files are not judged: {}", shown(error))),
             }
@@ -245,7 +265,8 @@ impl Question<'_> {
             return Err("the configuration of its kubelet is not known".to_owned());
         }
         let devices = residents.devices.clone();
-        let mut node = LoadedNode::on(&machine, &rules, devices).map_err(shown)?;
+        let change = |config: &mut KubeletConfiguration| InItsPlace::put(in_its_place.as_ref(), config);
+        let mut node = LoadedNode::changed(&machine, &rules, devices, change).map_err(shown)?;
         if let Some(object) = &evidence.object {
             contradictions.extend(node.contradicted_by(&object.value));
             node = node.with_node_object(object.value.clone());
@@ -312,14 +333,61 @@ fn packed(
 /// What findings about state files beside a configuration are called.
 const STATE: &str = "state";
 
-/// What is wrong with the configuration, and what else has to be known.
+/// A configuration that was checked.
+struct Checked {
+    found: ConfigDiagnosis,
+    /// What else has to be known.
+    notes: Vec<String>,
+    /// With what keeps the kubelet from starting mended, and the fields of that; `None`: nothing does.
+    startable: Option<(KubeletConfiguration, Vec<&'static str>)>,
+}
+
+/// The configuration that state files and pods are judged by where the kubelet does not start with that of the node: a kubelet ran
+/// when it wrote the files and refused the pods.
+struct InItsPlace {
+    config: KubeletConfiguration,
+    note: String,
+}
+
+impl InItsPlace {
+    /// What the kubelet ran with, where the bundle has that; else the configuration as it is mended.
+    fn of(
+        mended: (KubeletConfiguration, Vec<&'static str>),
+        evidence: &NodeEvidence,
+        view: &KubeletView,
+        rules: &RulesSource,
+    ) -> Self {
+        let ran = evidence.of_kind(DocumentKind::Configz).find_map(|document| {
+            let found = FoundConfig::new(document.path.clone(), document.text.clone());
+            Some((found.read(view.cpus().num_cpus(), rules.reading()).ok()?.config, document.path.clone()))
+        });
+        let (config, what) = match ran {
+            Some((config, path)) => (config, format!("with the configuration that it ran with ({path})")),
+            None => (mended.0, format!("with {} as expected below", mended.1.join(" and "))),
+        };
+        let note = format!(
+            "the kubelet does not start with its configuration: state files and refused pods are judged {what}"
+        );
+        Self { config, note }
+    }
+
+    fn put(own: Option<&Self>, config: &mut KubeletConfiguration) {
+        if let Some(own) = own {
+            config.clone_from(&own.config);
+        }
+    }
+}
+
+/// What is wrong with the configuration.
 fn checked(
     machine: &LoadedMachine,
     view: &KubeletView,
     rules: &RulesSource,
-) -> anyhow::Result<(ConfigDiagnosis, Vec<String>)> {
+    refused_flag: Option<FlagRefusal>,
+) -> anyhow::Result<Checked> {
     let rules = RulesSource { decided_by: Some(DecidedBy::Kubelet), ..rules.clone() };
-    let (read, text) = configuration_to_check(None, machine, view, rules.reading())?;
+    let (mut read, text) = configuration_to_check(None, machine, view, rules.reading())?;
+    read.refusal = refused_flag.or(read.refusal);
     let notes: Vec<String> = read.notices().map(|notice| notice.text).collect();
     let subject = ConfigSubject {
         machine,
@@ -330,10 +398,11 @@ fn checked(
         target: DecidedBy::Kubelet,
     };
     let advice = ConfigAdvice::on(subject, &read, &text)?;
-    let checked = advice.document("")?;
+    let document = advice.document("")?;
     // What is wrong with the state files is another answer.
-    let findings = checked.findings().iter().filter(|finding| finding.field() != STATE).cloned().collect();
-    Ok((ConfigDiagnosis { configuration: read.shown_name(), findings }, notes))
+    let findings = document.findings().iter().filter(|finding| finding.field() != STATE).cloned().collect();
+    let found = ConfigDiagnosis { configuration: read.shown_name(), findings };
+    Ok(Checked { found, notes, startable: advice.startable() })
 }
 
 /// What is wrong with the state files, and what the next start does with them.
@@ -341,8 +410,10 @@ fn state(
     machine: &LoadedMachine,
     resident: &Resident,
     rules: &RulesSource,
+    in_its_place: Option<&InItsPlace>,
 ) -> anyhow::Result<StateDiagnosis> {
-    let judged = machine.judge(&MachineSource::named(""), resident, rules, None)?;
+    let change = |config: &mut KubeletConfiguration| InItsPlace::put(in_its_place, config);
+    let judged = machine.judge_with(&MachineSource::named(""), resident, rules, None, change)?;
     let findings = judged.findings(resident, &resident.quarantine()?);
     Ok(StateDiagnosis { findings, restart: judged.next_restart(resident) })
 }

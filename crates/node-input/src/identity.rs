@@ -100,7 +100,7 @@ impl LoadedNode {
         let mut found = Vec::new();
         let mut tell = |what: &str, (reported, here): (String, String)| {
             found.push(format!(
-                "by its object the node keeps {reported} of {what} from pods, and by configuration {} {here}: its kubelet runs with                  another configuration, or has not restarted since it changed",
+                "by its object the node keeps {reported} of {what} from pods, and by configuration {} {here}: its kubelet runs with another configuration, or has not restarted since it changed",
                 self.line.configuration
             ));
         };

@@ -141,6 +141,21 @@ impl LoadedMachine {
         rules: &RulesSource,
         devices: Option<DeviceText>,
     ) -> anyhow::Result<JudgedNode> {
+        self.judge_with(source, resident, rules, devices, |_| ())
+    }
+
+    /// The same with a configuration in which something has been changed.
+    ///
+    /// # Errors
+    /// Something cannot be read, or a kubelet does not start with the configuration.
+    pub(crate) fn judge_with(
+        &self,
+        source: &MachineSource,
+        resident: &Resident,
+        rules: &RulesSource,
+        devices: Option<DeviceText>,
+        change: impl FnOnce(&mut KubeletConfiguration),
+    ) -> anyhow::Result<JudgedNode> {
         if let Some(why) = self.is_not_of(source, resident.root.as_deref(), &resident.folder)? {
             let text = format!(
                 "these files are evidently of another machine: {why}; --machine names theirs. They are judged by themselves \
@@ -152,7 +167,7 @@ impl LoadedMachine {
             return Ok(JudgedNode { node, by, notices: vec![Notice::warning(text)] });
         }
         if self.has_configuration(rules) {
-            let node = LoadedNode::with(self, rules, devices, strict(decided_by(self, rules)?), |_| ())?;
+            let node = LoadedNode::with(self, rules, devices, strict(decided_by(self, rules)?), change)?;
             let by = JudgedBy::Configured(node.line.clone());
             return Ok(JudgedNode { node, by, notices: Vec::new() });
         }

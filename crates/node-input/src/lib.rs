@@ -80,6 +80,7 @@ mod source;
 mod kubelet_version;
 mod stated_release;
 mod folder;
+mod plugin_functions;
 mod pod_names;
 mod listed;
 mod listed_holders;

@@ -47,7 +47,26 @@ pub(crate) fn of_texts(named: &[(&str, &[u8])]) -> anyhow::Result<Read> {
     let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
     let (name, text) = (names.join(","), texts.join("\n"));
     let failed = || format!("failed to read {name}");
-    match machine_text::read(&text) {
+    let read = machine_text::read(&text);
+    // A kubelet logs the whole machine beside a line about its CPUs.
+    let is_log = match &read {
+        Ok(read) => read.forms == [Form::KubeletLog],
+        Err(error) => matches!(
+            error,
+            MachineTextError::Unknown
+                | MachineTextError::Other { .. }
+                | MachineTextError::Value { form: Form::KubeletLog, .. }
+        ),
+    };
+    if let Some(logged) = topology_discovery::machine_info_from_log(&text).filter(|_| is_log) {
+        match logged {
+            Ok(info) => return Ok((info, None, None)),
+            // The other line tells a part.
+            Err(error) if read.is_err() => bail!(anyhow::Error::from(error).context(failed())),
+            Err(_) => {}
+        }
+    }
+    match read {
         Ok(read) => Ok(parts(read)),
         // Nothing that it names is in it: it is what cAdvisor prints, or damaged as that.
         Err(MachineTextError::Unknown) if text.trim_start().starts_with('{') => {

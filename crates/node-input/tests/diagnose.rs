@@ -244,6 +244,6 @@ fn nodes_of_a_must_gather_have_each_their_release() {
     assert_eq!(error, "--node: the bundle has no node worker-9; it has worker-1, worker-2, worker-3");
     assert!(
         diagnosis(&found, RefusalDepth::Full, Page::endless(Glyphs::Ascii))
-            .contains("1 node of which only its object tells")
+            .contains("1 node of which only objects tell")
     );
 }

@@ -19,7 +19,7 @@ pub struct Diagnosis {
     pub remarks: Vec<String>,
     /// The nodes that are looked into, by name.
     pub nodes: Vec<NodeDiagnosis>,
-    /// Names of nodes of which only their objects tell, and where no pod was refused.
+    /// Names of nodes of which only objects tell, and where no pod was refused.
     pub other_nodes: Vec<String>,
 }
 

@@ -49,8 +49,8 @@ pub fn diagnosis(diagnosis: &Diagnosis, depth: RefusalDepth, page: Page) -> Stri
     if !other_nodes.is_empty() {
         let names = shortened(other_nodes);
         let line = match other_nodes.len() {
-            1 => format!("1 node of which only its object tells: {names}"),
-            count => format!("{count} nodes of which only their objects tell: {names}"),
+            1 => format!("1 node of which only objects tell: {names}"),
+            count => format!("{count} nodes of which only objects tell: {names}"),
         };
         text.push('\n');
         text.push_str(&page.wrapped(&line, 2));

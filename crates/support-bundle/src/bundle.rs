@@ -33,7 +33,7 @@ pub struct Bundle {
 /// One of the paths that were read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BundlePath {
-    /// As it was given.
+    /// As it was given, with the folder in it that everything lies in: other paths are those below it.
     pub path: String,
     /// What it is.
     pub form: BundleForm,

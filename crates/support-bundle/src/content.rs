@@ -1,6 +1,7 @@
 //! What a text is, by its content: people rename files.
 
 use crate::bundle::{DocumentKind, StateName};
+use crate::log::is_of_kubelet;
 
 /// What a file is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,8 @@ pub(crate) enum Content {
     Zones,
     /// Lines of a log.
     Log,
+    /// A node as `kubectl describe` prints it, which is not read.
+    Described,
     /// Nothing that tells of a node.
     Nothing,
 }
@@ -87,6 +90,10 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if is_machine(trimmed) {
         return Content::OfNode(DocumentKind::Machine);
     }
+    let starts = |part: &str| trimmed.lines().take(400).any(|line| line.trim_start().starts_with(part));
+    if trimmed.starts_with("Name:") && starts("Allocatable:") && starts("Kubelet Version:") {
+        return Content::Described;
+    }
     if trimmed.lines().take(200).any(is_of_kubelet) { Content::Log } else { Content::Nothing }
 }
 
@@ -126,7 +133,7 @@ fn of_json(text: &str) -> Option<Content> {
         {
             DocumentKind::PodResources
         }
-        () if has("\"lscpu\"") => DocumentKind::Machine,
+        () if has("\"lscpu\"") || has("\"num_cores\"") && has("\"topology\"") => DocumentKind::Machine,
         () => return None,
     }))
 }
@@ -203,15 +210,6 @@ fn is_machine(text: &str) -> bool {
         || has("<topology") && has("<object type=")
         || has("<capabilities>") && has("<topology>")
         || text.starts_with("Machine (") && has("Core")
-}
-
-/// Whether a line is one of a kubelet's log.
-fn is_of_kubelet(line: &str) -> bool {
-    let klog = line.find(['I', 'W', 'E', 'F']).is_some_and(|at| {
-        let day = line.get(at + 1..at + 5).unwrap_or_default();
-        day.len() == 4 && day.bytes().all(|byte| byte.is_ascii_digit())
-    });
-    line.contains("kubelet[") || line.contains("kubenswrapper[") || klog && line.contains(".go:")
 }
 
 #[cfg(test)]

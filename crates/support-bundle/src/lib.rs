@@ -9,6 +9,7 @@
 //! - How files and objects become nodes: `crates/support-bundle/src/nodes.rs`.
 
 mod bundle;
+mod common_folder;
 mod content;
 mod log;
 mod nodes;
@@ -24,7 +25,7 @@ pub use bundle::{
     Bundle, BundleError, BundleForm, BundlePath, BundlePod, Document, DocumentKind, MachineFiles,
     NodeEvidence, Sourced, StateName,
 };
-pub use log::{KubeletStart, LinePlace, LogRead, LogRefusal, StartFailure};
+pub use log::{KubeletStart, LinePlace, LogRead, LogRefusal, MachineLine, StartFailure};
 
 /// Reads folders, archives and files as one bundle.
 ///
@@ -35,5 +36,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Bundle, BundleError> {
     for path in paths {
         reader.path(path)?;
     }
-    Ok(nodes::assembled(reader.finish()))
+    let mut bundle = nodes::assembled(reader.finish());
+    common_folder::take_common_folder(&mut bundle);
+    Ok(bundle)
 }

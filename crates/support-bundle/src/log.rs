@@ -11,6 +11,8 @@ use admission_report::KubeletRefusal;
 
 /// The most bytes of a line that are looked at.
 const MAX_LINE: u64 = 64 << 10;
+/// The same of a line with the machine, which the largest one known has an eighth of.
+const MAX_MACHINE_LINE: u64 = 4 << 20;
 /// The most lines of a kind that are kept of a log: the last ones.
 const MAX_KEPT: usize = 2000;
 
@@ -31,6 +33,10 @@ pub struct LogRead {
     pub starts: Vec<KubeletStart>,
     /// Starts that failed.
     pub failures: Vec<StartFailure>,
+    /// The last line of each kind that has the machine, as cAdvisor counts it and as its CPU manager does.
+    pub machine: Vec<MachineLine>,
+    /// Whether any line was written by a kubelet.
+    pub has_kubelet: bool,
 }
 
 /// Where a line is.
@@ -42,6 +48,15 @@ pub struct LinePlace {
     pub time: String,
     /// The host whose journal it is of; empty: it has none.
     pub host: String,
+}
+
+/// A line with the machine on which a kubelet started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineLine {
+    /// Where the line is.
+    pub place: LinePlace,
+    /// The line.
+    pub text: String,
 }
 
 /// A pod that a kubelet refused.
@@ -86,6 +101,7 @@ impl LogRead {
             && self.refusals.is_empty()
             && self.starts.is_empty()
             && self.failures.is_empty()
+            && self.machine.is_empty()
     }
 
     /// The hosts of the lines that are kept.
@@ -93,7 +109,9 @@ impl LogRead {
         let refusals = self.refusals.iter().map(|refusal| &refusal.place);
         let starts = self.starts.iter().map(|start| &start.place);
         let failures = self.failures.iter().map(|failure| &failure.place);
-        let hosts = refusals.chain(starts).chain(failures).map(|place| place.host.as_str());
+        let machine = self.machine.iter().map(|line| &line.place);
+        let all = refusals.chain(starts).chain(failures).chain(machine);
+        let hosts = all.map(|place| place.host.as_str());
         hosts.filter(|host| !host.is_empty())
     }
 
@@ -102,10 +120,11 @@ impl LogRead {
         let mut log = Self { path: path.to_owned(), is_end_alone, ..Self::default() };
         let mut kept = Kept::default();
         let read = log.lines(stream, &mut kept);
-        let Kept { refusals, starts, failures } = kept;
+        let Kept { refusals, starts, failures, machine } = kept;
         log.refusals = refusals.into();
         log.starts = starts.into();
         log.failures = failures.into();
+        log.machine = machine.into_iter().flatten().collect();
         (log, read)
     }
 
@@ -120,7 +139,12 @@ impl LogRead {
             }
             self.lines += 1;
             if read as u64 == MAX_LINE {
-                pass_line(stream)?;
+                if MACHINE.iter().any(|word| text(&line).contains(word)) {
+                    stream.by_ref().take(MAX_MACHINE_LINE).read_until(b'\n', &mut line)?;
+                }
+                if line.last() != Some(&b'\n') {
+                    pass_line(stream)?;
+                }
             }
             if self.lines <= 2 && self.span.is_none() {
                 let time = place(&text(&line), 0).time;
@@ -128,6 +152,7 @@ impl LogRead {
             }
             std::mem::swap(&mut line, &mut last);
             let line = text(&last);
+            self.has_kubelet = self.has_kubelet || is_of_kubelet(&line);
             if tells(&line) {
                 kept.take(&line, self.lines);
             }
@@ -166,6 +191,8 @@ struct Kept {
     refusals: VecDeque<LogRefusal>,
     starts: VecDeque<KubeletStart>,
     failures: VecDeque<StartFailure>,
+    /// By the words that are looked for.
+    machine: [Option<MachineLine>; MACHINE.len()],
 }
 
 fn push<T>(kept: &mut VecDeque<T>, one: T) {
@@ -177,10 +204,21 @@ fn push<T>(kept: &mut VecDeque<T>, one: T) {
 
 /// Words of which a line that is kept has one.
 const WORDS: [&str; 5] = ["dmission denied", "reason=\"", "reason: '", "kubeletVersion=", "ailed to run "];
+/// The same of lines with the machine.
+const MACHINE: [&str; 2] = [" Machine: {", "etected CPU topology"];
 
 /// Whether a line may tell something.
 fn tells(line: &str) -> bool {
-    WORDS.iter().any(|word| line.contains(word))
+    WORDS.iter().chain(&MACHINE).any(|word| line.contains(word))
+}
+
+/// Whether a line is one of a kubelet's log.
+pub(crate) fn is_of_kubelet(line: &str) -> bool {
+    let klog = line.find(['I', 'W', 'E', 'F']).is_some_and(|at| {
+        let day = line.get(at + 1..at + 5).unwrap_or_default();
+        day.len() == 4 && day.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    line.contains("kubelet[") || line.contains("kubenswrapper[") || klog && line.contains(".go:")
 }
 
 impl Kept {
@@ -206,6 +244,10 @@ impl Kept {
             push(&mut self.starts, KubeletStart { place: place(line, number), version });
         } else if let Some(error) = failure(line) {
             push(&mut self.failures, StartFailure { place: place(line, number), error });
+        } else if let Some(at) = MACHINE.iter().position(|word| line.contains(word))
+            && let Some(last) = self.machine.get_mut(at)
+        {
+            *last = Some(MachineLine { place: place(line, number), text: line.trim_end().to_owned() });
         }
     }
 }

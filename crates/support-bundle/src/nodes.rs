@@ -251,9 +251,15 @@ fn by_node(log: LogRead, all: &Nodes) -> Vec<(Option<String>, LogRead)> {
         all.of_host(&place.host).or_else(|| all.of_pod(pod?.0, pod?.1))
     };
     let mut nodes: BTreeMap<Option<String>, LogRead> = BTreeMap::new();
-    let LogRead { path, lines, is_end_alone, span, refusals, starts, failures } = log;
-    let new =
-        || LogRead { path: path.clone(), lines, is_end_alone, span: span.clone(), ..LogRead::default() };
+    let LogRead { path, lines, is_end_alone, span, refusals, starts, failures, machine, has_kubelet } = log;
+    let new = || LogRead {
+        path: path.clone(),
+        lines,
+        is_end_alone,
+        span: span.clone(),
+        has_kubelet,
+        ..LogRead::default()
+    };
     for refusal in refusals {
         let node = node_of(&refusal.place, Some((&refusal.namespace, &refusal.name)));
         nodes.entry(node).or_insert_with(new).refusals.push(refusal);
@@ -263,6 +269,9 @@ fn by_node(log: LogRead, all: &Nodes) -> Vec<(Option<String>, LogRead)> {
     }
     for failure in failures {
         nodes.entry(node_of(&failure.place, None)).or_insert_with(new).failures.push(failure);
+    }
+    for line in machine {
+        nodes.entry(node_of(&line.place, None)).or_insert_with(new).machine.push(line);
     }
     nodes.into_iter().collect()
 }

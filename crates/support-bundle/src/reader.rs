@@ -387,6 +387,9 @@ impl BundleReader {
                 self.found.claims.push(document);
             }
             Content::Zones => self.found.zones.push(document(at, inner, DocumentKind::Objects, text)),
+            Content::Described => self.remark(format!(
+                "{inner}: not read: it is what `kubectl describe` prints; `kubectl get node NODE -o yaml` prints the object"
+            )),
             Content::Log | Content::Nothing => {}
         }
         Ok(())

@@ -188,6 +188,10 @@ impl CaptureRun<'_> {
         self.each(&folder, &OF_DEVICE)?;
         self.each(&folder, &[HIVE])?;
         self.forms(&folder, &LOCAL)?;
+        if let Some(driver) = self.tree.driver(&folder) {
+            let way = relative(&folder, &format!("sys/bus/pci/drivers/{driver}"));
+            self.files.add_link(&format!("{folder}/driver"), &way);
+        }
         for named in folders(self.tree, &folder) {
             if !has_hardware_address(&named) {
                 self.files.add_folder(&named);

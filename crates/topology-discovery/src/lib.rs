@@ -17,6 +17,7 @@
 mod archive;
 mod cadvisor;
 mod cadvisor_json;
+mod cadvisor_log;
 mod capture;
 mod device_attributes;
 mod directory;
@@ -37,6 +38,7 @@ pub use cadvisor::{
     read_as_cadvisor,
 };
 pub use cadvisor_json::{MachineInfoError, machine_info_from_json, machine_info_to_json};
+pub use cadvisor_log::{LoggedMachineError, machine_info_from_log, machine_info_to_log};
 pub use capture::{Capture, CaptureError};
 pub use device_attributes::{
     CpuNodeError, DeviceAttributes, FileFault, InvalidNumaNode, NumaNodeError, NumaNodeList, PciAddress,

@@ -148,6 +148,15 @@ impl SysfsTree {
 }
 
 impl SysfsTree {
+    /// The driver of the device in a folder, by its link, which may lead to what was not recorded.
+    pub(crate) fn driver(&self, device: &str) -> Option<String> {
+        let LinkTarget::Link(target) = self.link(&format!("{device}/driver")) else { return None };
+        let (above, name) = target.rsplit_once('/')?;
+        (above.ends_with("/drivers") && !name.is_empty()).then(|| name.to_owned())
+    }
+}
+
+impl SysfsTree {
     /// The folder on the way to another, or that itself, which may not be looked into; empty for the top. `None`: each may.
     pub(crate) fn denied(&self, path: &str) -> Option<String> {
         let Source::Directory(directory) = &self.source else { return None };

@@ -78,6 +78,7 @@ fn device(
     Ok(PciDevice {
         vendor: function.vendor,
         device: function.device,
+        driver: function.driver.clone(),
         node: node.map_or(DeviceNode::Unknown, |node| DeviceNode::Known(node.id)),
         local_cpus: node.map(|node| node.cpus.clone()).unwrap_or_default(),
         sriov,

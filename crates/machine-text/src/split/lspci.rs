@@ -43,6 +43,8 @@ pub(super) fn more(line: Line<'_>, facts: &mut Facts) -> bool {
     match name {
         "NUMA node" if line.indent > 0 => function.node = value.parse().ok(),
         "NUMANode" => function.node = value.parse().ok(),
+        "Kernel driver in use" if line.indent > 0 => function.driver = Some(value.to_owned()),
+        "Driver" => function.driver = Some(value.to_owned()),
         "Class" => function.class = function.class.or_else(|| class_number(value)),
         "Vendor" => function.vendor = function.vendor.or_else(|| bracketed(value)),
         "Device" => function.device = function.device.or_else(|| bracketed(value)),
@@ -51,8 +53,7 @@ pub(super) fn more(line: Line<'_>, facts: &mut Facts) -> bool {
             (function.functions.offset, function.functions.stride) =
                 (after(line.text, "VF offset:"), after(line.text, "stride:"));
         }
-        "SVendor" | "SDevice" | "PhySlot" | "Rev" | "ProgIf" | "Driver" | "Module" | "IOMMUGroup"
-        | "DTNode" => {}
+        "SVendor" | "SDevice" | "PhySlot" | "Rev" | "ProgIf" | "Module" | "IOMMUGroup" | "DTNode" => {}
         _ => return line.indent > 0,
     }
     function.is_verbose = true;

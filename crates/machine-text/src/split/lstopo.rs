@@ -36,6 +36,8 @@ struct Object {
     kind: String,
     /// Its number among those of its type, in the order of the drawing, and that of the system.
     number: i64,
+    /// The same as it is printed.
+    logical: Option<i64>,
     system: Option<i64>,
     /// Memory of a NUMA node in bytes.
     memory: Option<u64>,
@@ -104,7 +106,8 @@ impl Drawing {
             let count = self.counts.entry(kind.clone()).or_default();
             let (number, memory) = (*count, memory(part));
             *count += 1;
-            self.objects.push(Object { indent, above, depth, kind, number, system: system(part), memory });
+            let (logical, system) = (numbered(part, "L#"), numbered(part, "P#"));
+            self.objects.push(Object { indent, above, depth, kind, number, logical, system, memory });
             above = Some(self.objects.len() - 1);
         }
         self.around.extend(above);
@@ -125,6 +128,7 @@ impl Drawing {
         if self.cpus().next().is_none() {
             return Err(MachineTextError::NoCpus { form: Form::Lstopo });
         }
+        self.must_be_whole()?;
         // A node lies within the CPUs that are near it, or around them.
         let mut nodes: Vec<(usize, i64, CpuSet)> = Vec::new();
         let has_memory =
@@ -161,6 +165,19 @@ impl Drawing {
         Ok(())
     }
 
+    /// Logical numbers begin at 0 and have no gaps: where CPUs are missing, lines are left out.
+    fn must_be_whole(&self) -> Result<(), MachineTextError> {
+        let logical: Vec<i64> =
+            self.objects.iter().filter(|own| own.kind == "PU").filter_map(|own| own.logical).collect();
+        let all = logical.iter().max().map_or(0, |last| last + 1);
+        let all = usize::try_from(all).unwrap_or(usize::MAX);
+        if all > logical.len() {
+            let listed = logical.len();
+            return Err(MachineTextError::LeftOut { form: Form::Lstopo, what: "CPUs", all, listed });
+        }
+        Ok(())
+    }
+
     fn cpus(&self) -> impl Iterator<Item = (usize, CpuId)> {
         let units = self.objects.iter().enumerate().filter(|(_, object)| object.kind == "PU");
         units.filter_map(|(at, object)| Some((at, CpuId::new(usize::try_from(object.system?).ok()?).ok()?)))
@@ -177,9 +194,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([' ', '(', ')', ','])
 }
 
-/// `P#0`
-fn system(text: &str) -> Option<i64> {
-    words(text).find_map(|word| word.strip_prefix("P#")?.parse::<u32>().ok().map(i64::from))
+/// `L#0`, `P#0`
+fn numbered(text: &str, mark: &str) -> Option<i64> {
+    words(text).find_map(|word| word.strip_prefix(mark)?.parse::<u32>().ok().map(i64::from))
 }
 
 /// `124GB`, `local=124GB`, `124GiB`: units of 1024.

@@ -29,6 +29,9 @@ pub(super) fn line(line: Line<'_>, facts: &mut Facts) -> Result<Read, MachineTex
     facts.forms.insert(Form::Numactl);
     match what {
         "cpus" => {
+            if value.contains("...") || value.contains('…') {
+                return Err(line.error(Form::Numactl, "CPUs are left out here: it has to be whole"));
+            }
             let listed = cpus(value).ok_or_else(|| no_list(line, value))?;
             return Ok(Read::Cpus(node, listed));
         }

@@ -4,5 +4,6 @@
 
 mod forms;
 mod objects;
+mod pasted;
 mod printed;
 mod virtual_machines;

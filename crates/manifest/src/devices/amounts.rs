@@ -31,8 +31,8 @@ pub(super) fn read(amounts: &Field<'_>) -> Result<Vec<DeviceEntry>, ManifestErro
         }
         entries.push(DeviceEntry {
             resource: ResourceName::new(entry.key),
-            source: DeviceSource::Counted(count(&entry.value)?),
-            assumed: vec!["its devices are taken as near no NUMA node: amounts of a node do not tell that, and `perNode` does".to_owned()],
+            source: DeviceSource::Amount(count(&entry.value)?),
+            assumed: Vec::new(),
         });
     }
     Ok(entries)

@@ -34,6 +34,8 @@ pub enum DeviceSource {
     Pool(FunctionPool),
     /// So many, whose NUMA nodes are not known.
     Counted(u32),
+    /// So many by the amounts of a node, which do not tell NUMA nodes.
+    Amount(u32),
     /// Devices by id, each near these CPUs.
     Near(Vec<(String, CpuSet)>),
     /// The PCI functions at these addresses.
@@ -44,7 +46,21 @@ pub enum DeviceSource {
     Gpus {
         /// How many devices each is.
         replicas: u32,
+        /// Whether the plugin lists partitions, where GPUs have some.
+        partitions: MigStrategy,
     },
+}
+
+/// What NVIDIA's plugin makes of partitions of GPUs (`migStrategy`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MigStrategy {
+    /// Nothing: GPUs are whole.
+    #[default]
+    None,
+    /// Devices of the resource of whole GPUs, where all have partitions of one profile.
+    Single,
+    /// Devices of a resource for each profile: `nvidia.com/mig-1g.10gb`.
+    Mixed,
 }
 
 /// A device by name.

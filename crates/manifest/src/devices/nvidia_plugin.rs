@@ -12,7 +12,7 @@
 
 use pod_spec::ResourceName;
 
-use super::entry::{DeviceEntry, DeviceSource};
+use super::entry::{DeviceEntry, DeviceSource, MigStrategy};
 use crate::names::is_resource;
 use crate::node::Field;
 use crate::{ManifestError, Problem};
@@ -39,19 +39,16 @@ const COUNT: &str = "how many pods share one, from 2 on";
 pub(super) fn read(document: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
     let mut assumed = Vec::new();
     let strategy = document.descend(&["flags", "migStrategy"])?;
-    match strategy.as_ref().map_or(Ok("none"), |field| field.text("none, single or mixed"))? {
-        "none" => {}
-        "single" | "mixed" => {
-            assumed.push(
-                "no GPU is taken as partitioned (MIG), which a machine's description does not tell"
-                    .to_owned(),
-            );
-        }
-        _ => {
-            let field = strategy.unwrap_or_else(|| document.clone());
-            return Err(field.unexpected("none, single or mixed"));
-        }
-    }
+    let partitions =
+        match strategy.as_ref().map_or(Ok("none"), |field| field.text("none, single or mixed"))? {
+            "none" => MigStrategy::None,
+            "single" => MigStrategy::Single,
+            "mixed" => MigStrategy::Mixed,
+            _ => {
+                let field = strategy.unwrap_or_else(|| document.clone());
+                return Err(field.unexpected("none, single or mixed"));
+            }
+        };
     let mut name = renamed(document)?;
     let mut replicas = 1;
     for (key, is_named) in [("timeSlicing", "time-slicing"), ("mps", "MPS")] {
@@ -96,7 +93,11 @@ pub(super) fn read(document: &Field<'_>) -> Result<DeviceEntry, ManifestError> {
     if !is_resource(&name) {
         return Err(document.unexpected("names of resources"));
     }
-    Ok(DeviceEntry { resource: ResourceName::new(&name), source: DeviceSource::Gpus { replicas }, assumed })
+    Ok(DeviceEntry {
+        resource: ResourceName::new(&name),
+        source: DeviceSource::Gpus { replicas, partitions },
+        assumed,
+    })
 }
 
 /// The resource of whole GPUs: of several names by product the one for all.

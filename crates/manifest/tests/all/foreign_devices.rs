@@ -1,8 +1,8 @@
 //! Inventories that others write: a kubelet's answers, and the SR-IOV network device plugin's configuration.
 
 use topology_manifest::{
-    DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, PodResourcesRead, ReportedNodes,
-    Source, Style, read_devices, read_pod_resources,
+    DeviceHealth, DeviceSource, FunctionFacts, FunctionPart, FunctionPool, MigStrategy, PodResourcesRead,
+    ReportedNodes, Source, Style, read_devices, read_pod_resources,
 };
 
 fn fixture(name: &str) -> String {
@@ -114,6 +114,7 @@ fn function(number: usize) -> FunctionFacts<'static> {
         device: Some(0x1889),
         part: FunctionPart::Virtual { of: CARD, number },
         card_names: None,
+        driver: None,
     }
 }
 
@@ -175,10 +176,14 @@ fn what_cannot_be_judged_is_named() {
         named(
             r#"[{"drivers": ["vfio-pci", "iavf"], "isRdma": true}, {"pfNames": ["ens1f0#0-3"], "vdpaType": "vhost"}]"#
         ),
-        "drivers \"vfio-pci\", \"iavf\"; isRdma; vdpaType \"vhost\""
+        "isRdma; vdpaType \"vhost\""
     );
     assert_eq!(named(r#"{"rootDevices": ["0000:(18|98):00.0"]}"#), "rootDevices \"0000:(18|98):00.0\"");
-    assert!(pool(r#"{"drivers": ["vfio-pci"]}"#).takes(&function(0)), "it is taken to hold");
+    let bound = pool(r#"{"drivers": ["vfio-pci", "iavf"]}"#);
+    assert_eq!(bound.drivers()[0].to_string(), "drivers \"vfio-pci\", \"iavf\"");
+    for (driver, expected) in [(None, true), (Some("iavf"), true), (Some("ice"), false), (Some(""), false)] {
+        assert_eq!(bound.takes(&FunctionFacts { driver, ..function(0) }), expected, "{driver:?}");
+    }
     let by_name = pool(r#"{"pfNames": ["ens1f0#0-1,3", "ens1f1"]}"#);
     assert_eq!(by_name.names()[0].to_string(), "pfNames \"ens1f0#0-1,3-3\", \"ens1f1\"");
     assert!([0, 1, 2, 3].into_iter().all(|number| by_name.takes(&function(number))), "no names are known");
@@ -214,8 +219,7 @@ fn amounts_of_a_node_and_its_zones_are_counted() {
     let amounts =
         r#"{"cpu":"92","hugepages-1Gi":"32Gi","memory":"160000Mi","nvidia.com/gpu":"8","pods":"250"}"#;
     let read = entries(amounts);
-    assert_eq!((read[0].0.as_str(), &read[0].1), ("nvidia.com/gpu", &DeviceSource::Counted(8)));
-    assert!(read[0].2[0].contains("near no NUMA node"), "{read:?}");
+    assert_eq!((read[0].0.as_str(), &read[0].1), ("nvidia.com/gpu", &DeviceSource::Amount(8)));
     let node =
         format!("apiVersion: v1\nkind: Node\nmetadata: {{name: n}}\nstatus: {{allocatable: {amounts}}}\n");
     assert_eq!(entries(&node), read);
@@ -244,8 +248,11 @@ fn the_matrix_of_nvidia_smi_lists_gpus() {
 fn nvidias_plugin_shares_and_names_gpus() {
     let gpus = |text: &str| {
         let (resource, source, assumed) = entries(text).remove(0);
-        let DeviceSource::Gpus { replicas } = source else { panic!("{source:?}") };
-        format!("{resource} x{replicas}{}", if assumed.is_empty() { "" } else { " assumed" })
+        let DeviceSource::Gpus { replicas, partitions } = source else { panic!("{source:?}") };
+        let assumed = if assumed.is_empty() { "" } else { " assumed" };
+        let partitions =
+            if partitions == MigStrategy::None { String::new() } else { format!(" {partitions:?}") };
+        format!("{resource} x{replicas}{assumed}{partitions}")
     };
     let sliced = "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n";
     assert_eq!(gpus(sliced), "nvidia.com/gpu x4");
@@ -258,7 +265,7 @@ fn nvidias_plugin_shares_and_names_gpus() {
     );
     assert_eq!(gpus(&sliced.replace("replicas: 4", "rename: part, replicas: 2")), "nvidia.com/part x2");
     assert_eq!(gpus(&sliced.replace("timeSlicing", "mps")), "nvidia.com/gpu x4 assumed");
-    assert_eq!(gpus("version: v1\nflags: {migStrategy: single}\n"), "nvidia.com/gpu x1 assumed");
+    assert_eq!(gpus("version: v1\nflags: {migStrategy: single}\n"), "nvidia.com/gpu x1 Single");
     assert_eq!(
         gpus("version: v1\nresources: {gpus: [{pattern: \"*\", name: card}]}\n"),
         "nvidia.com/card x1"
@@ -384,4 +391,10 @@ fn what_is_wrong_with_them() {
     1 | {"podResources": [{"name": "a"}]}
       |                   ^ expected the pod's namespace
     "#);
+}
+
+#[test]
+fn gpus_are_on_the_nodes_that_rocm_smi_prints() {
+    let text = "==== Numa Nodes ====\nGPU[0]\t\t: (Topology) Numa Node: 0\nGPU[0]\t\t: (Topology) Numa Affinity: 0\nGPU[1]\t\t: (Topology) Numa Node: 1\nGPU[2]\t\t: (Topology) Numa Node: -1\n";
+    assert_eq!(listed(text), ["amd.com/gpu GPU[0] [0]", "amd.com/gpu GPU[1] [1]", "amd.com/gpu GPU[2] []"]);
 }

@@ -11,6 +11,7 @@ mod shape;
 mod state;
 mod config;
 mod objects;
+mod claims;
 mod log;
 mod xml;
 mod machine;
@@ -21,6 +22,7 @@ mod alike;
 use std::collections::BTreeMap;
 
 use node_config::Rules;
+use pod_claims::ClusterObjects;
 use serde_json::{Value, json};
 use support_bundle::{Bundle, BundlePod, DocumentKind, NodeEvidence, StateName};
 
@@ -32,6 +34,7 @@ use self::shape::LeftOut;
 use super::kubelet::FoundKubelet;
 use crate::base_choice::Reading;
 use crate::kubelet_version::KubeletVersion;
+use crate::object_text::ObjectText;
 
 /// The folder that everything lies in.
 const TOP: &str = "anonymous";
@@ -64,6 +67,10 @@ impl Anonymised {
 pub fn anonymised(bundle: Bundle) -> anyhow::Result<Anonymised> {
     let Bundle { mut nodes, configurations, claims, unbound, remarks, .. } = bundle;
     let mut notes = Vec::new();
+    let texts: Vec<ObjectText> =
+        claims.iter().map(|own| ObjectText::named(own.path.clone(), own.text.clone())).collect();
+    // What cannot be read decides nothing of the original either.
+    let objects = ObjectText::objects(&texts);
     let machines: Vec<Vec<Captured>> =
         nodes.iter_mut().map(|node| machine::captured(node, &mut notes)).collect();
     let parts: Vec<Part<'_>> = nodes
@@ -75,10 +82,11 @@ pub fn anonymised(bundle: Bundle) -> anyhow::Result<Anonymised> {
         })
         .collect();
     // The first round collects names, the second writes with their numbers.
+    let known = objects.as_ref().ok();
     let mut first = Writer::default();
-    first.all(&parts)?;
+    first.all(&parts, known)?;
     let mut writer = Writer { names: first.names.numbered(), ..Writer::default() };
-    writer.all(&parts)?;
+    writer.all(&parts, known)?;
     let Writer { files, names, left_out, notes: more } = writer;
     notes.extend(more);
     let mut count = |count: usize, one: &str, many: &str| match count {
@@ -91,10 +99,11 @@ pub fn anonymised(bundle: Bundle) -> anyhow::Result<Anonymised> {
         "field of files that decides nothing or is not known",
         "fields of files that decide nothing or are not known",
     );
+    let unread = if objects.is_err() { claims.len() } else { 0 };
     count(
-        claims.len(),
-        "file with slices, device classes and claims",
-        "files with slices, device classes and claims",
+        unread,
+        "file with slices, device classes and claims that cannot be read",
+        "files with slices, device classes and claims that cannot be read",
     );
     count(unbound.len(), "pod that is bound to no node", "pods that are bound to no node");
     count(remarks.len(), "remark about what could not be read", "remarks about what could not be read");
@@ -125,11 +134,14 @@ struct Writer {
 }
 
 impl Writer {
-    fn all(&mut self, parts: &[Part<'_>]) -> anyhow::Result<()> {
+    fn all(&mut self, parts: &[Part<'_>], objects: Option<&ClusterObjects>) -> anyhow::Result<()> {
         for (at, part) in parts.iter().enumerate() {
             self.node(part, at)?;
         }
         self.pods(parts);
+        if let Some(list) = objects.and_then(|objects| claims::written(objects, &mut self.names)) {
+            self.add("cluster-scoped-resources/resource.k8s.io/resourceslices/all.yaml", pretty(&list));
+        }
         Ok(())
     }
 

@@ -108,14 +108,16 @@ fn pods(evidence: &NodeEvidence, node: &str, parts: &mut Parts) {
 
 fn logs(evidence: &NodeEvidence, parts: &mut Parts) {
     // A journal that has rotated its lines away prints that it has none.
-    let (empty, logs): (Vec<&LogRead>, Vec<&LogRead>) = evidence.logs.iter().partition(|log| log.is_empty());
+    let (others, logs): (Vec<&LogRead>, Vec<&LogRead>) =
+        evidence.logs.iter().partition(|log| log.is_empty() || !log.has_kubelet);
     if logs.is_empty() {
         let next = "`journalctl -u kubelet --no-pager > kubelet.log` on the node";
         parts.missing(
             "log",
-            match empty.first() {
+            match others.first() {
                 Some(log) => {
-                    format!("{} has no lines; {next}, if they are not rotated away there too", log.path)
+                    let none = if log.is_empty() { "no lines" } else { "no line of a kubelet" };
+                    format!("{} has {none}; {next}, if they are not rotated away there too", log.path)
                 }
                 None => next.to_owned(),
             },

@@ -4,12 +4,13 @@
 //! command line a file where kubelets usually have theirs. What the kubelet answered at `/configz` comes next, then the
 //! `MachineConfig` that OpenShift's node is annotated with, and an object of the cluster if there is only one.
 
-use node_config::KubeletFlags;
+use node_config::{KubeletConfiguration, KubeletFlags, Rules};
 use support_bundle::{Document, DocumentKind, NodeEvidence};
-use topology_manifest::{KubeletArguments, Source, read_kubelet_arguments};
+use topology_manifest::{KubeletArgument, KubeletArguments, Source, read_kubelet_arguments};
 
 use crate::base_choice::Reading;
 use crate::found_config::FoundConfig;
+use crate::kubelet_flags::{self, FlagRefusal};
 use crate::kubelet_version::KubeletVersion;
 use crate::this_node::CONFIGS;
 
@@ -19,6 +20,8 @@ pub(super) struct FoundKubelet {
     pub(super) config: Option<FoundConfig>,
     /// The files of the configuration, flags too.
     pub(super) files: Vec<String>,
+    /// Its flags as they are written.
+    arguments: Vec<KubeletArgument>,
 }
 
 impl FoundKubelet {
@@ -30,6 +33,7 @@ impl FoundKubelet {
     ) -> Self {
         let version = version(evidence);
         let flags = Flags::of(evidence, notes);
+        let arguments = flags.arguments.clone();
         let (config, files) = match own(evidence, &flags, notes, contradictions) {
             Some((config, files)) => (Some(config), files),
             None => match of_cluster(evidence, cluster, notes) {
@@ -44,7 +48,13 @@ impl FoundKubelet {
             let version = version.unwrap_or(KubeletVersion::DEFAULT);
             contradictions.extend(differs_from_running(evidence, config, version));
         }
-        Self { version, config, files }
+        Self { version, config, files, arguments }
+    }
+
+    /// A flag with which a kubelet of these rules does not start.
+    pub(super) fn refused_flag(&self, rules: Rules) -> Option<FlagRefusal> {
+        let config = KubeletConfiguration { rules, ..KubeletConfiguration::default() };
+        kubelet_flags::over(config, &self.arguments).refusal
     }
 }
 
@@ -61,6 +71,7 @@ fn version(evidence: &NodeEvidence) -> Option<KubeletVersion> {
 #[derive(Default)]
 struct Flags {
     words: Vec<String>,
+    arguments: Vec<KubeletArgument>,
     files: Vec<String>,
 }
 
@@ -80,7 +91,7 @@ impl Flags {
             Ok(KubeletArguments { arguments, missing, .. }) => {
                 notes.extend(missing.into_iter().map(|missing| format!("{}: {missing}", files.join(", "))));
                 let words = arguments.iter().map(|argument| argument.text().to_owned()).collect();
-                Self { words, files }
+                Self { words, arguments, files }
             }
             Err(error) => {
                 notes.push(format!("flags of the kubelet are not read: {error}"));

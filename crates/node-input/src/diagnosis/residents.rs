@@ -1,6 +1,6 @@
 //! What runs on a node: its state files, the pods that are bound to it, and the devices that its kubelet lists.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use node_state::{PodNames, StateFolder};
@@ -12,6 +12,9 @@ use crate::devices::DeviceText;
 use crate::listed_holders::ListedHolders;
 use crate::node::LoadedNode;
 use crate::residents::Residents;
+
+/// The node of each pod of a bundle, by namespace and name.
+pub(super) type BoundPods = BTreeMap<(String, String), String>;
 
 /// What runs on a node, as far as a bundle tells it.
 pub(super) struct FoundResidents {
@@ -60,6 +63,27 @@ impl FoundResidents {
             DeviceText { name: document.path.clone(), text: document.text.clone() }.holders()
         });
         Self { state, names, devices, listed }
+    }
+
+    /// That a kubelet's answers list pods which are bound to other nodes, as text to be shown; `bound` has the node of each pod of the bundle
+    /// by namespace and name.
+    pub(super) fn of_other_nodes(evidence: &NodeEvidence, bound: &BoundPods) -> Vec<String> {
+        let own = evidence.name.as_deref().unwrap_or_default();
+        let mut found = Vec::new();
+        for document in evidence.of_kind(DocumentKind::PodResources) {
+            let read = Source::from_bytes(&document.path, &document.text).ok();
+            let Some(read) = read.and_then(|source| read_pod_resources(&source).ok()) else { continue };
+            let others = read.pods.iter().filter_map(|pod| {
+                let node = bound.get(&(pod.namespace.clone(), pod.name.clone()))?;
+                (node != own).then(|| format!("{}/{}, which is bound to {node}", pod.namespace, pod.name))
+            });
+            let others: Vec<String> = others.collect();
+            if let [first, rest @ ..] = others.as_slice() {
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                found.push(format!("{} is of another node: it lists {first}{more}", document.path));
+            }
+        }
+        found
     }
 
     /// What runs where no state file tells it: nothing that is known.

@@ -432,3 +432,118 @@ fn damaged_files_stay_damaged() {
         check(&loose().with("cpu_manager_state", &state));
     }
 }
+
+/// A slice of the node, a class, a claim that one of its pods holds, and a template that the refused pod has; secrets are in every text that
+/// decides nothing, and in names, expressions and values that decide.
+fn claims() -> String {
+    format!(
+        "apiVersion: v1
+kind: List
+items:
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {{name: acme-fra1-r07-u12-gpu, uid: acme-event-uid-55, labels: {{team: acme-team-blue}}}}
+  spec:
+    driver: gpu.corp.acme.example
+    nodeName: {HOST}
+    pool: {{name: acme-fra1-r07-u12, generation: 1, resourceSliceCount: 1}}
+    devices:
+    - name: acme-gpu-0
+      attributes: {{model: {{string: ACME-H100}}, serial: {{string: BIOS-ACME-SN-00123}}, index: {{int: 0}}, resource.kubernetes.io/pcieRoot: {{string: pci0000:17}}}}
+      capacity: {{acme-memory: {{value: 80Gi}}}}
+    - name: acme-gpu-1
+      attributes: {{model: {{string: ACME-A100}}, index: {{int: 1}}, resource.kubernetes.io/pcieRoot: {{string: pci0000:17}}}}
+      taints: [{{key: acme-only-taint, value: acme-tenant-7, effect: NoSchedule}}]
+    - name: acme-gpu-2
+      attributes: {{index: {{int: 2}}}}
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {{name: acme-class, annotations: {{note: acme-billing-annotation}}}}
+  spec:
+    selectors: [{{cel: {{expression: 'device.driver == \"gpu.corp.acme.example\" && device.attributes[\"gpu.corp.acme.example\"].model.startsWith(\"ACME\")'}}}}]
+    config: [{{opaque: {{driver: gpu.corp.acme.example, parameters: {{token: sk-live-51Hx0acme}}}}}}]
+    extendedResourceName: acme.example/uplink
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaim
+  metadata: {{name: acme-claim, namespace: acme-core-net, uid: u-acme-claim-1}}
+  spec: &spec
+    devices:
+      requests:
+      - name: acme-request
+        exactly:
+          deviceClassName: acme-class
+          selectors: [{{cel: {{expression: 'device.attributes[\"gpu.corp.acme.example\"].index < 1 // hunter2-db-password'}}}}]
+          tolerations: [{{key: acme-only-taint, operator: Exists}}]
+      constraints: [{{requests: [acme-request], matchAttribute: gpu.corp.acme.example/model}}]
+      config: [{{opaque: {{driver: gpu.corp.acme.example, parameters: {{key: ghp_16C7e42F292c6912E7710c838347Ae178B4a}}}}}}]
+  status:
+    reservedFor: [{{resource: pods, name: acme-dpdk-7, uid: 5e0f3f5c-7e5b-4a3e-9c57-2f4f1b8f6d07}}]
+    allocation:
+      devices: {{results: [{{request: acme-request, driver: gpu.corp.acme.example, pool: acme-fra1-r07-u12, device: acme-gpu-0}}]}}
+      nodeSelector: {{nodeSelectorTerms: [{{matchFields: [{{key: metadata.name, operator: In, values: [{HOST}]}}]}}]}}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceClaimTemplate
+  metadata: {{name: acme-template, namespace: acme-core-net}}
+  spec: {{metadata: {{annotations: {{auth: eyJhbGciOiJSUzI1NiJ9}}}}, spec: *spec}}
+"
+    )
+}
+
+/// Which devices each class and each request of a claim selects by its expressions, and what is allocated.
+fn selected(text: &str) -> Vec<String> {
+    use dra_cel::{DeviceVariable, Environment, Program};
+    let source = topology_manifest::Source::from_list("claims", text.as_bytes()).unwrap();
+    let read = topology_manifest::read_resource_objects(&source).unwrap();
+    assert!(read.refused.is_empty(), "{:?}", read.refused);
+    let requests = read.claims.iter().flat_map(|claim| &claim.spec.requests);
+    let of_requests = requests.flat_map(|request| &request.exactly).map(|exactly| &exactly.selectors);
+    let mut rows = Vec::new();
+    for selectors in read.classes.iter().map(|class| &class.selectors).chain(of_requests) {
+        for expression in selectors.iter().filter_map(|selector| selector.expression.as_deref()) {
+            let program = Program::compile(expression, &Environment::stored()).unwrap();
+            let devices = read.slices.iter().flat_map(|slice| {
+                slice.devices().iter().map(|device| DeviceVariable::of(&slice.driver, device))
+            });
+            let matches = devices.map(|device| match program.matches(&device) {
+                Ok(true) => '+',
+                Ok(false) => '-',
+                Err(_) => '!',
+            });
+            rows.push(matches.collect());
+        }
+    }
+    for claim in &read.claims {
+        let results = claim.status.allocation.iter().flat_map(|allocation| &allocation.results);
+        let places = results.map(|result| {
+            let slice = read.slices.iter().find(|slice| slice.pool.name == result.device.pool).unwrap();
+            slice.devices().iter().position(|device| device.name == result.device.device).unwrap()
+        });
+        rows.push(format!("{:?} of {}", places.collect::<Vec<_>>(), claim.status.reserved_for.len()));
+    }
+    rows
+}
+
+#[test]
+fn claims_are_written_anew_and_select_alike() {
+    let with_claim = |text: String| {
+        let claims = "containers:\n    - name: acme-wide";
+        let own = "resourceClaims: [{name: acme-own, resourceClaimTemplateName: acme-template}]\n    containers:\n    - name: acme-wide";
+        assert!(text.contains(claims));
+        text.replacen(claims, own, 1)
+    };
+    let slices = "mg/quay/cluster-scoped-resources/resource.k8s.io/resourceslices/all.yaml";
+    let namespaced = "mg/quay/namespaces/acme-core-net/core/pods.yaml";
+    let bundles = [
+        must_gather().with(slices, &claims()).with(namespaced, &with_claim(pods())),
+        loose().with("claims.yaml", &claims()).with("pods.yaml", &with_claim(pods())),
+        node_file().with("claims.yaml", &claims()),
+    ];
+    for bundle in bundles {
+        let made = check(&bundle);
+        let (_, list) = made.files.iter().find(|(path, _)| path.contains("resource.k8s.io")).unwrap();
+        let list = String::from_utf8_lossy(list);
+        assert_eq!(selected(&claims()), ["++!", "+--", "[0] of 1"]);
+        assert_eq!(selected(&list), selected(&claims()), "{list}");
+        assert!(list.contains("NoSchedule") && list.contains("80Gi"), "{list}");
+    }
+}

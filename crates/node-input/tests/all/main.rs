@@ -5,6 +5,7 @@
 mod anonymise;
 mod claims_aligned;
 mod claims_and_cpus;
+mod diagnosed_faults;
 mod imagined;
 mod public_layouts;
 mod published;

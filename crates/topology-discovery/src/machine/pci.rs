@@ -97,7 +97,8 @@ fn device(
     // The driver of AMD's GPUs writes it into the folder of one GPU, to which those of the others have a link.
     let hive = kernel.parsed(&format!("{path}/{HIVE}"), Substitute::Unknown, str::parse);
     let kernel_names = if device.does_work() { kernel_names(kernel.tree, path) } else { Vec::new() };
-    Some(PciDevice { kernel_names, hive, ..device })
+    let driver = kernel.tree.driver(path);
+    Some(PciDevice { kernel_names, hive, driver, ..device })
 }
 
 /// The CPUs that are near a device: to the kernel, those of its node.

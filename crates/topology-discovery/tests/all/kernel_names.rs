@@ -69,3 +69,19 @@ fn a_machine_captured_without_them_has_none() {
     let archive = machine_fixtures::archive("xeon-2s-96cpu-sriov").unwrap();
     assert!(names(&SysfsTree::archive(archive).unwrap()).iter().all(Vec::is_empty));
 }
+
+#[test]
+fn drivers_are_read_by_links_that_lead_nowhere_too_and_captured() {
+    let mut files = tree(&[("0000:00:01.0", "0x020000", &[]), ("0000:00:02.0", "0x020000", &[])]);
+    let up = "../".repeat(4);
+    files.add_link(&format!("{ROOT}/0000:00:01.0/driver"), &format!("{up}bus/pci/drivers/vfio-pci"));
+    files.add_link(&format!("{ROOT}/0000:00:02.0/driver"), "../elsewhere");
+    let drivers = |tree: &SysfsTree| -> Vec<Option<String>> {
+        read(tree).unwrap().machine.devices().iter().map(|device| device.driver.clone()).collect()
+    };
+    let live = SysfsTree::from(files);
+    let expected = [Some("vfio-pci".to_owned()), None];
+    assert_eq!(drivers(&live), expected);
+    let archive = Capture::of(&live).unwrap().archive().unwrap();
+    assert_eq!(drivers(&SysfsTree::archive(&archive).unwrap()), expected);
+}

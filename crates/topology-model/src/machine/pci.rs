@@ -104,6 +104,8 @@ pub struct PciDevice {
     /// What the kernel calls what its driver makes of it, ascending: `eth0`, `mlx5_0`, `nvme0n1`, `card0`.
     /// Empty where it has no driver, or the names were not recorded.
     pub kernel_names: Vec<String>,
+    /// The driver that it is bound to: `vfio-pci`, `iavf`. `None`: none, or it was not recorded.
+    pub driver: Option<String>,
     /// The hive of a GPU: those of one reach each other over xGMI. `None`: it is in none, or none is known.
     pub hive: Option<u64>,
 }
@@ -122,6 +124,7 @@ impl PciDevice {
             parent: None,
             sriov: Sriov::None,
             kernel_names: Vec::new(),
+            driver: None,
             hive: None,
         }
     }

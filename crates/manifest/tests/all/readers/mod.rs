@@ -86,6 +86,7 @@ fn take(source: &topology_manifest::DeviceSource) {
         device: None,
         part: FunctionPart::Virtual { of: "0000:18:00.0", number: 1 },
         card_names: None,
+        driver: None,
     };
     let taken = pool.takes(&facts);
     assert!(!pool.takes(&FunctionFacts { part: FunctionPart::Shared, ..facts }));

@@ -138,6 +138,9 @@ pub(super) fn texts(evidence: &NodeEvidence, notes: &mut Vec<String>) -> Vec<Str
 
 fn text(text: &str) -> String {
     let trimmed = text.trim_start_matches('\u{feff}').trim_start();
+    if let Ok(info) = topology_discovery::machine_info_from_json(trimmed.as_bytes()) {
+        return topology_discovery::machine_info_to_json(&info).unwrap_or_default();
+    }
     if trimmed.starts_with('{') {
         return serde_json::from_str::<Value>(trimmed)
             .ok()

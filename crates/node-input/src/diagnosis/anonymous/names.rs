@@ -31,6 +31,10 @@ pub enum NameKind {
     LabelValue,
     /// A claim of devices, or an object that one is made of.
     Claim,
+    /// A driver of devices that is not public.
+    Driver,
+    /// A pool of devices.
+    Pool,
     /// A file of the node.
     File,
     /// Any other text.
@@ -52,6 +56,8 @@ impl NameKind {
             Self::LabelKey => return format!("label.example/key-{number:0width$}"),
             Self::LabelValue => "value",
             Self::Claim => "claim",
+            Self::Driver => "driver",
+            Self::Pool => "pool",
             Self::File => "file",
             Self::Text => "text",
         };
