@@ -1,11 +1,14 @@
 //! What each NUMA node has of each resource, whatever a pod requests.
 
+use alloc::collections::BTreeSet;
+use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use serde::Serialize;
 use topology_admission::{self as admission, Ledger, Node};
 use topology_model::NodeId;
 
+use crate::facts::{NamedPod, full_name};
 use crate::json;
 use crate::resource::Resource;
 use crate::unit::Cell;
@@ -50,14 +53,21 @@ impl ResourceRoom {
                 .nodes()
                 .ids()
                 .zip(&room.nodes)
-                .map(|(node, cell)| NodeRoom { node, cell: amounts(cell) })
+                .map(|(node, cell)| NodeRoom { node, cell: held(cell, ledger) })
                 .collect(),
-            elsewhere: (room.elsewhere.allocatable > 0).then(|| amounts(&room.elsewhere)),
+            elsewhere: (room.elsewhere.allocatable > 0).then(|| held(&room.elsewhere, ledger)),
         })
         .collect()
     }
 }
 
-fn amounts(cell: &admission::Cell) -> Cell {
-    Cell { free: cell.free, allocatable: cell.allocatable, held_by: Vec::new() }
+/// The amounts, and the pods of the ledger that hold what is not free.
+fn held(cell: &admission::Cell, ledger: &Ledger) -> Cell {
+    // A pod that holds several devices is one holder.
+    let holders: BTreeSet<_> = cell.holders.iter().collect();
+    let held_by = holders.into_iter().map(|uid| {
+        let pod = ledger.pods().find(|pod| pod.uid == *uid);
+        NamedPod { uid: uid.clone(), name: pod.map_or_else(|| uid.to_string(), full_name) }
+    });
+    Cell { free: cell.free, allocatable: cell.allocatable, held_by: held_by.collect() }
 }

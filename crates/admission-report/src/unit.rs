@@ -128,7 +128,7 @@ pub struct Cell {
     pub free: u64,
     /// What pods could get if nothing ran.
     pub allocatable: u64,
-    /// The other pods that hold devices there.
+    /// The other pods that hold what is not free there.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::texts")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub held_by: Vec<NamedPod>,
@@ -240,10 +240,10 @@ impl Cell {
         }
     }
 
-    /// So much of `resource`: `2 free of 4 (held by web and 3 more)`, or `none`.
+    /// So much of `resource`: `2 free of 4`, or `none`.
     #[must_use]
     pub fn stock(&self, resource: &Resource) -> String {
-        self.of(&resource.amount(self.free).to_string(), resource, &self.held_by)
+        self.of(&resource.amount(self.free).to_string(), resource, &[])
     }
 
     fn of(&self, free: &str, resource: &Resource, holders: &[NamedPod]) -> String {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,10 +32,21 @@ pub(crate) struct Fleet {
     /// How long it is measured once all nodes are registered, in minutes; parts of one are possible.
     #[arg(long, default_value_t = 2.0, value_parser = minutes)]
     minutes: f64,
-    /// Writes the figures to docs/nrt.md.
+    /// Writes the figures to docs/nrt.md, those of --list to docs/scheduler.md.
     #[arg(long)]
     write: bool,
+    /// Measures how long `kubectl topolet nodes` takes meanwhile, and nothing else. Each node publishes its `NodeState` too.
+    #[arg(long)]
+    list: bool,
+    /// The program as tests are built, which is slower: its figures are no less than those of a release build.
+    #[arg(long)]
+    of_tests: bool,
 }
+
+/// How often all nodes are listed.
+const LISTINGS: usize = 10;
+/// Pods of each kind that wait for a node while they are.
+const WAITING: usize = 20;
 
 /// How long registration may take for each node.
 const EACH: Duration = Duration::from_millis(500);
@@ -72,14 +84,23 @@ struct Done {
 impl Fleet {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         control_plane::build(RELEASE)?;
-        run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
+        let program = if self.of_tests {
+            control_plane::topolet()?
+        } else {
+            run(&mut cargo(&["build", "--release", "--quiet", "--package", "topolet"]))?;
+            target().join("release/topolet")
+        };
         let cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
         control_plane::prepare(&cluster)?;
         let folder = tempfile::tempdir()?;
         let pods = folder.path().join("pods.yaml");
         fs::write(&pods, PODS)?;
-        let (text, report) = self.measure(&cluster, &pods)?;
+        let (text, report) = self.measure(&cluster, &program, &pods)?;
         print!("{text}");
+        if self.list {
+            let place = ("docs/scheduler.md", "cargo xtask fleet --list");
+            return if self.write { write_figures(place.0, place.1, &text) } else { Ok(()) };
+        }
         if let Some(why) = report {
             bail!("{why}");
         }
@@ -87,15 +108,25 @@ impl Fleet {
     }
 
     /// The figures; and what is wrong with them.
-    fn measure(&self, cluster: &Cluster, pods: &Path) -> anyhow::Result<(String, Option<String>)> {
+    fn measure(
+        &self,
+        cluster: &Cluster,
+        program: &Path,
+        pods: &Path,
+    ) -> anyhow::Result<(String, Option<String>)> {
         let (pace, pods) = (self.pods_a_second.to_string(), pods.display().to_string());
         let arguments =
             [["--machine", &self.machine], ["--config", "pinned"], ["-f", &pods], ["--pods-a-second", &pace]];
         let mut arguments: Vec<&str> = arguments.iter().flatten().copied().collect();
         arguments.push("--publish-nrt");
-        let program = target().join("release/topolet");
-        let mut fleet = local_cluster::Fleet::start(cluster, &program, self.nodes, &arguments)?;
+        if self.list {
+            arguments.push("--publish-state");
+        }
+        let mut fleet = local_cluster::Fleet::start(cluster, program, self.nodes, &arguments)?;
         self.wait_for_all(cluster, &mut fleet)?;
+        if self.list {
+            return self.listings(cluster, program).map(|text| (text, None));
+        }
         let mut usage = Usage::new(fleet.id())?;
         let before = done(&fleet.log())?;
         let began = Instant::now();
@@ -130,6 +161,41 @@ impl Fleet {
         );
         let wrong = (after.publications == before.publications).then(|| "no object was written".to_owned());
         Ok((text, wrong))
+    }
+
+    /// How long all nodes take to be listed, with pods that were asked for.
+    fn listings(&self, cluster: &Cluster, program: &Path) -> anyhow::Result<String> {
+        let named = |kind: &str, at: usize| {
+            kind.replacen("metadata: {name: ", &format!("metadata: {{name: w{at}-"), 1)
+        };
+        let kinds = PODS.split("---\n").flat_map(|kind| (0..WAITING).map(move |at| named(kind, at)));
+        cluster.apply(&kinds.collect::<Vec<_>>().join("---\n"))?;
+        let mut times = Vec::new();
+        for _ in 0..LISTINGS {
+            let mut command = Command::new(program);
+            command.args(["kubectl", "nodes", "--kubeconfig"]).arg(cluster.kubeconfig());
+            let began = Instant::now();
+            let output = command.output()?;
+            times.push(began.elapsed());
+            let printed = String::from_utf8_lossy(&output.stdout);
+            let rows = printed.lines().filter(|line| line.starts_with("node-")).count();
+            ensure!(
+                rows == usize::from(self.nodes) && printed.contains("LARGEST THAT FITS"),
+                "{rows} of {} nodes are listed:\n{printed}{}",
+                self.nodes,
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+        times.sort();
+        let milliseconds = |at: usize| times.get(at).map_or(0, Duration::as_millis);
+        let Self { nodes, machine, pods_a_second, .. } = self;
+        Ok(format!(
+            "`kubectl topolet nodes` of {nodes} nodes {machine}, to each of which {pods_a_second} pods come in a second, with etcd \
+             and the API server on the same cores{}: {} ms in the median of {LISTINGS}, {} ms at most.\n",
+            if self.of_tests { ", by the program as tests are built" } else { "" },
+            milliseconds(LISTINGS / 2),
+            milliseconds(LISTINGS - 1)
+        ))
     }
 
     /// Waits until the API server has the object of each node.

@@ -3,9 +3,12 @@
 mod access;
 mod browser;
 mod figures;
+mod frame_times;
 mod hostile;
 mod looked;
+mod nodes;
 mod pictures;
+mod questions;
 mod running;
 mod scenarios;
 mod served;
@@ -21,7 +24,7 @@ use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{build, root};
 
 use browser::Browser;
-use looked::{Looked, fits_sideways, live, no_complaints};
+use looked::{CONFIG, Looked, fits_sideways, live, no_complaints};
 use pictures::Pictures;
 use running::Running;
 
@@ -43,17 +46,6 @@ pub(crate) struct Page {
     #[arg(long)]
     write: bool,
 }
-
-const CONFIG: &str = "\
-apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-cpuManagerPolicy: static
-reservedSystemCPUs: 0,48
-memoryManagerPolicy: Static
-topologyManagerPolicy: single-numa-node
-reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}]
-systemReserved: {memory: 1948Mi}
-";
 
 /// The machines of which each view is looked at.
 const MACHINES: [&str; 5] = [
@@ -98,6 +90,8 @@ impl Page {
         scenarios::run(&looked)?;
         served::node(&looked, folder.path(), &config)?;
         trial::tried(&looked)?;
+        questions::asked(&looked)?;
+        nodes::seen(&looked, folder.path())?;
         hostile::documents_stay_text(&browser)?;
         if self.quick {
             println!("page: tested in Chromium, each view on one machine");
@@ -107,6 +101,7 @@ impl Page {
             machine_fits(&looked, &machine)?;
         }
         shown(&looked)?;
+        println!("{}", figures::scripts(&browser)?);
         println!("pictures are in {}", pictures.folder.display());
         Ok(())
     }
@@ -127,7 +122,7 @@ fn machine_fits(looked: &Looked<'_>, machine: &str) -> anyhow::Result<()> {
     looked.pictures.take(browser, machine)?;
     if MACHINES.contains(&machine) {
         trial::on_machine(looked, machine)?;
-        for view in ["decisions", "simulate"] {
+        for view in ["decisions", "simulate", "configuration", "upgrade", "repack", "find-max"] {
             browser.run("location.hash = arguments[0]", &json!([view]))?;
             browser.until(view, &format!("return !document.getElementById('{view}').hidden"))?;
             looked.look(&format!("{machine}-{view}"))?;

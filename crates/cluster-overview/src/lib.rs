@@ -2,10 +2,12 @@
 //!
 //! # Where things are
 //!
-//! - Which pods count as asked for: `crates/cluster-overview/src/asked.rs`; what is free, what fits and what is wrong of one node:
+//! - What is listed: `crates/cluster-overview/src/objects.rs`; how states of nodes are read: `states.rs` beside it; which pods
+//!   count as asked for: `asked.rs`; what is free, what fits and what is wrong of one node:
 //!   `rows.rs` beside it; the table: `table.rs`.
 
 mod objects;
+mod states;
 mod rows;
 mod asked;
 mod overview;
@@ -17,4 +19,5 @@ pub use self::asked::AskedPod;
 pub use self::objects::ClusterObjects;
 pub use self::overview::ClusterOverview;
 pub use self::rows::{FreeAmount, FreeResource, NodeRow, RowBasis};
+pub use self::states::{ReadState, StateReader};
 pub use self::table::{Detail, RowOrder};

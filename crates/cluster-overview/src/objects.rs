@@ -1,5 +1,6 @@
 //! What is read.
 
+use cluster_node::{Cluster, ClusterError, ListedKind};
 use serde_json::Value;
 
 /// Objects as an API server lists them, each whole in JSON; `Err`: why they could not be listed.
@@ -13,4 +14,24 @@ pub struct ClusterObjects {
     pub topologies: Result<Vec<Value>, String>,
     /// `Pod`, of all namespaces.
     pub pods: Result<Vec<Value>, String>,
+}
+
+impl ClusterObjects {
+    /// Lists them; with `labels` the nodes that have these alone.
+    ///
+    /// # Errors
+    /// The nodes cannot be listed. Why other objects cannot is in their place.
+    pub fn listed(cluster: &Cluster, labels: Option<&str>) -> Result<Self, ClusterError> {
+        let published = |kind, what: &str| match cluster.all_of(kind, None) {
+            // Without a producer the kind need not be installed.
+            Err(ClusterError::NotFound(_)) => Err(format!("the API server has no {what}")),
+            listed => listed.map_err(|error| error.to_string()),
+        };
+        Ok(Self {
+            nodes: cluster.all_of(ListedKind::Nodes, labels)?,
+            states: published(ListedKind::NodeStates, "NodeState"),
+            topologies: published(ListedKind::NodeTopologies, "NodeResourceTopology"),
+            pods: cluster.all_of(ListedKind::Pods, None).map_err(|error| error.to_string()),
+        })
+    }
 }

@@ -4,8 +4,11 @@ use serde_json::{Value, json};
 use terminal_text::{Glyphs, Page};
 
 use jiff::Timestamp;
+use node_input::{
+    LoadedNode, MachineSource, NodeDescription, NodeHoldings, NodeState, PINNED, RulesSource, told_object,
+};
 
-use crate::{ClusterObjects, ClusterOverview, Detail, RowOrder};
+use crate::{ClusterObjects, ClusterOverview, Detail, RowBasis, RowOrder};
 
 const NOW: &str = "2026-11-30T12:00:00Z";
 
@@ -87,6 +90,54 @@ c     ?          ?            ?                      -        -
     let asked: Vec<(&str, usize, usize)> =
         all.asked.iter().map(|asked| (asked.asks.as_str(), asked.pods, asked.fits_nodes)).collect();
     assert_eq!(asked, [("8 CPUs, 1Gi memory", 3, 1), ("2 CPUs, 1Gi memory", 2, 2)]);
+}
+
+/// The state of a node with 46 CPUs for containers on each of two NUMA nodes, on which a pod of 40 runs.
+fn state(name: &str) -> Value {
+    let machine = MachineSource::named("xeon-2s-96cpu-sriov");
+    let rules = RulesSource {
+        config: Some(PINNED.to_owned()),
+        policy: Some("single-numa-node".to_owned()),
+        ..RulesSource::default()
+    };
+    let loaded = LoadedNode::load(&machine, &rules).unwrap();
+    let mut pod =
+        told_object(&pod("held", "40", 60, name, &json!({"phase": "Running"})), loaded.node.pod_rules());
+    let pod = pod.as_mut().map(|pod| pod.clone().delivered()).unwrap();
+    let ledger = loaded.empty_ledger();
+    let ledger = ledger.commit(loaded.node.admission(&ledger, &pod).attempt()).unwrap();
+    let holdings = NodeHoldings::of(&loaded.node, &ledger, Vec::new());
+    serde_json::to_value(NodeState::new(name, NodeDescription::of(&loaded), holdings)).unwrap()
+}
+
+#[test]
+fn a_node_whose_agent_publishes_its_state_is_known_exactly() {
+    let asked = |name: &str, cpus: &str| pod(name, cpus, 10, "", &json!({"phase": "Pending"}));
+    let mut broken = state("c");
+    broken["node"]["machine"] = json!({});
+    let objects = ClusterObjects {
+        nodes: vec![node("a", "True"), node("b", "True"), node("c", "True")],
+        states: Ok(vec![state("a"), state("b"), broken]),
+        // What another program publishes of such a node does not count.
+        topologies: Ok(vec![topology("a", ["1", "1"])]),
+        pods: Ok(vec![asked("wide", "46"), asked("small", "6"), asked("none", "60")]),
+    };
+    let all = ClusterOverview::new(&objects, NOW.parse().unwrap());
+    let found: Vec<_> =
+        all.nodes.iter().map(|row| (row.node.as_str(), row.basis, row.fits.as_slice())).collect();
+    // 46 CPUs are whole on the other NUMA node, and 60 are on none.
+    assert_eq!(
+        found,
+        [("a", RowBasis::Exact, &[1, 2][..]), ("b", RowBasis::Exact, &[1, 2]), ("c", RowBasis::Unknown, &[])]
+    );
+    let cpus = all.nodes[0].free.iter().find(|free| free.resource == "cpu").unwrap();
+    let free: Vec<_> = cpus.numa.iter().map(|cell| (cell.node, cell.free, cell.allocatable)).collect();
+    assert_eq!(free, [(0, 6, 46), (1, 46, 46)]);
+    assert!(
+        all.not_seen.iter().any(|gap| gap.starts_with("the NodeState of c cannot be read")),
+        "{:?}",
+        all.not_seen
+    );
 }
 
 #[test]

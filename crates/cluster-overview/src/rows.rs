@@ -2,19 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use node_input::{NodeState, PodShapes};
 use node_resource_topology::{NodeResourceTopology, ZoneAmounts};
 use pod_spec::ResourceName;
 use pods_api::KubeletPod;
-use scheduler_extender::{NodeFacts, SharedNodes, StateVersion, View, Zones};
+use scheduler_extender::{NodeFacts, StateVersion, View, Zones};
 use serde::Serialize;
 use serde_json::Value;
 use topology_admission::{Ledger, Node, Room};
 
 use crate::objects::ClusterObjects;
+use crate::states::{ReadState, StateReader};
 
 /// Refusals within this time count.
 const WITHIN: SignedDuration = SignedDuration::from_hours(1);
@@ -213,11 +212,11 @@ pub(crate) fn read_states(
             ));
         }
     };
-    let (mut shared, mut shapes) = (SharedNodes::default(), PodShapes::default());
+    let mut reader = StateReader::default();
     for object in states {
         let Some(found) = found.get_mut(name_of(object)) else { continue };
-        match read_state(object, &mut shared, &mut shapes) {
-            Ok((node, ledger)) => {
+        match reader.read(object.clone()) {
+            Ok(ReadState { node, ledger, .. }) => {
                 found.basis = RowBasis::Exact;
                 found.free = of_ledger(&node, &ledger);
                 // An object that was published by another program counts less.
@@ -236,18 +235,6 @@ fn unreadable(not_seen: &mut Vec<String>, kind: &str, node: &str, why: &dyn Disp
 fn update(view: &mut View, name: &str, facts: NodeFacts) {
     let version = StateVersion::default();
     view.update(name, scheduler_extender::NodeState { version, facts, told: BTreeSet::new() });
-}
-
-fn read_state(
-    object: &Value,
-    shared: &mut SharedNodes<String>,
-    shapes: &mut PodShapes,
-) -> anyhow::Result<(Arc<Node>, Ledger)> {
-    let state: NodeState = serde_json::from_value(object.clone())?;
-    let key = serde_json::to_string(&state.node)?;
-    let node = shared.share(key, || state.node.start().map(|started| started.node))?;
-    let ledger = state.holdings.ledger(&node, shapes)?;
-    Ok((node, ledger))
 }
 
 fn of_amounts(amounts: &ZoneAmounts) -> Vec<FreeResource> {

@@ -12,7 +12,7 @@ mod look;
 mod text;
 
 pub use charts::{AxisMark, Bar, BarPart, Bars, Charts, Curve, CurveStep, Curves, PartColour};
-pub use decision::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, decision};
+pub use decision::{AskedRoom, CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, RoomFit, decision};
 pub use document::escaped;
 pub use machine::{Contents, Heading, picture, picture_of};
 pub use pods::{PodKey, pod_keys};

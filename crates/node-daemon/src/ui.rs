@@ -12,10 +12,14 @@ use anyhow::Context as _;
 use bounded_http::{LoopbackListener, Token, serve_on_loopback};
 use node_agent::{Owner, Snapshot};
 use node_http::{SimulationRuns, Simulator, runtime};
-use node_input::{Known, LoadedMachine, LoadedNode, Residents};
+use node_input::{Known, LoadedMachine, LoadedNode, NodeSources, Residents};
 use node_view::clock::SystemClock;
 use node_view::{Mode, NodeConditions, NodeView, ServedNode};
 use tokio::signal::unix::{SignalKind, signal};
+
+use questions::NodeQuestions;
+
+mod questions;
 
 /// All connections of a server; those of TCP, which a browser has, are a part of them. A page has up to six, and one that was
 /// left keeps some for a while.
@@ -29,8 +33,12 @@ const TOKEN: usize = 16;
 pub struct Ui<'a> {
     /// Machine and rules.
     pub node: LoadedNode,
-    /// The machine, for its picture.
+    /// The machine, for its picture and for questions about it.
     pub machine: &'a LoadedMachine,
+    /// What names the node, for questions about it.
+    pub sources: NodeSources,
+    /// The arguments of a command line that name it.
+    pub arguments: Vec<String>,
     /// What runs there.
     pub residents: Residents,
     /// A loopback address; with port 0 a free port.
@@ -56,7 +64,8 @@ impl fmt::Display for UiAddress {
 /// # Errors
 /// The address is no loopback address or cannot be had.
 pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let Ui { node, machine, residents, address, simulator } = ui;
+    let Ui { node, machine, sources, arguments, residents, address, simulator } = ui;
+    let questions = Arc::new(NodeQuestions { sources, machine: machine.clone(), arguments });
     let notes = node.first_notes().chain(residents.not_looked_at());
     let notes: Vec<String> = notes.chain(residents.line.clone()).collect();
     // The mode decides how the page describes requests of pods that run.
@@ -79,7 +88,8 @@ pub fn ui(ui: Ui<'_>, opened: impl FnOnce(&UiAddress) -> anyhow::Result<()>) -> 
         let (mut terminate, mut interrupt) =
             (heard(SignalKind::terminate())?, heard(SignalKind::interrupt())?);
         opened(&UiAddress { address, token })?;
-        let service = node_http::service(node_http::for_a_page(view, PODS, SimulationRuns::new(simulator)));
+        let runs = SimulationRuns::new(simulator);
+        let service = node_http::service(node_http::for_a_page(view, PODS, runs, questions));
         tokio::select! {
             () = serve_on_loopback(listener, service, CONNECTIONS) => {}
             _ = terminate.recv() => {}

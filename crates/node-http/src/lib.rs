@@ -4,7 +4,8 @@
 //!
 //! - What the page in a browser does: `crates/node-page/page/main.js`; its routes: `crates/node-http/src/page.rs`; the
 //!   page of a node without a daemon: `crates/node-daemon/src/ui.rs`. Trials of pods with other policies and on other
-//!   machines: `crates/node-http/src/tried.rs`, with the nodes of `trial_nodes.rs` beside it; an alternative, applied:
+//!   machines: `crates/node-http/src/tried.rs`, with the nodes of `trial_nodes.rs` beside it; questions about configurations,
+//!   upgrades and moves: `page_questions.rs` there; an alternative, applied:
 //!   `crates/admission/src/explain/made.rs`. How the page is used in a real browser:
 //!   `crates/campaigns/src/page.rs`.
 //! - What can be asked over HTTP: the table in `crates/node-http/src/operations.rs`, of which the router and
@@ -26,6 +27,9 @@ mod reply;
 mod resize;
 mod decide;
 mod repack;
+mod page_questions;
+mod questions;
+mod trial_examples;
 mod trial_nodes;
 mod view;
 mod tried;
@@ -59,6 +63,7 @@ pub use fuzzing::clients;
 pub use listening::{listen, read_token};
 pub use node::NodeControl;
 pub use openapi::{forms, interface as openapi};
+pub use page_questions::{AskedMachine, PageAnswer, PageQuestion, PageQuestions, QuestionKind};
 pub use routes::{for_a_page, for_monitoring, router, service};
 pub use simulation_runs::SimulationRuns;
 pub use simulator::{Progress, Simulated, Simulator};

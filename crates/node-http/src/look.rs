@@ -151,11 +151,16 @@ fn state(node: &Node, shape: Shape) -> Answered {
     shape.document("State", shown(node), node_output::shown_text)
 }
 
+/// `NAMESPACE/NAME`; the name alone where only state files list the pod, which have no namespaces.
+fn full_name(pod: &Pod) -> String {
+    if pod.namespace.is_empty() { pod.name.clone() } else { format!("{}/{}", pod.namespace, pod.name) }
+}
+
 /// What the state files of the node hold.
 pub(super) fn shown(node: &Node) -> Shown {
     let snapshot = node.snapshot();
     let pods = snapshot.ledger.pods();
-    let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), format!("{}/{}", pod.namespace, pod.name))));
+    let names = PodNames::of(pods.map(|pod| (pod.uid.clone(), full_name(pod))));
     let text = |file| Some(files::text(file, &node.view.node().node, &snapshot.ledger).into_bytes());
     let mut folder = StateFolder {
         cpu: text(StateFile::Cpu),

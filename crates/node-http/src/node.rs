@@ -21,6 +21,7 @@ use topology_manifest::PodLimit;
 
 use super::audit::{self, Audit};
 use super::failure::Failure;
+use super::page_questions::PageQuestions;
 use super::simulation_runs::SimulationRuns;
 use super::trial_nodes::TrialNodes;
 
@@ -43,6 +44,8 @@ pub(super) struct Node {
     pub(super) trial_nodes: Arc<TrialNodes>,
     /// Simulations of the page; `None`: this is a daemon, which runs none.
     pub(super) simulations: Option<Arc<SimulationRuns>>,
+    /// Answers questions of the page; `None`: this is a daemon, which answers none.
+    pub(super) questions: Option<Arc<dyn PageQuestions>>,
     /// Writes the description of the interface.
     pub(super) description: fn() -> &'static str,
 }
@@ -92,13 +95,14 @@ impl Node {
             audit,
             trial_nodes: Arc::default(),
             simulations: None,
+            questions: None,
             description,
         }
     }
 
-    /// With simulations.
-    pub(super) fn with_simulations(self, runs: SimulationRuns) -> Self {
-        Self { simulations: Some(Arc::new(runs)), ..self }
+    /// With simulations, and with answers to questions of a page.
+    pub(super) fn of_a_page(self, runs: SimulationRuns, questions: Arc<dyn PageQuestions>) -> Self {
+        Self { simulations: Some(Arc::new(runs)), questions: Some(questions), ..self }
     }
 
     /// The most pods in a request of this client.

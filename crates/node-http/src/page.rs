@@ -102,11 +102,13 @@ fn table(picture: &Picture, page: Page) -> String {
 #[cfg(test)]
 mod tests {
     use axum::body::{Body, to_bytes};
+    use axum::http::request::Builder;
     use tower::ServiceExt as _;
 
     use std::sync::Arc;
 
     use super::*;
+    use crate::page_questions::{PageAnswer, PageQuestion, PageQuestions};
     use crate::simulator::{Progress, Simulated, Simulator};
     use crate::{SimulationRuns, small};
 
@@ -123,6 +125,17 @@ mod tests {
         }
     }
 
+    impl PageQuestions for Nothing {
+        fn arguments(&self) -> &[String] {
+            &[]
+        }
+
+        fn answer(&self, asked: &PageQuestion) -> anyhow::Result<PageAnswer> {
+            let text = format!("{:?} {:?} {}", asked.kind, asked.configuration, asked.manifests.len());
+            Ok(PageAnswer { outcome: "done", text })
+        }
+    }
+
     /// The status, the headers and the body of an answer over TCP.
     fn ask(
         router: Router,
@@ -130,11 +143,32 @@ mod tests {
         head: &[(&str, &str)],
         path: &str,
     ) -> (u16, HeaderMap, String) {
-        let mut request = HttpRequest::builder().uri(path).header("host", "localhost:1");
+        answer(router, token, head, HttpRequest::builder().uri(path), "")
+    }
+
+    /// The same of a body that is sent.
+    fn send(
+        router: Router,
+        token: Option<bounded_http::Token>,
+        head: &[(&str, &str)],
+        path: &str,
+        body: &str,
+    ) -> (u16, HeaderMap, String) {
+        answer(router, token, head, HttpRequest::builder().uri(path).method("POST"), body)
+    }
+
+    fn answer(
+        router: Router,
+        token: Option<bounded_http::Token>,
+        head: &[(&str, &str)],
+        request: Builder,
+        body: &str,
+    ) -> (u16, HeaderMap, String) {
+        let mut request = request.header("host", "localhost:1");
         for (name, value) in head {
             request = request.header(*name, *value);
         }
-        let request = request.extension(Peer::Tcp { token }).body(Body::empty());
+        let request = request.extension(Peer::Tcp { token }).body(Body::from(body.to_owned()));
         let request = request.unwrap_or_else(|error| panic!("{error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.unwrap_or_else(|error| panic!("{error}"));
@@ -163,7 +197,7 @@ mod tests {
     fn the_page_of_a_node_that_nobody_serves_needs_the_token() {
         let token = || bounded_http::Token::new("0123456789abcdef").ok();
         let runs = || SimulationRuns::new(Arc::new(Nothing));
-        let routes = || crate::for_a_page(small::view(), small::EXPLAINED, runs());
+        let routes = || crate::for_a_page(small::view(), small::EXPLAINED, runs(), Arc::new(Nothing));
         for asset in &ASSETS {
             assert_eq!(ask(routes(), token(), &[], asset.path).0, 200, "{}", asset.path);
         }
@@ -183,6 +217,28 @@ mod tests {
                 assert_eq!(status, expected, "{path} with {sent:?}: {body}");
             }
         }
+        // A question has its configuration before its manifests.
+        let asked = |path: &str| {
+            let headers = [("authorization", "Bearer 0123456789abcdef")];
+            send(routes(), token(), &headers, path, "kind: Xkind: Pod")
+        };
+        let (status, _, body) = asked("/v1/questions/repack?configuration=7&machine=xeon-cxl-4node");
+        assert_eq!(status, 200, "{body}");
+        assert!(body.contains("Repack Some(\\\"kind: X\\\") 9"), "{body}");
+        for (path, expected) in [
+            ("/v1/questions/other", (404, "there is no question other")),
+            (
+                "/v1/questions/repack?configuration=99",
+                (400, "configuration is a number of bytes of the body"),
+            ),
+            ("/v1/questions/repack?machine=/etc", (404, "no built-in machine is called /etc")),
+            ("/v1/questions/repack?machine=file:x", (404, "drop it again")),
+        ] {
+            let (status, _, body) = asked(path);
+            assert!(status == expected.0 && body.contains(expected.1), "{path}: {status} {body}");
+        }
+        let (status, _, body) = send(routes(), token(), &[], "/v1/questions/repack", "");
+        assert_eq!(status, 401, "{body}");
         // What would change something is not there.
         let sent = [("authorization", "Bearer 0123456789abcdef")];
         for path in ["/v1/pods", "/openapi.json"] {

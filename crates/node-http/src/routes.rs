@@ -1,6 +1,7 @@
 //! Builds the routers from the table of operations.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{Method, StatusCode};
@@ -15,8 +16,9 @@ use topology_manifest::MAX_BYTES;
 use super::failure::Failure;
 use super::node::{MAX_FILE, Node, NodeControl};
 use super::operations::{Elsewhere, OPERATIONS, Operation};
+use super::page_questions::PageQuestions;
 use super::simulation_runs::SimulationRuns;
-use super::{openapi, page, simulations, tried, view};
+use super::{openapi, page, questions, simulations, tried, view};
 
 /// Where a node file is sent.
 const FILES: &str = "/v1/node-files";
@@ -61,10 +63,19 @@ pub fn service(router: Router) -> Service {
 }
 
 /// The page of `topolet ui` and its requests, all of which need the token.
-pub fn for_a_page(view: NodeView, explained: NonZeroUsize, runs: SimulationRuns) -> Router {
-    let node = node(view, None, explained).with_simulations(runs);
+pub fn for_a_page(
+    view: NodeView,
+    explained: NonZeroUsize,
+    runs: SimulationRuns,
+    questions: Arc<dyn PageQuestions>,
+) -> Router {
+    let node = node(view, None, explained).of_a_page(runs, questions);
     let asked = of_table(|operation| operation.elsewhere == Elsewhere::Page);
-    let asked = asked.merge(views()).merge(simulations::routes()).route(FILES, post(tried::take));
+    let asked = asked
+        .merge(views())
+        .merge(simulations::routes())
+        .merge(questions::routes())
+        .route(FILES, post(tried::take));
     page::routes()
         .merge(asked.layer(from_fn(page::with_the_token)))
         .fallback(async || Failure::new(StatusCode::NOT_FOUND, "there is nothing under this path"))

@@ -8,7 +8,7 @@ use admission_report::{KubeletRefusal, Report};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use kubelet_release::Release;
 use node_input::{AllocatedClaims, LoadedNode, Questions, Wholeness, cluster_objects};
-use node_output::http::FILE;
+use node_output::http::{FILE, UNKNOWN_FIELD};
 use pod_claims::ClusterObjects;
 use pod_spec::{Pod, PodUid};
 use terminal_text::Glyphs;
@@ -150,7 +150,11 @@ impl Sent {
             let causes = refused.iter().flat_map(|refusal| &refusal.causes);
             let each = causes.map(|cause| message(cause, shape.screen));
             let between = if shape.screen.is_some() { "\n" } else { "; " };
-            return Err(Failure::wrong(each.collect::<Vec<_>>().join(between)));
+            let text = each.collect::<Vec<_>>().join(between);
+            let unknown =
+                |cause: &ManifestError| matches!(cause.problem(), Problem::UnknownObjectField { .. });
+            let has_unknown = refused.iter().flat_map(|refusal| &refusal.causes).any(unknown);
+            return Err(Failure::wrong(text).because(has_unknown.then_some(UNKNOWN_FIELD)));
         }
         // A Service among manifests is no mistake; a misspelt kind is.
         let is_whole = skipped.iter().all(|skipped| skipped.meant().is_none());

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
+use kubelet_release::Release;
 use node_config::{CpuOption, PREFER_CLOSEST, Scope, Strategy, TopologyPolicyName};
 use node_input::{
     DeviceText, Known, LoadedMachine, LoadedNode, MachineSource, OtherRules, Requests, ResidentsSource,
@@ -16,8 +17,10 @@ use serde::Serialize;
 use topology_admission::Ledger;
 
 use super::failure::Failure;
+use super::page_questions::{AskedMachine, PageQuestions};
 use super::query::{Parameter, Query};
 use super::simulation_runs::SimulationRuns;
+use super::trial_examples::{Example, examples};
 
 /// At most this many prepared nodes are cached: two that are compared, each with a few policies.
 const READY: usize = 6;
@@ -27,8 +30,8 @@ const FILES: usize = 4;
 const SENT: &str = "file:";
 
 /// The parameters that choose a node and its policies.
-pub(super) const PARAMETERS: [Parameter; 6] =
-    [MACHINE, POLICY, SCOPE, CPU_OPTIONS, TOPOLOGY_OPTIONS, PLACEMENT];
+pub(super) const PARAMETERS: [Parameter; 8] =
+    [MACHINE, POLICY, SCOPE, CPU_OPTIONS, TOPOLOGY_OPTIONS, PLACEMENT, KUBELET, CONFIGURATION];
 /// Empty: this node.
 pub(super) const MACHINE: Parameter = Parameter::undescribed("machine");
 const POLICY: Parameter = Parameter::undescribed("policy");
@@ -36,6 +39,21 @@ const SCOPE: Parameter = Parameter::undescribed("scope");
 const CPU_OPTIONS: Parameter = Parameter::undescribed("cpuOptions");
 const TOPOLOGY_OPTIONS: Parameter = Parameter::undescribed("topologyOptions");
 const PLACEMENT: Parameter = Parameter::undescribed("placement");
+
+/// The kubelet whose rules apply; empty: the one of the machine.
+pub(super) const KUBELET: Parameter = Parameter::undescribed("kubelet");
+/// How many bytes at the start of the body are a configuration, in the place of the machine's own; manifests follow them.
+pub(super) const CONFIGURATION: Parameter = Parameter::undescribed("configuration");
+
+/// The configuration at the start of a body, if there is one, and what follows it.
+pub(super) fn parts(query: &Query, mut body: Vec<u8>) -> Result<(Option<String>, Vec<u8>), Failure> {
+    let Some(bytes) = query.get(CONFIGURATION) else { return Ok((None, body)) };
+    let bytes = bytes.parse().ok().filter(|bytes| *bytes <= body.len());
+    let bytes = bytes.ok_or_else(|| Failure::wrong("configuration is a number of bytes of the body"))?;
+    let rest = body.split_off(bytes);
+    let text = String::from_utf8(body).map_err(|_| Failure::wrong("the configuration is not UTF-8"))?;
+    Ok((Some(text), rest))
+}
 
 /// Cache of prepared nodes, and the uploaded ones.
 #[derive(Default)]
@@ -69,6 +87,8 @@ pub(super) struct TrialNode {
     pub(super) requests: Requests,
     /// Remarks for the answer, such as parts of the node file that are ignored.
     pub(super) notes: Vec<String>,
+    /// The machine of a node file.
+    machine: Option<Arc<LoadedMachine>>,
 }
 
 impl Wanted {
@@ -87,13 +107,33 @@ impl Wanted {
                 cpu_options: list(CPU_OPTIONS),
                 topology_options: list(TOPOLOGY_OPTIONS),
                 placement: text(PLACEMENT),
+                kubelet: text(KUBELET),
                 ..OtherRules::default()
             },
         }
     }
 }
 
+impl Wanted {
+    /// The same with a configuration.
+    pub(super) fn configured(mut self, configuration: Option<String>) -> Self {
+        self.rules.configuration = configuration;
+        self
+    }
+}
+
 impl TrialNodes {
+    /// The machine of a question.
+    pub(super) fn machine(&self, name: Option<&str>) -> Result<AskedMachine, Failure> {
+        let Some(name) = name else { return Ok(AskedMachine::This) };
+        if !name.starts_with(SENT) {
+            must_be_built_in(name)?;
+            return Ok(AskedMachine::BuiltIn(name.to_owned()));
+        }
+        let machine = self.sent(name)?.machine.clone();
+        machine.map(AskedMachine::Sent).ok_or_else(|| Failure::ours("a node file without its machine"))
+    }
+
     /// The node of a request, with its pods as they are now.
     pub(super) fn find(&self, view: &NodeView, wanted: &Wanted) -> Result<TrialNode, Failure> {
         if wanted.machine.is_none() && wanted.rules.is_none() {
@@ -176,11 +216,12 @@ fn this(view: &NodeView) -> TrialNode {
         ledger: view.snapshot().ledger.clone(),
         requests: view.requests(),
         notes: Vec::new(),
+        machine: None,
     }
 }
 
 fn by(node: &LoadedNode, rules: &OtherRules) -> Result<LoadedNode, Failure> {
-    node.by(rules).map_err(|error| Failure::wrong(format!("{error:#}")))
+    node.by(rules).map_err(|error| Failure::given(&error))
 }
 
 fn restarted(trial_node: &TrialNode, other: &LoadedNode) -> Result<Ledger, Failure> {
@@ -188,19 +229,25 @@ fn restarted(trial_node: &TrialNode, other: &LoadedNode) -> Result<Ledger, Failu
     ledger.map_err(|error| Failure::new(StatusCode::CONFLICT, format!("{error:#}")))
 }
 
+/// Any other word would be a path of this host.
+fn must_be_built_in(name: &str) -> Result<(), Failure> {
+    if machine_fixtures::names().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(Failure::new(StatusCode::NOT_FOUND, format!("no built-in machine is called {name}")))
+}
+
 /// A built-in machine without pods.
 fn built_in(name: &str) -> Result<TrialNode, Failure> {
-    // Any other word would be a path of this host.
-    if !machine_fixtures::names().any(|known| known == name) {
-        return Err(Failure::new(StatusCode::NOT_FOUND, format!("no built-in machine is called {name}")));
-    }
+    must_be_built_in(name)?;
     let make = || -> anyhow::Result<TrialNode> {
         let source = MachineSource::named(name);
         let (rules, residents) = (RulesSource::default(), ResidentsSource::default());
         let machine = LoadedMachine::load(&source)?;
         let node = LoadedNode::on(&machine, &rules, DeviceText::on(&rules, &source, &residents)?)?;
         let ledger = node.empty_ledger();
-        Ok(TrialNode { node, ledger, requests: Requests::OfEveryPod, notes: Vec::new() })
+        let (requests, notes) = (Requests::OfEveryPod, Vec::new());
+        Ok(TrialNode { node, ledger, requests, notes, machine: None })
     };
     make().map_err(|error| Failure::ours(&format!("{error:#}")))
 }
@@ -221,7 +268,7 @@ fn in_file(name: &str, archive: &[u8]) -> anyhow::Result<TrialNode> {
         Known::All => Requests::OfEveryPod,
         Known::Holders | Known::Nothing => Requests::WhatIsHeld,
     };
-    Ok(TrialNode { node, ledger: residents.ledger, requests, notes })
+    Ok(TrialNode { node, ledger: residents.ledger, requests, notes, machine: Some(Arc::new(machine)) })
 }
 
 /// The choices of the page, and the configuration of the chosen machine.
@@ -240,6 +287,12 @@ pub(super) struct Choices {
     node_files: bool,
     /// Whether scenarios can be run, and which are built in.
     scenarios: Option<Vec<&'static str>>,
+    /// The kubelets whose rules can be chosen.
+    kubelets: Vec<String>,
+    /// Manifests to begin with.
+    examples: Vec<Example>,
+    /// The arguments of the command line that name this node; `None`: a daemon serves it.
+    arguments: Option<Vec<String>>,
 }
 
 #[derive(Serialize)]
@@ -253,8 +306,12 @@ struct Configured {
 }
 
 impl Choices {
-    /// For a node; with `runs` scenarios can be run and node files be uploaded.
-    pub(super) fn new(trial_node: &TrialNode, runs: Option<&SimulationRuns>) -> Self {
+    /// For a node; with `runs` scenarios can be run and node files be uploaded; with `questions` they are answered.
+    pub(super) fn new(
+        trial_node: &TrialNode,
+        runs: Option<&SimulationRuns>,
+        questions: Option<&dyn PageQuestions>,
+    ) -> Self {
         use TopologyPolicyName as P;
 
         let config = trial_node.node.config();
@@ -277,6 +334,9 @@ impl Choices {
             },
             node_files: runs.is_some(),
             scenarios: runs.map(SimulationRuns::scenarios),
+            kubelets: Release::ALL.iter().map(|release| format!("v{}", release.verified())).collect(),
+            examples: examples(&trial_node.node.node, &trial_node.ledger),
+            arguments: questions.map(|questions| questions.arguments().to_owned()),
         }
     }
 }

@@ -22,7 +22,7 @@ use super::node::{Answered, Node, body};
 use super::query::{GLYPHS, OUTPUT, Parameter, Query, WIDTH};
 use super::reply::Shape;
 use super::sent::{Reading, Sent};
-use super::trial_nodes::{Choices, MACHINE, PARAMETERS, TrialNode, Wanted};
+use super::trial_nodes::{Choices, MACHINE, PARAMETERS, TrialNode, Wanted, parts};
 use super::view::{LETTERS, Picture, PodFits, View, picture};
 
 /// Alternatives are listed for at most this many refused pods.
@@ -68,7 +68,11 @@ pub(super) async fn choices(
     let make = move |node: &Node| {
         shape.document(
             "Choices",
-            Choices::new(&node.trial_nodes.find(&node.view, &wanted)?, node.simulations.as_deref()),
+            Choices::new(
+                &node.trial_nodes.find(&node.view, &wanted)?,
+                node.simulations.as_deref(),
+                node.questions.as_deref(),
+            ),
             |_, _| "choices are for programs\n".to_owned(),
         )
     };
@@ -86,10 +90,11 @@ pub(super) async fn tried(
     let takes: Vec<Parameter> = own.into_iter().chain(PARAMETERS).collect();
     let query = Query::read(query.as_deref(), &takes)?;
     let reading = Reading::of(&query, &headers, node.limit(who))?;
-    let (page, wanted, change) = (reading.shape.page(LETTERS), Wanted::of(&query), Change::of(&query)?);
+    let (page, change) = (reading.shape.page(LETTERS), Change::of(&query)?);
     let uid = query.get(UID).map(PodUid::new);
     let place = node.workshop.place(who, Work::Look).await?;
-    let sent = body(sent).await?;
+    let (configuration, sent) = parts(&query, body(sent).await?)?;
+    let wanted = Wanted::of(&query).configured(configuration);
     let make = move |node: &Node, client: &Client| {
         let trial_node = node.trial_nodes.find(&node.view, &wanted)?;
         let pods = match uid {

@@ -11,6 +11,7 @@ use topology_model::{Machine, MachineInfo};
 
 use crate::counted::Counted;
 use crate::files;
+use crate::found_config::FoundConfig;
 use crate::imagined::Imagined;
 use crate::machine_archive;
 use crate::machine_texts::{self, ReadText};
@@ -54,6 +55,21 @@ impl LoadedMachine {
             Gap::Residents(_) => None,
         });
         texts.collect()
+    }
+
+    /// The same machine with a given configuration instead of the one that it has, in any form that is read; answers call
+    /// it `name`.
+    #[must_use]
+    pub fn configured(self, name: &str, text: &str) -> Self {
+        let config = FoundConfig::new(name.to_owned(), text.as_bytes().to_vec());
+        let packed = match self.packed.as_deref() {
+            Some(packed) => {
+                let gaps = packed.gaps.iter().filter(|gap| !matches!(gap, Gap::Config(_))).cloned().collect();
+                Packed { config: Some(config), gaps, ..packed.clone() }
+            }
+            None => Packed::of_configuration(config),
+        };
+        Self { packed: Some(Arc::new(packed)), ..self }
     }
 
     /// What was taken in place of something that the machine's text does not tell, and what is not known.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
-use node_config::{OwnOptions, Strategy};
+use node_config::{KubeletConfiguration, OwnOptions, Strategy};
 use node_output::NodeLine;
 use topology_admission::{Compat, Ledger, Node, RunningPods, StartOptions};
 
+use crate::configuration;
+use crate::kubelet_version::KubeletVersion;
 use crate::node::{DecidesBy, Keeping, LoadedNode, hazards};
 use crate::start_failure::{refuse_invalid, start_failed};
 use crate::ways_out::WaysOut;
@@ -15,9 +17,16 @@ use crate::ways_out::WaysOut;
 const ALPHA_OPTIONS: [&str; 2] = ["align-by-socket", "distribute-cpus-across-cores"];
 const ALPHA_GATE: &str = "CPUManagerPolicyAlphaOptions";
 
+/// What a configuration is called that is given as a text.
+const GIVEN: &str = "the given configuration";
+
 /// Rules in the place of those of a node's configuration. `None`: as it is configured.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct OtherRules {
+    /// The whole configuration, as a text in any form that is read; the other rules replace fields of it.
+    pub configuration: Option<String>,
+    /// The kubelet that reads it and whose rules apply, such as `1.37` or `v1.37.2`.
+    pub kubelet: Option<String>,
     /// `topologyManagerPolicy`.
     pub policy: Option<String>,
     /// `topologyManagerScope`.
@@ -47,6 +56,7 @@ impl OtherRules {
     fn words(&self) -> String {
         let list = |all: &Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join(", ") };
         let words = [
+            self.kubelet.as_ref().map(|version| format!("kubelet {version}")),
             self.policy.as_ref().map(|policy| format!("policy {policy}")),
             self.scope.as_ref().map(|scope| format!("scope {scope}")),
             self.cpu_policy.as_ref().map(|policy| format!("CPU policy {policy}")),
@@ -70,8 +80,9 @@ impl LoadedNode {
             return Ok(self.clone());
         }
         let (view, decided_by) = (self.view().clone(), self.decided_by());
-        let mut config = self.config().clone();
         let OtherRules {
+            configuration,
+            kubelet,
             policy,
             scope,
             cpu_policy,
@@ -81,6 +92,11 @@ impl LoadedNode {
             reserved_cpus,
             placement,
         } = other;
+        let named = |version: &String| {
+            version.parse::<KubeletVersion>().with_context(|| format!("kubelet {version}"))
+        };
+        let kubelet = kubelet.as_ref().map(named).transpose()?;
+        let (name, mut config) = self.read_again(configuration.as_deref(), kubelet)?;
         config.topology_manager_policy = policy.clone().or(config.topology_manager_policy);
         config.topology_manager_scope = scope.clone().or(config.topology_manager_scope);
         if let Some(policy) = cpu_policy {
@@ -111,7 +127,8 @@ impl LoadedNode {
         }
         config.reserved_system_cpus = reserved_cpus.clone().or(config.reserved_system_cpus);
         let options = self.options_with(placement.as_deref())?;
-        let name = format!("{} with {}", self.line.configuration, other.words());
+        let words = other.words();
+        let name = if words.is_empty() { name } else { format!("{name} with {words}") };
         refuse_invalid(&config, &name)?;
         let machine = &self.line.machine;
         let mut node = Node::start_with(
@@ -140,6 +157,23 @@ impl LoadedNode {
             ways_out: WaysOut::default(),
             ..self.clone()
         })
+    }
+
+    /// A configuration in the place of the node's own, or that as another kubelet decides by it, and what it is called.
+    fn read_again(
+        &self,
+        text: Option<&str>,
+        kubelet: Option<KubeletVersion>,
+    ) -> anyhow::Result<(String, KubeletConfiguration)> {
+        let own = self.config();
+        let rules = kubelet.map_or(own.rules, KubeletVersion::rules);
+        let Some(text) = text else {
+            let name = self.line.configuration.clone();
+            return Ok((name, KubeletConfiguration { rules, ..own.clone() }));
+        };
+        let cpus = self.view().cpus().num_cpus();
+        let read = configuration::from_text(GIVEN, text.as_bytes(), cpus, rules.into())?.accepted()?;
+        Ok((read.shown_name(), read.config))
     }
 
     fn options_with(&self, placement: Option<&str>) -> anyhow::Result<OwnOptions> {
@@ -178,6 +212,26 @@ mod tests {
         node.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
+    const GIVEN: &str = "\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cpuManagerPolicy: static
+reservedSystemCPUs: 0,48
+topologyManagerPolicy: single-numa-node
+";
+
+    #[test]
+    fn a_given_configuration_decides_by_the_given_kubelet() {
+        let other = OtherRules {
+            configuration: Some(GIVEN.to_owned()),
+            kubelet: Some("1.34".to_owned()),
+            ..OtherRules::default()
+        };
+        let node = node().by(&other).unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!(node.line.topology_policy, "single-numa-node");
+        assert!(node.line.rules_of.starts_with("v1.34"), "{}", node.line.rules_of);
+    }
+
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
@@ -205,6 +259,23 @@ mod tests {
             (
                 OtherRules { topology_options: Some(names(&[])), ..OtherRules::default() },
                 Ok("pinned with topology options none: restricted, container"),
+            ),
+            (
+                OtherRules { kubelet: Some("1.37".to_owned()), ..OtherRules::default() },
+                Ok("pinned with kubelet 1.37: restricted, container"),
+            ),
+            (
+                OtherRules {
+                    configuration: Some(GIVEN.to_owned()),
+                    scope: Some("pod".to_owned()),
+                    ..OtherRules::default()
+                },
+                Ok("the given configuration with scope pod: single-numa-node, pod"),
+            ),
+            (OtherRules { kubelet: Some("newest".to_owned()), ..OtherRules::default() }, Err("newest")),
+            (
+                OtherRules { configuration: Some("kind: Pod\n".to_owned()), ..OtherRules::default() },
+                Err("the given configuration"),
             ),
             (
                 OtherRules { policy: Some("best".to_owned()), ..OtherRules::default() },

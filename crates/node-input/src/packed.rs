@@ -143,6 +143,23 @@ pub enum Gap {
 }
 
 impl Packed {
+    /// A configuration alone, of a machine on which no kubelet runs.
+    pub(crate) fn of_configuration(config: FoundConfig) -> Self {
+        Self {
+            config: Some(config),
+            own_config: None,
+            decided_by: DecidedBy::default(),
+            running: Running::No,
+            release: None,
+            state: None,
+            pods: PodNames::default(),
+            devices: None,
+            objects: ClusterObjects::default(),
+            source: Source::File,
+            gaps: Vec::new(),
+        }
+    }
+
     /// Why what runs there is not known, as text to be shown.
     pub fn resident_gaps(&self) -> impl Iterator<Item = &str> {
         self.gaps.iter().filter_map(|gap| match gap {
@@ -161,7 +178,7 @@ impl fmt::Display for Gap {
 }
 
 /// The parts of a node beside its machine, as commands take them: from a node file, or from where a kubelet keeps them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Packed {
     /// The kubelet's configuration.
     pub config: Option<FoundConfig>,

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use admission_report::{Conclusion, ContainerReport, Report, Resource, ResourceReport};
+use admission_report::{Cell, Conclusion, ContainerReport, Report, Resource, ResourceReport};
 use cpuset::{CpuId, CpuSet};
 use device_manager::Inventory;
-use machine_picture::svg::{CpuUse, Decision, NodePart, NodeRoom, ResourceRoom};
+use machine_picture::svg::{AskedRoom, CpuUse, Decision, NodePart, NodeRoom, ResourceRoom, RoomFit};
 use pod_spec::{ResourceName, Role};
 use topology_admission::{Ledger, Node, Search, Standing};
 use topology_model::{CpuTable, NodeId, NodeIds};
@@ -174,7 +174,14 @@ impl Drawing<'_> {
         let rooms = self.resources().into_iter().filter_map(|resource| {
             let cell = resource.elsewhere.as_ref()?;
             let text = text(resource, &resource.stock(cell));
-            Some(ResourceRoom { text, all: cell.allocatable, free: cell.free, chosen: Vec::new() })
+            Some(ResourceRoom {
+                text,
+                all: cell.allocatable,
+                free: cell.free,
+                chosen: Vec::new(),
+                holders: holders(cell),
+                asked: None,
+            })
         });
         let resources: Vec<ResourceRoom> = rooms.collect();
         (!resources.is_empty()).then_some(NodeRoom {
@@ -203,7 +210,19 @@ impl Drawing<'_> {
             all: cell.allocatable,
             free: cell.free,
             chosen: chosen.filter(|(_, amount)| *amount > 0).collect(),
+            holders: holders(cell),
+            asked: self.asked(resource, at),
         })
+    }
+
+    /// What a refused pod asked for, with whether the node at this place could give it.
+    fn asked(&self, resource: &ResourceReport, at: usize) -> Option<AskedRoom> {
+        self.report.refusal()?;
+        let fit = match fit(resource, at)? {
+            Standing::Fits => RoomFit::Fits,
+            Standing::Lacks(_) | Standing::Closed => RoomFit::Lacks,
+        };
+        Some(AskedRoom { amount: resource.asked, fit })
     }
 
     /// How much of a resource a container got on a node. An amount on several nodes is taken to be in equal parts, as
@@ -253,6 +272,10 @@ impl Drawing<'_> {
         cores.sort_by_key(|core| core.first().map(|(cpu, _)| *cpu));
         cores
     }
+}
+
+fn holders(cell: &Cell) -> Vec<String> {
+    cell.held_by.iter().map(ToString::to_string).collect()
 }
 
 fn text(resource: &ResourceReport, stock: &str) -> String {

@@ -15,5 +15,8 @@ pub const PARTIAL: &str = "partial";
 /// Something is wrong with the node.
 pub const SOMETHING_WRONG: &str = "something-wrong";
 
+/// The `reason` of an `Error` where objects have fields that their kinds do not have, which `fieldValidation=Warn` ignores.
+pub const UNKNOWN_FIELD: &str = "unknownField";
+
 /// The header of a request that has the name of the file in the body, for messages about it.
 pub const FILE: &str = "topolet-file";

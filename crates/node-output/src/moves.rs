@@ -136,7 +136,8 @@ pub fn moves(report: &MovesReport, page: Page) -> String {
             let verdict =
                 format!("{mark} {pod}   fits when {pods}{}{open}", if open.is_empty() { "" } else { "," });
             let mut text = page.wrapped(&verdict, 4);
-            text.push_str(&page.columns(rows(plan), INDENT));
+            // Each part of a table that is too wide names the pods.
+            text.push_str(&page.table(rows(plan), 2, INDENT));
             text.push_str(&line(page, "restarts", &cost(plan)));
             text.push_str(&line(page, "search", &searched(*search, *attempts, "a smaller plan")));
             text + &kept(report, page)

@@ -1,7 +1,8 @@
 // The last decisions, newest first. A decision opens as the text of the command line, with its picture.
 
-import { Shown, element, lettersBeside } from "./shown.js";
+import { Shown, VERDICTS, element, lettersBeside } from "./shown.js";
 import { decide, readDocument } from "./server.js";
+import { onTried, tried } from "./tried.js";
 
 // As many as the server keeps.
 const MOST = 1000;
@@ -78,6 +79,27 @@ function learn(decision) {
   reason.append(new Option(decision.reason, decision.reason));
 }
 
+function listTried() {
+  const rows = tried().map(({ fragment, pod, node, outcome, time }) => {
+    const line = document.createElement("li");
+    const when = element("time", "", String(time).slice(0, 19).replace("T", " "));
+    const [kind, word] = VERDICTS[outcome] ?? ["", String(outcome)];
+    const link = element("a", "pod", pod || "a manifest");
+    link.href = /^#try=[\w-]+$/.test(fragment) ? fragment : "#try";
+    line.append(when, link, element("span", kind, word), element("span", "message", node));
+    return line;
+  });
+  document.getElementById("tried").replaceChildren(...rows);
+  document.getElementById("tried-part").hidden = rows.length === 0;
+}
+
+// Shows what was tried, and whether a daemon decides here.
+export async function prepareDecisions() {
+  listTried();
+  const choices = await readDocument("/v1/choices");
+  document.getElementById("no-daemon").hidden = choices.arguments === null;
+}
+
 // The server may be another one: everything is read again.
 export function forgetDecisions() {
   newest = 0;
@@ -107,5 +129,6 @@ export async function refreshDecisions() {
   filter();
 }
 
+onTried(listTried);
 for (const chooser of [contains, reason, since]) chooser.addEventListener("input", filter);
 document.getElementById("filter").addEventListener("submit", (event) => event.preventDefault());

@@ -1,12 +1,16 @@
 // Which view is shown, and that it is what the node is now.
 
-import { forgetDecisions, refreshDecisions } from "./decisions.js";
+import { forgetDecisions, prepareDecisions, refreshDecisions } from "./decisions.js";
+import { drawFree } from "./free.js";
 import { refreshMachine, refreshNode } from "./node.js";
+import { prepareQuestion } from "./questions.js";
 import { Refused, coalesced, listen, readDocument, takeToken } from "./server.js";
 import { prepareDesk } from "./simulate.js";
 import { prepareTrial, takeTrial } from "./try.js";
 
-const VIEWS = ["node", "decisions", "try", "simulate"];
+// Views of questions, each with its name in the address.
+const QUESTIONS = ["configuration", "upgrade", "repack", "find-max"];
+const VIEWS = ["node", "decisions", "try", "simulate", ...QUESTIONS];
 // After a connection ends, it is tried again after so many milliseconds.
 const AGAIN = 1000;
 // Between two looks at the node, in milliseconds, while much happens there.
@@ -16,7 +20,9 @@ const live = document.getElementById("live");
 let shown = null;
 
 async function refreshStatus() {
-  const { problems, notes = [] } = await readDocument("/v1/status");
+  const status = await readDocument("/v1/status");
+  const { problems, notes = [] } = status;
+  if (shown === "node") drawFree(status);
   list("problems", problems);
   list("notes", notes);
 }
@@ -38,7 +44,10 @@ function says(text, lost) {
 }
 
 // What a view needs when it is opened or the server is there again, and when something has happened.
-const opened = { node: refreshMachine, try: prepareTrial, simulate: prepareDesk };
+const opened = {
+  node: refreshMachine, decisions: prepareDecisions, try: prepareTrial, simulate: prepareDesk,
+  ...Object.fromEntries(QUESTIONS.map((view) => [view, () => prepareQuestion(view)])),
+};
 
 // A request for each kind of news one after the other: a page takes few of the connections that others may have.
 const refresh = coalesced(async () => {

@@ -1,5 +1,6 @@
 // The node: its picture, who holds what, and the same as text.
 
+import { onPoint } from "./free.js";
 import { Picture } from "./picture.js";
 import { lettersIn, readDocument, readText } from "./server.js";
 
@@ -28,11 +29,40 @@ function show(name) {
   pointed.textContent = key ? `${key.letters} ${key.name}: ${key.holds.join(" · ")}` : HINT;
 }
 
+// What boxes are that no pod holds; what stands in a box follows it in the picture.
+const KINDS = {
+  cpu: (name) => `CPU ${name} is in the shared pool: no pod has it for itself`,
+  isolated: (name) => `CPU ${name} is isolated from the kernel's scheduler, and no pod has it for itself`,
+  reserved: (name, title) => title || `CPU ${name} is reserved for the system: no container gets it for itself`,
+  memory: (name, title) => title || name,
+  device: (name, title) => `${title || name}: no pod holds it`,
+};
+
+function inWords(box) {
+  const kind = Object.keys(KINDS).find((kind) => box.classList?.contains(kind));
+  if (!kind) return null;
+  const next = box.nextElementSibling;
+  return KINDS[kind](next?.localName === "text" ? next.textContent : "", box.querySelector("title")?.textContent ?? "");
+}
+
 picture.shadow.addEventListener("pointerover", (event) => {
   const name = [...(event.target.classList ?? [])].find((name) => POD.test(name));
   if ((name ?? null) !== chosen) show(name ?? null);
+  if (!name) pointed.textContent = inWords(event.target) ?? HINT;
 });
 element.addEventListener("pointerleave", () => show(null));
+
+// A bar lets the pods stand out that hold a part of it.
+onPoint((text, holders) => {
+  show(null);
+  pointed.textContent = text;
+  const held = new Set(pods.filter((pod) => holders.includes(pod.name)).map((pod) => pod.class));
+  for (const [of, { line }] of rows) line.classList.toggle("lit", held.has(of));
+  if (held.size) {
+    const boxes = [...held].map((of) => `rect.${of}`).join();
+    picture.rules.replaceSync(`rect:is(.cpu,.isolated,.reserved,.device,.memory):not(${boxes}){opacity:.3}`);
+  }
+});
 
 function row(name) {
   const line = document.createElement("tr");

@@ -9,6 +9,8 @@ const ATTRIBUTES = new Set([
 ]);
 // A colour may be a name or number, and nothing that is fetched.
 const COLOUR = /^[#\w]+$/;
+// The share of its width at which letters of a picture can still be read.
+const READABLE = 0.9;
 const STYLE = /<style>([^]*?)<\/style>/;
 
 // The one policy of the page: its text is parsed into an inert document, of which `copied` takes known parts.
@@ -55,6 +57,7 @@ function patch(old, fresh) {
 export class Picture {
   #drawn = null;
   #looks = new CSSStyleSheet();
+  #size = new CSSStyleSheet();
   // Rules of who shows it.
   rules = new CSSStyleSheet();
 
@@ -62,7 +65,7 @@ export class Picture {
     this.shadow = element.attachShadow({ mode: "open" });
     const own = new CSSStyleSheet();
     own.replaceSync("svg{display:block;max-width:100%;height:auto;margin:0 auto}text{pointer-events:none}");
-    this.shadow.adoptedStyleSheets = [own, this.#looks, this.rules];
+    this.shadow.adoptedStyleSheets = [own, this.#looks, this.#size, this.rules];
   }
 
   // Whether the picture is another one.
@@ -75,6 +78,8 @@ export class Picture {
     const old = this.shadow.querySelector("svg");
     if (old) patch(old, fresh);
     else this.shadow.replaceChildren(fresh);
+    // On a small screen it is moved in its frame: smaller, its letters could not be read.
+    this.#size.replaceSync(`@media (max-width:900px){svg{max-width:none;width:${Math.round(this.width * READABLE)}px}}`);
     return true;
   }
 

@@ -39,10 +39,13 @@ export async function readText(path, width) {
   return (await ask(path + table)).text();
 }
 
-// What would be decided on a manifest, or with `uid` among the parameters on a pod that was refused.
-export async function decide(manifest, parameters, signal) {
+// What would be decided on a manifest, or with `uid` among the parameters on a pod that was refused; with `given` by that
+// configuration.
+export async function decide(manifest, { given, ...parameters }, signal) {
   const query = new URLSearchParams({ glyphs: "unicode", ...parameters });
-  return readDocument(`/v1/try?${query}`, { method: "POST", body: manifest, signal });
+  const configuration = new Blob([given ?? ""]);
+  if (configuration.size) query.set("configuration", configuration.size);
+  return readDocument(`/v1/try?${query}`, { method: "POST", body: new Blob([configuration, manifest]), signal });
 }
 
 // Calls `opened` once the stream is there and `happened` for every event; ends or throws when the stream does.
@@ -72,7 +75,7 @@ export function tooLong(what, text) {
 
 // How many letters of fixed width fit into an element.
 export function lettersIn(element) {
-  return Math.max(60, Math.min(160, Math.floor((element.clientWidth - 24) / 7.9)));
+  return Math.max(40, Math.min(160, Math.floor((element.clientWidth - 24) / 7.9)));
 }
 
 // The same work for many calls: at most one is in progress, and one more follows, `pause` milliseconds later.

@@ -98,7 +98,7 @@ export class Shown {
     this.body.classList.toggle("beside", width <= BESIDE);
     // Smaller its letters could not be read; then it is moved in its frame.
     const least = width <= BESIDE ? 0 : Math.round(width * LEAST);
-    this.picture.rules.replaceSync(`svg{min-width:${least}px}`);
+    this.picture.rules.replaceSync(`@media (min-width:900.01px){svg{min-width:${least}px}}`);
   }
 
   #button(view, pod, fit) {

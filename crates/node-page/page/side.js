@@ -25,6 +25,7 @@ export class Side {
   // `changed` is called when anything else is wanted.
   constructor(into, name, changed) {
     this.changed = changed;
+    this.name = name;
     const copy = document.getElementById("side").content.cloneNode(true);
     this.root = copy.querySelector(".side");
     copy.querySelector("legend").textContent = name;
@@ -33,7 +34,11 @@ export class Side {
     this.shown = new Shown(this.#part.outcome, `The decision of ${name.toLowerCase()}`, (change) =>
       decide(this.manifest, { ...this.parameters(), ...change }));
     this.#part.machine.addEventListener("change", () => this.#otherMachine());
-    for (const rule of RULES) this.#part[rule].addEventListener("change", changed);
+    for (const rule of [...RULES, "kubelet"]) this.#part[rule].addEventListener("change", changed);
+    this.#part.given.addEventListener("input", () => {
+      this.#say();
+      this.changed();
+    });
     this.#part.file.addEventListener("change", () => this.#send(this.#part.file.files[0]));
     const over = (event) => {
       if ([...event.dataTransfer.types].includes("Files")) event.preventDefault();
@@ -48,7 +53,8 @@ export class Side {
   // What is chosen, for a link and for the server.
   get chosen() {
     const chosen = {};
-    for (const name of ["machine", ...RULES]) if (this.#part[name].value) chosen[name] = this.#part[name].value;
+    for (const name of ["machine", "kubelet", ...RULES]) if (this.#part[name].value) chosen[name] = this.#part[name].value;
+    if (this.#part.given.value.trim()) chosen.given = this.#part.given.value;
     for (const [name, options] of Object.entries(this.#options)) chosen[name] = options.join(",");
     return chosen;
   }
@@ -62,8 +68,9 @@ export class Side {
     }
     machine.value = chosen?.machine ?? machine.value;
     await this.#rules();
-    for (const rule of RULES) if (chosen) this.#part[rule].value = chosen[rule] ?? "";
     if (!chosen) return;
+    for (const rule of [...RULES, "kubelet"]) this.#part[rule].value = chosen[rule] ?? "";
+    this.#part.given.value = typeof chosen.given === "string" ? chosen.given : "";
     this.#options = {};
     for (const name of Object.keys(SWITCHES)) {
       if (typeof chosen[name] === "string") this.#options[name] = chosen[name].split(",").filter(Boolean);
@@ -86,6 +93,9 @@ export class Side {
     fill(this.#part.policy, choices.policies, configured.policy);
     fill(this.#part.scope, choices.scopes, configured.scope);
     fill(this.#part.placement, choices.placements, configured.placement);
+    if (!this.#part.kubelet.options.length) {
+      this.#part.kubelet.append(option("", "as it is"), ...choices.kubelets.map((name) => option(name, name)));
+    }
     this.choices = choices;
     this.#switches();
   }
@@ -113,8 +123,9 @@ export class Side {
     this.#say();
   }
 
-  // Which options are on, beside their head.
+  // Which options are on, and whose configuration it is, beside their heads.
   #say() {
+    this.#part.of.textContent = this.#part.given.value.trim() ? "as given" : "the machine's own";
     const on = Object.keys(SWITCHES).flatMap((kind) => this.#options[kind] ?? this.choices.configured[kind]);
     this.#part.on.textContent = on.join(", ") || "none";
   }
@@ -163,13 +174,15 @@ export class Side {
     const { signal } = this.#asked;
     if (!manifest.trim()) {
       this.shown.say("", "", "");
-      return;
+      return null;
     }
     try {
       const view = await decide(manifest, this.parameters(), signal);
       if (!signal.aborted) this.shown.show(view);
+      return signal.aborted ? null : view;
     } catch (error) {
       if (!signal.aborted) this.shown.say("refused", "not decided", error.message);
     }
+    return null;
   }
 }

@@ -1,9 +1,12 @@
 // A manifest that is tried, under one configuration or two: the decisions are there while it is typed. A link has it all in
 // its fragment.
 
+import { commandBox } from "./command.js";
+import { fillExamples } from "./examples.js";
 import { LONGEST_LINK, decoded, encoded } from "./link.js";
 import { tooLong } from "./server.js";
 import { Side } from "./side.js";
+import { forget, remember } from "./tried.js";
 
 const manifest = document.getElementById("manifest");
 const bench = document.getElementById("bench");
@@ -12,7 +15,12 @@ const compare = document.getElementById("compare");
 const link = document.getElementById("link");
 const note = document.getElementById("link-note");
 
+const example = document.getElementById("example");
+const wide = document.getElementById("wide");
+
 const sides = [new Side(into, "Configuration", tryManifest)];
+const command = commandBox();
+document.getElementById("source").append(command.box);
 
 function linkTo(text) {
   const is = text.length <= LONGEST_LINK;
@@ -21,6 +29,8 @@ function linkTo(text) {
   const isFile = all.sides.some((side) => side.machine?.startsWith("file:"));
   note.textContent = letters === null ? "(the manifest is too long for a link)" : isFile ? "(without the node file)" : "";
   link.hash = letters && text ? `try=${letters}` : "try";
+  command.show({ verb: "explain", own: sides[0].choices?.arguments ?? null, chosen: sides[0].chosen, manifest: text });
+  command.box.hidden = !text.trim();
 }
 
 // Asks about what is there now.
@@ -32,7 +42,11 @@ export async function tryManifest() {
     for (const side of sides) side.refuse(why);
     return;
   }
-  await Promise.all(sides.map((side) => side.try(text)));
+  const [view] = await Promise.all(sides.map((side) => side.try(text)));
+  if (!view) return;
+  const { node, outcome, picture } = view;
+  if (link.hash === "#try") forget();
+  else remember({ fragment: link.hash, pod: picture?.pod ?? "", node, outcome });
 }
 
 async function other(chosen) {
@@ -91,16 +105,25 @@ async function take(fragment) {
 export function prepareTrial() {
   return inTurn(async () => {
     for (const side of sides) await side.choose();
+    fillExamples(example, manifest, sides[0].choices.examples, tryManifest);
     // What is said of a link stays where there is nothing to decide on.
     if (manifest.value) tryManifest();
   });
 }
 
 compare.addEventListener("click", () => inTurn(async () => {
-  if (sides.length === 1) await other({}).catch((error) => sides[1]?.refuse(error.message));
+  // Two equal ones would show nothing.
+  const { policies = [], configured = {} } = sides[0].choices ?? {};
+  const now = sides[0].chosen.policy ?? configured.policy;
+  const policy = policies.find((policy) => policy !== now && policy !== "none");
+  if (sides.length === 1) await other({ ...sides[0].chosen, ...(policy && { policy }) }).catch((error) => sides[1]?.refuse(error.message));
   else alone();
   tryManifest();
 }));
+wide.addEventListener("click", () => {
+  const is = bench.classList.toggle("wide");
+  wide.setAttribute("aria-pressed", String(is));
+});
 manifest.addEventListener("input", tryManifest);
 manifest.addEventListener("dragover", (event) => {
   event.preventDefault();

@@ -16,8 +16,8 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// All files of the page. The first is the page itself.
-pub const ASSETS: [Asset; 13] = [
+/// All files of the page of a node. The first is the page itself.
+pub const ASSETS: [Asset; 19] = [
     Asset { path: "/", content_type: HTML, text: include_str!("../page/index.html") },
     Asset { path: "/page/style.css", content_type: CSS, text: include_str!("../page/style.css") },
     Asset { path: "/page/icon.svg", content_type: "image/svg+xml", text: include_str!("../page/icon.svg") },
@@ -31,6 +31,22 @@ pub const ASSETS: [Asset; 13] = [
     Asset { path: "/page/side.js", content_type: SCRIPT, text: include_str!("../page/side.js") },
     Asset { path: "/page/link.js", content_type: SCRIPT, text: include_str!("../page/link.js") },
     Asset { path: "/page/simulate.js", content_type: SCRIPT, text: include_str!("../page/simulate.js") },
+    Asset { path: "/page/free.js", content_type: SCRIPT, text: include_str!("../page/free.js") },
+    Asset { path: "/page/tried.js", content_type: SCRIPT, text: include_str!("../page/tried.js") },
+    Asset { path: "/page/command.js", content_type: SCRIPT, text: include_str!("../page/command.js") },
+    Asset { path: "/page/examples.js", content_type: SCRIPT, text: include_str!("../page/examples.js") },
+    Asset { path: "/page/questions.js", content_type: SCRIPT, text: include_str!("../page/questions.js") },
+    Asset { path: "/page/bar.js", content_type: SCRIPT, text: include_str!("../page/bar.js") },
+];
+
+/// The page of all nodes of a cluster, whose first file it is; the others are those of a node too.
+pub const NODES_ASSETS: [Asset; 6] = [
+    Asset { path: "/", content_type: HTML, text: include_str!("../page/nodes.html") },
+    Asset { path: "/page/nodes.js", content_type: SCRIPT, text: include_str!("../page/nodes.js") },
+    Asset { path: "/page/style.css", content_type: CSS, text: include_str!("../page/style.css") },
+    Asset { path: "/page/icon.svg", content_type: "image/svg+xml", text: include_str!("../page/icon.svg") },
+    Asset { path: "/page/server.js", content_type: SCRIPT, text: include_str!("../page/server.js") },
+    Asset { path: "/page/bar.js", content_type: SCRIPT, text: include_str!("../page/bar.js") },
 ];
 
 /// Headers of every file: no other script or style, no other host, no frame of another page around it, and no type that a

@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use bounded_http::{Arrival, Certified, Line, Pace, Peer, Refused, Service, Who, Work, Workshop, keep, text};
+use node_page::{HEADERS, NODES_ASSETS};
 use serde::Serialize;
 
 use crate::answers::Answers;
@@ -18,6 +19,7 @@ use crate::conditions::ServiceCondition::Watched;
 use crate::conditions::ServiceConditions;
 use crate::metrics::Asked;
 use crate::outlook::Asker;
+use crate::overview::Overviews;
 
 /// The largest question, in bytes: two thousand nodes as objects of 32 KiB, or a hundred thousand names.
 const LARGEST: usize = 64 << 20;
@@ -25,6 +27,8 @@ const LARGEST: usize = 64 << 20;
 const FILTER: &str = "/filter";
 const PRIORITIZE: &str = "/prioritize";
 const PREEMPT: &str = "/preempt";
+/// All nodes, for the page at `/`.
+const NODES: &str = "/v1/nodes";
 /// What Prometheus reads.
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -37,6 +41,8 @@ pub(crate) struct Routes {
     pub(crate) answers: Answers,
     pub(crate) conditions: Arc<ServiceConditions>,
     pub(crate) workshop: Arc<Workshop>,
+    /// All nodes, for people.
+    pub(crate) overviews: Arc<Overviews>,
     /// Of lines about those who may not ask.
     pub(crate) forbidden: Arc<Pace>,
 }
@@ -57,7 +63,13 @@ impl Routes {
             .route(PRIORITIZE, post(prioritize))
             .route(PREEMPT, post(preempt))
             .layer(from_fn_with_state(self.clone(), only_kube_scheduler));
+        let nodes = NODES_ASSETS
+            .iter()
+            .fold(Router::new(), |router, asset| router.route(asset.path, get(file)))
+            .route(NODES, get(nodes))
+            .layer(from_fn_with_state(self.clone(), only_viewers));
         let router = questions
+            .merge(nodes)
             .route("/metrics", get(metrics))
             .route("/healthz", get(async || "ok\n"))
             .route("/readyz", get(readyz))
@@ -107,6 +119,46 @@ async fn only_kube_scheduler(
             refused(StatusCode::FORBIDDEN, &why)
         }
     }
+}
+
+/// Turns away who may not see the nodes: as with the page of an agent everybody on this host may over plain HTTP, and from
+/// elsewhere who has a client certificate that is accepted.
+async fn only_viewers(
+    State(routes): State<Routes>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match peer {
+        Peer::Tls { client: Certified::Accepted(_), .. } | Peer::Tcp { .. } => next.run(request).await,
+        _ => {
+            routes.answers.metrics.forbidden();
+            refused(StatusCode::FORBIDDEN, "a client certificate that is accepted is needed to see the nodes")
+        }
+    }
+}
+
+async fn file(uri: Uri) -> Response {
+    let Some(asset) = NODES_ASSETS.iter().find(|asset| asset.path == uri.path()) else {
+        return refused(StatusCode::NOT_FOUND, "there is nothing under this path");
+    };
+    let mut response = asset.text.into_response();
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+    let others =
+        HEADERS.map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+    response.headers_mut().extend([kind].into_iter().chain(others).map(|(name, value)| (Some(name), value)));
+    response
+}
+
+async fn nodes(State(routes): State<Routes>) -> Response {
+    looked_at(move || {
+        let answer = routes.overviews.now();
+        match answer.and_then(|nodes| serde_json::to_vec(&*nodes).map_err(|error| error.to_string())) {
+            Ok(written) => ([(header::CONTENT_TYPE, "application/json")], written).into_response(),
+            Err(why) => refused(StatusCode::BAD_GATEWAY, &why),
+        }
+    })
+    .await
 }
 
 async fn filter(State(routes): State<Routes>, Extension(asks): Extension<Asks>, body: Body) -> Response {

@@ -21,6 +21,7 @@
 //!   `crates/node-input/src/published.rs`.
 
 mod outlook;
+mod overview;
 mod silence;
 mod states;
 mod amounts;

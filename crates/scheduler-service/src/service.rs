@@ -21,6 +21,7 @@ use crate::conditions::ServiceConditions;
 use crate::http::Routes;
 use crate::metrics::Metrics;
 use crate::outlook::{Outlook, Patience};
+use crate::overview::Overviews;
 use crate::pending::{Pending, listen_to_ends};
 use crate::refusals;
 use crate::states::{Deciders, ExactNodes, Reading, States};
@@ -91,7 +92,9 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         within: setup.within,
     };
     let (workshop, forbidden) = (Arc::<Workshop>::default(), Arc::<Pace>::default());
-    let service = Routes { answers, conditions: conditions.clone(), workshop, forbidden }.service();
+    let overviews = Arc::new(Overviews::new(connector.clone()));
+    let service =
+        Routes { answers, conditions: conditions.clone(), workshop, overviews, forbidden }.service();
     let (mut terminated, mut interrupted) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let tidying = async {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use cluster_node::{Connector, ObjectEvent, Watched};
+use cluster_overview::{ReadState, StateReader};
 use node_config::DecidedBy;
-use node_input::{NodeState, PodShapes};
 use pod_spec::PodUid;
-use scheduler_extender::{NodeFacts, SharedNodes, StateVersion};
+use scheduler_extender::{NodeFacts, StateVersion};
 use serde_json::Value;
 
 use crate::conditions::ServiceCondition::StateReadable;
@@ -58,8 +58,7 @@ impl Deciders {
 /// What makes states quick to read.
 #[derive(Default)]
 pub(crate) struct Reading {
-    shared: SharedNodes<String>,
-    shapes: PodShapes,
+    states: StateReader,
     /// How often all states have been listed.
     listings: u64,
 }
@@ -117,10 +116,7 @@ impl Reading {
         let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default();
         let change = version.parse().with_context(|| format!("metadata.resourceVersion {version:?}"))?;
         let version = StateVersion { run: self.listings, change };
-        let state: NodeState = serde_json::from_value(object)?;
-        let key = serde_json::to_string(&state.node)?;
-        let node = self.shared.share(key, || state.node.start().map(|started| started.node))?;
-        let ledger = state.holdings.ledger(&node, &mut self.shapes)?;
+        let ReadState { state, node, ledger } = self.states.read(object)?;
         let told = state.holdings.refused.iter().map(|refusal| PodUid::new(&refusal.uid)).collect();
         let facts = NodeFacts::Exact { node, ledger };
         Ok((scheduler_extender::NodeState { version, facts, told }, state.node.decided_by()?))

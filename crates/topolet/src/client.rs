@@ -41,6 +41,12 @@ impl Reply {
         self.fields.get(name)
     }
 
+    /// The `reason` of an error.
+    pub(crate) fn reason(&self) -> Option<String> {
+        let said = serde_json::from_str::<serde_json::Value>(&self.body).ok()?;
+        Some(said["reason"].as_str()?.to_owned())
+    }
+
     /// The reply to a request that was carried out, pods that were refused included; what the daemon says is wrong
     /// otherwise.
     pub(crate) fn good(self) -> anyhow::Result<Self> {

@@ -14,6 +14,12 @@ pub(super) struct Panel {
     pub(super) unit: String,
     pub(super) is_stacked: bool,
     pub(super) is_number: bool,
+    /// From which value on it has which colour, ascending; the first is the colour below all others.
+    pub(super) steps: Vec<(f64, String)>,
+    /// Words in the place of values.
+    pub(super) words: Vec<(String, String)>,
+    /// What stands where there is nothing.
+    pub(super) nothing: String,
     /// Queries and what their series are called.
     pub(super) queries: Vec<(String, String)>,
 }
@@ -42,6 +48,9 @@ impl Dashboard {
                 unit: text(&defaults["unit"]),
                 is_stacked: defaults["custom"]["stacking"]["mode"] == "normal",
                 is_number: panel["type"] == "stat",
+                steps: steps(&defaults["thresholds"]),
+                words: words(&defaults["mappings"]),
+                nothing: defaults["noValue"].as_str().unwrap_or("no data").to_owned(),
                 queries: targets
                     .iter()
                     .map(|target| {
@@ -51,5 +60,53 @@ impl Dashboard {
             });
         }
         Ok(Self { title: text(&whole["title"]), panels })
+    }
+}
+
+impl Panel {
+    /// The colour that the panel gives a value.
+    pub(super) fn colour(&self, value: f64) -> &str {
+        let reached = self.steps.iter().rev().find(|(from, _)| value >= *from);
+        reached.map_or("text", |(_, colour)| colour)
+    }
+}
+
+fn steps(thresholds: &Value) -> Vec<(f64, String)> {
+    let steps = thresholds["steps"].as_array().into_iter().flatten();
+    let step = |step: &Value| {
+        let colour = step["color"].as_str()?.to_owned();
+        Some((step["value"].as_f64().unwrap_or(f64::NEG_INFINITY), colour))
+    };
+    steps.filter_map(step).collect()
+}
+
+fn words(mappings: &Value) -> Vec<(String, String)> {
+    let options =
+        mappings.as_array().into_iter().flatten().filter_map(|mapping| mapping["options"].as_object());
+    let word = |(value, word): (&String, &Value)| Some((value.clone(), word["text"].as_str()?.to_owned()));
+    options.flatten().filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use workspace_tools::workspace::root;
+
+    use super::Dashboard;
+
+    #[test]
+    fn panels_have_colours_where_values_are_good_or_bad_and_say_what_nothing_means() {
+        let dashboard = Dashboard::read(&root().join("deploy/grafana/topolet-nodes.json"));
+        let dashboard = dashboard.unwrap_or_else(|error| panic!("{error:#}"));
+        let panel = |title: &str| {
+            let found = dashboard.panels.iter().find(|panel| panel.title == title);
+            found.unwrap_or_else(|| panic!("there is no panel {title}"))
+        };
+        let state = panel("State files");
+        assert_eq!([state.colour(0.0), state.colour(1.0)], ["green", "red"]);
+        assert_eq!(state.words[0], ("0".to_owned(), "current".to_owned()));
+        let fragmentation = panel("Fragmentation of free CPUs");
+        assert_eq!([0.2, 0.6, 0.9].map(|value| fragmentation.colour(value)), ["green", "orange", "red"]);
+        let charts = dashboard.panels.iter().filter(|panel| !panel.is_number);
+        assert!(charts.into_iter().all(|panel| panel.nothing != "no data"));
     }
 }

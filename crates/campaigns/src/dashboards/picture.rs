@@ -55,13 +55,29 @@ const fn seconds(time: u64) -> f64 {
 
 fn number(svg: &mut String, panel: &Panel, lines: &[Line], w: f64, h: f64) {
     let last = lines.first().and_then(|(_, points)| points.last());
-    let text = last.map_or_else(|| "no data".to_owned(), |(_, value)| amount(*value, &panel.unit));
+    let shown = |value: f64| {
+        let text = amount(value, &panel.unit);
+        panel.words.iter().find(|(of, _)| *of == text).map_or(text, |(_, word)| word.clone())
+    };
+    let text = last.map_or_else(|| panel.nothing.clone(), |(_, value)| shown(*value));
+    let colour = last.map_or("text", |(_, value)| panel.colour(*value));
     let _ = writeln!(
         svg,
-        "<text x=\"{}\" y=\"{}\" font-size=\"34\" text-anchor=\"middle\">{text}</text>",
+        "<text x=\"{}\" y=\"{}\" font-size=\"34\" text-anchor=\"middle\" fill=\"{}\">{text}</text>",
         w / 2.0,
-        h / 2.0 + 20.0
+        h / 2.0 + 20.0,
+        threshold_colour(colour)
     );
+}
+
+/// The colour of a threshold as Grafana names it, dark enough on white.
+fn threshold_colour(name: &str) -> &'static str {
+    match name {
+        "green" => "#1a7f37",
+        "orange" => "#b35900",
+        "red" => "#c4162a",
+        _ => "#222222",
+    }
 }
 
 /// Where curves are drawn, and of which time, in seconds since 1970.
@@ -120,12 +136,22 @@ fn chart(svg: &mut String, panel: &Panel, lines: &[Line], plot: Plot) {
             if minutes == 30 { "end" } else { "middle" }
         );
     }
+    for (from, colour) in panel.steps.iter().filter(|(from, _)| *from > 0.0 && *from <= ceiling) {
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{left} {0:.1}H{1:.1}\" stroke=\"{2}\" stroke-dasharray=\"6 3\"/>",
+            y(*from),
+            w - right,
+            threshold_colour(colour)
+        );
+    }
     if lines.is_empty() {
         let _ = writeln!(
             svg,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">no data</text>",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
             f64::midpoint(left, w),
-            f64::midpoint(h - bottom, top)
+            f64::midpoint(h - bottom, top),
+            escaped(&panel.nothing)
         );
     }
     // The lowest of a stack comes last, in front.

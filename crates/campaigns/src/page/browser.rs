@@ -13,12 +13,31 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 /// What the page has to fit.
 const SIZE: (u32, u32) = (1280, 1000);
+/// The same of a phone.
+const PHONE: (u32, u32) = (390, 844);
 
 /// The colours that the browser asks pages for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scheme {
     Light,
     Dark,
+}
+
+/// The screen on which a page is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Device {
+    Desk,
+    Phone,
+}
+
+impl Device {
+    /// Its width in pixels.
+    pub(crate) const fn width(self) -> u32 {
+        match self {
+            Self::Desk => SIZE.0,
+            Self::Phone => PHONE.0,
+        }
+    }
 }
 
 impl Scheme {
@@ -64,9 +83,32 @@ impl Browser {
         }}});
         let made = browser.ask("POST", "/session", &wanted)?;
         made["sessionId"].as_str().context("there is no session")?.clone_into(&mut browser.session);
-        let metrics = json!({"width": SIZE.0, "height": SIZE.1, "deviceScaleFactor": 1, "mobile": false});
-        browser.tools("Emulation.setDeviceMetricsOverride", &metrics)?;
+        browser.on(Device::Desk)?;
+        browser.tools("Performance.enable", &json!({}))?;
         Ok(browser)
+    }
+
+    /// Shows the page on a screen of that size.
+    pub(crate) fn on(&self, device: Device) -> anyhow::Result<()> {
+        let (width, height) = if device == Device::Desk { SIZE } else { PHONE };
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": device == Device::Phone});
+        self.tools("Emulation.setDeviceMetricsOverride", &metrics)
+    }
+
+    /// For how many seconds the page's thread has worked since it was opened, layout and styles left out: scripts, the answers that
+    /// they read, and painting.
+    pub(crate) fn script_seconds(&self) -> anyhow::Result<f64> {
+        let wanted = json!({"cmd": "Performance.getMetrics", "params": {}});
+        let answer = self.of_session("POST", "/goog/cdp/execute", &wanted)?;
+        let of = |name: &str| {
+            let all = answer["metrics"].as_array().into_iter().flatten();
+            let found = all.clone().find(|metric| metric["name"] == name)?;
+            found["value"].as_f64()
+        };
+        let others = ["LayoutDuration", "RecalcStyleDuration", "DevToolsCommandDuration"];
+        let others: f64 = others.iter().filter_map(|name| of(name)).sum();
+        let worked = of("TaskDuration").context("the browser does not measure how long the page works")?;
+        Ok(worked - others)
     }
 
     pub(crate) fn open(&self, address: &str) -> anyhow::Result<()> {

@@ -11,6 +11,7 @@ use workspace_tools::client::Client;
 use workspace_tools::workspace::{cargo, run};
 
 use super::browser::Browser;
+use super::frame_times::{SECONDS, median_and_worst, script_of_frames};
 use super::looked::{live, pod};
 use super::running::{self, Running};
 
@@ -23,8 +24,8 @@ const PODS: usize = 500;
 const EVENTS: u32 = 200;
 /// Threads that make them.
 const MAKERS: usize = 12;
-/// How long frames are counted.
-const SECONDS: u64 = 10;
+/// How long events are counted before.
+const BEFORE: Duration = Duration::from_secs(3);
 
 const CONFIG: &str = "\
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -41,16 +42,43 @@ pub(super) fn measure() -> anyhow::Result<String> {
     run(&mut cargo(&["build", "--quiet", "--release", "--package", "topolet"]))?;
     running::run_release();
     let browser = Browser::start()?;
-    let rows =
-        [usable(&browser)?, decided(&browser)?, frames(&browser, "node")?, frames(&browser, "decisions")?];
+    let rows = [
+        usable(&browser)?,
+        decided(&browser)?,
+        frames(&browser, "node")?,
+        frames(&browser, "decisions")?,
+        scripts(&browser)?,
+    ];
     Ok(format!("| | limit | median | worst |\n|---|---|---|---|\n{}", rows.concat()))
 }
 
-/// The one in the middle, and the largest.
-fn median_and_worst(mut all: Vec<f64>) -> anyhow::Result<(f64, f64)> {
-    all.sort_by(f64::total_cmp);
-    let middle = all.get(all.len() / 2).copied();
-    middle.zip(all.last().copied()).context("nothing was measured")
+/// The most script in a frame, in the median, in milliseconds.
+const SCRIPT: f64 = 16.0;
+
+/// Script in a frame of the views that change with each event.
+///
+/// # Errors
+/// It is more than that.
+pub(super) fn scripts(browser: &Browser) -> anyhow::Result<String> {
+    let folder = tempfile::tempdir()?;
+    let (median, worst) = super::nodes::script(browser, folder.path())?;
+    let mut rows = script_row("all nodes, 300 of them and 200 changes in a second", median, worst)?;
+    rows.push_str(&with_events(browser, "node", |browser, each| {
+        let (median, worst) = script_of_frames(browser)?;
+        script_row(
+            &format!("node with {PODS} pods and {each:.0} events in a second, {MANY_CPUS}"),
+            median,
+            worst,
+        )
+    })?);
+    Ok(rows)
+}
+
+fn script_row(what: &str, median: f64, worst: f64) -> anyhow::Result<String> {
+    ensure!(median <= SCRIPT, "the view of {what}: {median:.1} ms of script in a frame");
+    Ok(format!(
+        "| script in a frame of the view of {what} | {SCRIPT:.0} ms | {median:.1} ms | {worst:.0} ms |\n"
+    ))
 }
 
 /// A pod that many of which fit.
@@ -115,8 +143,12 @@ fn decided(browser: &Browser) -> anyhow::Result<String> {
     Ok(format!("| from a key to the decision, {EIGHT_NODES} | 50 ms | {median:.0} ms | {worst:.0} ms |\n"))
 }
 
-/// Frames in a second while pods come and go, and the longest time without one.
-fn frames(browser: &Browser, view: &str) -> anyhow::Result<String> {
+/// Measures a view while pods come and go: `measure` has the browser, and how many events there were in a second before it.
+fn with_events(
+    browser: &Browser,
+    view: &str,
+    measure: impl FnOnce(&Browser, f64) -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
     // Of a disk that is slow there would be fewer events.
     let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
     let (node, config) = (folder.path().join("node"), folder.path().join("kubelet.yaml"));
@@ -132,13 +164,27 @@ fn frames(browser: &Browser, view: &str) -> anyhow::Result<String> {
     live(browser)?;
     let is_over = AtomicBool::new(false);
     let made = AtomicU64::new(0);
-    let counted = thread::scope(|scope| {
+    let measured = thread::scope(|scope| {
         for maker in 0..MAKERS {
             let (client, is_over, made) = (&client, &is_over, &made);
             scope.spawn(move || make_events(client, maker, is_over, made));
         }
         thread::sleep(Duration::from_secs(1));
         let before = made.load(Ordering::Relaxed);
+        thread::sleep(BEFORE);
+        #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+        let each = (made.load(Ordering::Relaxed) - before) as f64 / BEFORE.as_secs_f64();
+        let measured = measure(browser, each);
+        is_over.store(true, Ordering::Relaxed);
+        measured
+    });
+    browser.leave()?;
+    measured
+}
+
+/// Frames in a second while pods come and go, and the longest time without one.
+fn frames(browser: &Browser, view: &str) -> anyhow::Result<String> {
+    with_events(browser, view, |browser, each| {
         let counted = browser.run_long(&format!(
             "const done = arguments[arguments.length - 1], times = [], end = performance.now() + {};
              const frame = (now) => {{
@@ -148,21 +194,16 @@ fn frames(browser: &Browser, view: &str) -> anyhow::Result<String> {
              }};
              requestAnimationFrame(frame)",
             SECONDS * 1000
-        ));
-        let events = made.load(Ordering::Relaxed) - before;
-        is_over.store(true, Ordering::Relaxed);
-        counted.map(|counted| (counted, events))
-    });
-    let (counted, events) = counted?;
-    let gaps: Vec<f64> = counted.as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-    let span: f64 = gaps.iter().sum::<f64>() / 1000.0;
-    #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
-    let (rate, each) = (gaps.len() as f64 / span, events as f64 / span);
-    let (_, worst) = median_and_worst(gaps)?;
-    browser.leave()?;
-    Ok(format!(
-        "| frames of the view {view} with {PODS} pods and {each:.0} events in a second, {MANY_CPUS} | 30 a second | {rate:.0} a second | {worst:.0} ms between two |\n"
-    ))
+        ))?;
+        let gaps: Vec<f64> = counted.as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
+        let span: f64 = gaps.iter().sum::<f64>() / 1000.0;
+        #[expect(clippy::cast_precision_loss, reason = "a few hundred")]
+        let rate = gaps.len() as f64 / span;
+        let (_, worst) = median_and_worst(gaps)?;
+        Ok(format!(
+            "| frames of the view {view} with {PODS} pods and {each:.0} events in a second, {MANY_CPUS} | 30 a second | {rate:.0} a second | {worst:.0} ms between two |\n"
+        ))
+    })
 }
 
 /// Lets one pod after the other go and come again.

@@ -73,14 +73,17 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
     let node = json!({
         "/v1/picture": {"which": MARKUP, "svg": SVG,
             "pods": [{"name": MARKUP, "class": "p0", "letters": "A", "holds": [MARKUP]}]},
-        "/v1/status": {"problems": [MARKUP], "notes": [MARKUP]},
+        "/v1/status": {"problems": [MARKUP], "notes": [MARKUP],
+            "room": [{"resource": MARKUP, "nodes": [{"node": 0, "free": 1, "allocatable": 2, "heldBy": [MARKUP]}]}]},
         "/v1/decisions/lines": {"newest": 1, "decisions": [{"uid": MARKUP, "time": MARKUP, "pod": MARKUP,
             "admitted": false, "reason": MARKUP, "message": MARKUP}]},
         "/v1/decisions/view": view, "/v1/try": view,
         "/v1/choices": {"machines": [MARKUP], "policies": [MARKUP], "scopes": [MARKUP], "placements": [MARKUP],
-            "cpuOptions": [MARKUP], "topologyOptions": [MARKUP], "nodeFiles": true, "scenarios": [MARKUP],
+            "cpuOptions": [MARKUP], "topologyOptions": [MARKUP], "nodeFiles": true, "scenarios": [MARKUP], "kubelets": [MARKUP], "arguments": [MARKUP],
+            "examples": [{"name": MARKUP, "manifest": MARKUP}],
             "configured": {"policy": MARKUP, "scope": MARKUP, "placement": MARKUP, "cpuOptions": [MARKUP],
                 "topologyOptions": [MARKUP]}},
+        "/v1/questions/config-check": {"outcome": MARKUP, "text": MARKUP},
         "/v1/simulations": {"number": 1, "state": "done", "done": 1, "all": 1, "text": MARKUP, "charts": SVG},
     });
     // The modules ask by `fetch`; what they get is made up before they run.
@@ -105,7 +108,8 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
          document.getElementById('picture').shadowRoot.querySelector('rect').dispatchEvent(new MouseEvent('click'))",
         &json!([]),
     )?;
-    is_text(browser, &["which", "problems", "notes", "pods", "status-text"])?;
+    browser.run("document.querySelector('#free button').focus()", &json!([]))?;
+    is_text(browser, &["which", "problems", "notes", "free", "pointed", "pods", "status-text"])?;
     browser.run("location.hash = 'decisions'", &json!([]))?;
     is_text(browser, &["list"])?;
     browser.run("document.querySelector('#list summary').click()", &json!([]))?;
@@ -116,7 +120,11 @@ pub(super) fn documents_stay_text(browser: &Browser) -> anyhow::Result<()> {
          text.dispatchEvent(new Event('input'))",
         &json!([MARKUP]),
     )?;
-    is_text(browser, &["sides", ".side pre", ".side fieldset"])?;
+    is_text(browser, &["sides", ".side pre", ".side fieldset", "example", "#source .command pre"])?;
+    browser.run("location.hash = 'configuration'", &json!([]))?;
+    is_text(browser, &["#configuration pre", "#configuration .verdict"])?;
+    browser.run("location.hash = 'decisions'", &json!([]))?;
+    is_text(browser, &["tried"])?;
     browser.run("location.hash = 'simulate'", &json!([]))?;
     is_text(browser, &["scenarios"])?;
     browser.run("document.getElementById('run').click()", &json!([]))?;

@@ -47,6 +47,16 @@ impl Running {
         Self::at(process, address)
     }
 
+    /// `topolet scheduler` on a port of this host.
+    pub(super) fn scheduler(kubeconfig: &Path, port: u16) -> anyhow::Result<Self> {
+        let mut command = topolet();
+        command.args(["scheduler", "--insecure-http", "--kubeconfig"]).arg(kubeconfig);
+        let address = format!("127.0.0.1:{port}");
+        command.args(["--address", &address]).stderr(Stdio::null());
+        let process = command.spawn().context("failed to start topolet scheduler")?;
+        Self::at(process, format!("http://{address}/"))
+    }
+
     fn at(process: Child, address: String) -> anyhow::Result<Self> {
         let port = address.split(['/', ':']).nth(4).and_then(|port| port.parse().ok());
         let port = port.with_context(|| format!("{address} has no port"))?;

@@ -57,6 +57,7 @@ fn pointing(looked: &Looked<'_>) -> anyhow::Result<()> {
     let pointed = browser.until("a pod stands out", lit)?;
     let pointed = pointed.as_str().unwrap_or_default();
     ensure!(pointed.starts_with("C shop/web-3: CPUs "), "the label of a pod's CPU reads {pointed:?}");
+    free_bars(browser)?;
     fits_sideways(browser, "the node")?;
     looked.look("served-node")?;
     browser.run(
@@ -66,6 +67,21 @@ fn pointing(looked: &Looked<'_>) -> anyhow::Result<()> {
     )?;
     let holder = browser.until("the holder of a CPU shows", lit)?;
     ensure!(holder.as_str().unwrap_or_default().starts_with("E shop/web-5: "), "{holder}");
+    Ok(())
+}
+
+/// What is free stands above the picture; a bar says who holds the rest, and lets these pods stand out.
+fn free_bars(browser: &browser::Browser) -> anyhow::Result<()> {
+    let is_above = browser.run(
+        "const top = (id) => document.getElementById(id).getBoundingClientRect().top;
+         document.querySelector('#free .bar').focus();
+         return top('free') < top('picture') && document.getElementById('pointed').textContent",
+        &json!([]),
+    )?;
+    let said = is_above.as_str().unwrap_or_default();
+    ensure!(said.starts_with("cpu on NUMA 0: ") && said.contains("held by shop/web-"), "a bar says {said:?}");
+    let lit = browser.run("return document.querySelectorAll('#pods tr.lit').length", &json!([]))?;
+    ensure!(lit.as_u64().is_some_and(|lit| lit > 0), "no holder stands out");
     Ok(())
 }
 
@@ -92,7 +108,8 @@ fn decisions(looked: &Looked<'_>, node: &Path, port: u16) -> anyhow::Result<()> 
     browser.until(
         "the picture of the refusal shows",
         "const inside = document.querySelector('#list [role=img]').shadowRoot;
-         return [...inside.querySelectorAll('text')].some((text) => text.textContent.includes('does not fit'))",
+         return [...inside.querySelectorAll('text.x')].some((text) => text.textContent.includes('does not fit'))
+            && inside.querySelector('rect.lack') && inside.querySelector('rect.asked') && true",
     )?;
     looked.look("served-decisions")?;
     effect(looked)?;
@@ -148,7 +165,7 @@ fn filters(looked: &Looked<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A daemon runs no scenarios, and says so.
+/// A daemon runs no scenarios and answers no questions about other nodes, and says so.
 fn no_simulations(looked: &Looked<'_>) -> anyhow::Result<()> {
     let browser = looked.browser;
     browser.run("location.hash = 'simulate'", &json!([]))?;
@@ -156,5 +173,15 @@ fn no_simulations(looked: &Looked<'_>) -> anyhow::Result<()> {
         "the page says where scenarios run",
         "return !document.getElementById('no-simulations').hidden && document.getElementById('desk').hidden",
     )?;
-    looked.look("served-simulate")
+    looked.look("served-simulate")?;
+    for view in ["configuration", "upgrade", "repack", "find-max"] {
+        browser.run("location.hash = arguments[0]", &json!([view]))?;
+        browser.until(
+            view,
+            &format!(
+                "return !document.querySelector('#{view} .no-questions').hidden && document.querySelector('#{view} [data-question]').hidden"
+            ),
+        )?;
+    }
+    Ok(())
 }

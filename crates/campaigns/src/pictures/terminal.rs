@@ -30,11 +30,40 @@ pub(super) fn drawing(text: &str, columns: usize) -> String {
     svg + "</g>\n</svg>\n"
 }
 
-/// A row with the colours that topolet gives its marks.
+const GREEN: &str = "#6cc06c";
+const RED: &str = "#f07070";
+/// What no NUMA node has.
+const LACK: char = '✘';
+
+/// A row with the colours that topolet gives its marks. In the table of a refusal the whole cell that lacks is red, and what is
+/// asked for of its resource.
 fn coloured(row: &str) -> String {
-    let escaped = row.replace('&', "&amp;").replace('<', "&lt;");
-    let in_colour = |mark: &str, colour: &str| format!("<tspan fill=\"{colour}\">{mark}</tspan>");
-    escaped.replace('✔', &in_colour("✔", "#6cc06c")).replace('✘', &in_colour("✘", "#f07070"))
+    let in_colour = |text: &str, colour: &str| format!("<tspan fill=\"{colour}\">{text}</tspan>");
+    let marked = |text: &str| text.replace('✔', &in_colour("✔", GREEN)).replace(LACK, &in_colour("✘", RED));
+    let cells = cells(row);
+    let is_of_table = cells.iter().skip(ASKED + 1).any(|(cell, _)| cell.starts_with(LACK));
+    let shown = cells.iter().enumerate().map(|(at, (cell, gap))| {
+        let escaped = cell.replace('&', "&amp;").replace('<', "&lt;");
+        let is_red = is_of_table && (at == ASKED || cell.starts_with(LACK));
+        (if is_red { in_colour(&escaped, RED) } else { marked(&escaped) }) + gap
+    });
+    shown.collect()
+}
+
+/// The column of what is asked for, behind the margin and the resource.
+const ASKED: usize = 2;
+
+/// The cells of a row, each with the blanks behind it; at least two separate cells. The first one is the margin.
+fn cells(row: &str) -> Vec<(&str, &str)> {
+    let (margin, mut rest) = row.split_at(row.len() - row.trim_start().len());
+    let mut cells = vec![("", margin)];
+    while !rest.is_empty() {
+        let (cell, behind) = rest.split_at(rest.find("  ").unwrap_or(rest.len()));
+        let (gap, next) = behind.split_at(behind.len() - behind.trim_start().len());
+        cells.push((cell, gap));
+        rest = next;
+    }
+    cells
 }
 
 fn rows_of(line: &str, columns: usize) -> Vec<String> {
@@ -57,5 +86,14 @@ mod tests {
     fn marks_have_colours_and_texts_are_escaped() {
         let expected = "<tspan fill=\"#f07070\">✘</tspan> a &lt; b &amp; c";
         assert_eq!(coloured("✘ a < b & c"), expected);
+    }
+
+    #[test]
+    fn what_lacks_in_a_table_is_red_with_what_is_asked_for() {
+        let red = |text: &str| format!("<tspan fill=\"{RED}\">{text}</tspan>");
+        let green = format!("<tspan fill=\"{GREEN}\">✔</tspan>");
+        let expected = format!("  cpu  {}    {green} 9 free  {}", red("8"), red("✘ 1 free of 8 (held by a)"));
+        assert_eq!(coloured("  cpu  8    ✔ 9 free  ✘ 1 free of 8 (held by a)"), expected);
+        assert_eq!(coloured("  a   b  "), "  a   b  ");
     }
 }

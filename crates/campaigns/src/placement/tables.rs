@@ -136,10 +136,16 @@ fn number(count: u64) -> f64 {
 const LEFT: f64 = 215.0;
 const PANEL: f64 = 250.0;
 const GAP: f64 = 26.0;
-const ROW: f64 = 17.0;
+const ROW: f64 = 34.0;
 const TOP: f64 = 30.0;
-const FOOT: f64 = 26.0;
+const FOOT: f64 = 42.0;
+/// Radius of a point, and how far those of a machine are below each other: none covers another.
+const RADIUS: f64 = 2.8;
+const STEP: f64 = 5.8;
 const IN_A_ROW: usize = 3;
+
+/// What the axis of each panel counts.
+const AXIS: &str = "refused pods, % of all";
 
 /// The strategies in the picture, with colours that stay apart for all eyes.
 const DRAWN: [(&str, &str, &str); 5] = [
@@ -150,7 +156,7 @@ const DRAWN: [(&str, &str, &str); 5] = [
     ("keep-room", "#0072b2", "#4aa8e8"),
 ];
 
-/// A panel for each workload: a line for each machine, on it a dot for each strategy, and where the bound is.
+/// A panel for each workload: a row for each machine, in it a point for each strategy, in their order, and where the bound is.
 pub(super) fn picture(cells: &[Cell]) -> String {
     let mut machines: Vec<&str> = cells.iter().map(|cell| cell.machine).collect();
     machines.dedup();
@@ -187,6 +193,12 @@ pub(super) fn picture(cells: &[Cell]) -> String {
             );
             mark += tick;
         }
+        let _ = writeln!(
+            svg,
+            "<text class=\"axis\" x=\"{:.1}\" y=\"{:.0}\">{AXIS}</text>",
+            left + PANEL / 2.0,
+            bottom + 27.0
+        );
         for (line, machine) in machines.iter().enumerate() {
             let y = top + TOP + ROW * (number(line as u64) + 0.5);
             if at % IN_A_ROW == 0 {
@@ -211,14 +223,20 @@ pub(super) fn picture(cells: &[Cell]) -> String {
                 if let Some(strategy) = cell.strategy(name) {
                     let _ = writeln!(
                         svg,
-                        "<circle class=\"s{number}\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"4\"/>",
-                        x(share(cell, strategy.refused()))
+                        "<circle class=\"s{number}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{RADIUS}\"/>",
+                        x(share(cell, strategy.refused())),
+                        y + STEP * (index(number) - index(DRAWN.len() - 1) / 2.0)
                     );
                 }
             }
         }
     }
     svg + &legend(high - 16.0) + "</svg>\n"
+}
+
+#[expect(clippy::cast_precision_loss, reason = "positions of a few strategies")]
+const fn index(at: usize) -> f64 {
+    at as f64
 }
 
 fn head(wide: f64, high: f64) -> String {
@@ -246,7 +264,7 @@ fn legend(y: f64) -> String {
     for (at, (name, ..)) in DRAWN.iter().enumerate() {
         let _ = writeln!(
             text,
-            "<circle class=\"s{at}\" cx=\"{x:.0}\" cy=\"{:.0}\" r=\"4\"/><text x=\"{:.0}\" y=\"{y:.0}\">{name}</text>",
+            "<circle class=\"s{at}\" cx=\"{x:.0}\" cy=\"{:.0}\" r=\"{RADIUS}\"/><text x=\"{:.0}\" y=\"{y:.0}\">{name}</text>",
             y - 4.0,
             x + 9.0
         );
@@ -259,4 +277,40 @@ fn legend(y: f64) -> String {
         x + 8.0
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::cell::Run;
+
+    /// All strategies refuse as many, so that their points are below each other.
+    fn cell() -> Cell {
+        let of = |name: &str| Strategy {
+            configuration: name.to_owned(),
+            pods: 600,
+            admitted: 400,
+            aligned_share: 1.0,
+            steps: Vec::new(),
+            each_run: vec![Run { pods: 600, admitted: 400, at_most: None }],
+        };
+        Cell {
+            workload: &WORKLOADS[0],
+            machine: "a",
+            strategies: STRATEGIES.map(|(name, _)| of(name)).into(),
+        }
+    }
+
+    #[test]
+    fn points_of_a_row_do_not_cover_each_other_and_the_axis_has_a_title() {
+        let svg = picture(&[cell()]);
+        let heights =
+            svg.split("cy=\"").skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+        let heights: Vec<f64> = heights.take(DRAWN.len()).collect();
+        assert_eq!(heights.len(), DRAWN.len(), "{svg}");
+        for (at, one) in heights.iter().enumerate() {
+            assert!(heights[..at].iter().all(|other| (one - other).abs() >= 2.0 * RADIUS), "{heights:?}");
+        }
+        assert_eq!(svg.matches(AXIS).count(), WORKLOADS.len());
+    }
 }

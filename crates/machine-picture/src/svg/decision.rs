@@ -11,7 +11,7 @@ use cpuset::CpuId;
 use topology_model::NodeId;
 
 use super::document::written;
-use super::figure::{Anchor, Figure, grid, key_rows, small_text};
+use super::figure::{Anchor, Figure, Ink, grid, key_rows, small_text};
 use super::look::Look;
 use super::pods;
 use super::text::{BAR, FONT, GAP, Pixels, SMALL_FONT, folded, text_width, wrapped};
@@ -80,6 +80,28 @@ pub struct ResourceRoom {
     pub free: u64,
     /// What containers got of it, by position.
     pub chosen: Vec<(usize, u64)>,
+    /// The pods that hold what is not free.
+    pub holders: Vec<String>,
+    /// What is asked for, where nothing was given; `None`: it is not marked.
+    pub asked: Option<AskedRoom>,
+}
+
+/// What is asked for of a resource on a NUMA node that gave nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AskedRoom {
+    /// CPUs, bytes or devices.
+    pub amount: u64,
+    /// Whether the node could give it.
+    pub fit: RoomFit,
+}
+
+/// Whether a NUMA node could give what is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RoomFit {
+    /// It could.
+    Fits,
+    /// It could not.
+    Lacks,
 }
 
 /// The width of a paragraph: that of the NUMA nodes above it, within these.
@@ -90,6 +112,8 @@ const CPUS_IN_ROW: usize = 16;
 const CPU: (Pixels, Pixels) = (30, 26);
 /// Height of the bar of a resource.
 const USED: Pixels = 8;
+/// Width of the mark at the end of what is asked for.
+const MARK: Pixels = 2;
 /// The least width of a bar.
 const LEAST_BAR: Pixels = 200;
 /// What the letters in the boxes of CPUs mean.
@@ -155,7 +179,8 @@ fn panel(room: &NodeRoom, at_least: Pixels) -> Figure {
         inner.put_below(cores);
     }
     for resource in &room.resources {
-        inner.put_below(small_text(&resource.text));
+        let text = small_text(&resource.text);
+        inner.put_below(if resource.lacks() { text.inked(Ink::Lack) } else { text });
         let bar = bar(resource, width);
         let y = inner.height + 4;
         inner.put(0, y, bar);
@@ -207,11 +232,21 @@ fn cpu(cpu: CpuId, used: &CpuUse) -> Figure {
     }
 }
 
-/// What others hold, what the containers got, and what stays free, to scale.
-fn bar(resource: &ResourceRoom, width: Pixels) -> Figure {
+impl ResourceRoom {
+    fn lacks(&self) -> bool {
+        self.asked.is_some_and(|asked| asked.fit == RoomFit::Lacks)
+    }
+}
+
+/// What others hold, what the containers got, and what stays free, to scale; and where what is asked for ends, behind what is
+/// held. What of it the node has not got is drawn beyond the end of the bar.
+fn bar(resource: &ResourceRoom, whole: Pixels) -> Figure {
+    let held = resource.all.saturating_sub(resource.free);
+    let reach = resource.asked.map_or(0, |asked| held.saturating_add(asked.amount));
+    let scale = resource.all.max(reach);
+    let width = pods::to_scale(resource.all, scale, whole);
     let mut bar = Figure::boxed(width, USED, Look::Cpu).titled("free".to_owned());
     let mut left = 0;
-    let held = resource.all.saturating_sub(resource.free);
     let segments = core::iter::once((None, held))
         .chain(resource.chosen.iter().map(|(container, amount)| (Some(*container), *amount)));
     for (container, amount) in segments {
@@ -220,13 +255,29 @@ fn bar(resource: &ResourceRoom, width: Pixels) -> Figure {
             continue;
         }
         let segment = match container {
-            None => Figure::boxed(own, USED, Look::Held).titled("held or not to be had".to_owned()),
+            None => Figure::boxed(own, USED, Look::Held).titled(held_by(&resource.holders)),
             Some(at) => Figure::boxed(own, USED, Look::Memory).owned(Owner::Pod(PodIndex(at))),
         };
         bar.put(left, 0, segment);
         left += own;
     }
+    if resource.asked.is_some() {
+        if reach > resource.all && width < whole {
+            let lack = Figure::boxed(whole - width, USED, Look::Lack);
+            bar.put(width, 0, lack.titled("asked for, and not here".to_owned()));
+        }
+        let end = pods::to_scale(reach, scale, whole).saturating_sub(MARK);
+        bar.put(end, 0, Figure::boxed(MARK, USED, Look::Asked).titled("asked for up to here".to_owned()));
+    }
     bar
+}
+
+fn held_by(holders: &[String]) -> String {
+    if holders.is_empty() {
+        "held or not to be had".to_owned()
+    } else {
+        format!("held by {}", holders.join(", "))
+    }
 }
 
 /// What boxes and letters mean, of those that are there.
@@ -246,6 +297,13 @@ fn key(decision: &Decision, width: Pixels) -> Figure {
     if has_reserved {
         entries.push((Look::Reserved, "\"res\": reserved, which no container gets for itself"));
     }
+    let rooms = || decision.nodes.iter().flat_map(|node| &node.resources);
+    if rooms().any(|room| room.asked.is_some()) {
+        entries.push((Look::Asked, "end of what is asked for"));
+    }
+    if rooms().any(ResourceRoom::lacks) {
+        entries.push((Look::Lack, "asked for, and not there"));
+    }
     key_rows(&entries, width)
 }
 
@@ -263,13 +321,14 @@ fn paragraphs(head: &str, lines: &[String], width: Pixels) -> Figure {
 mod tests {
     use alloc::vec;
 
+    use super::super::figure::Shape;
     use super::*;
 
     #[test]
     fn what_was_chosen_held_and_reserved_has_letters() {
         let uses = [CpuUse::Reserved, CpuUse::Held, CpuUse::Chosen(vec![0, 1]), CpuUse::Free];
         let cores = (0..).zip(uses).map(|(number, used)| vec![(CpuId::new(number).unwrap(), used)]).collect();
-        let memory = ResourceRoom { text: "memory".to_owned(), all: 8, free: 6, chosen: vec![(1, 2)] };
+        let memory = ResourceRoom { chosen: vec![(1, 2)], ..room_of("memory", 8, 6, None) };
         let room = NodeRoom { node: Some(NodeId(3)), part: NodePart::Chosen, cores, resources: vec![memory] };
         let text = decision(&Decision {
             headline: "web admitted".to_owned(),
@@ -281,5 +340,41 @@ mod tests {
             assert!(text.contains(part), "no {part} in {text}");
         }
         assert!(text.contains("class=\"memory p1\""), "the memory of the second container");
+    }
+
+    fn room_of(text: &str, all: u64, free: u64, asked: Option<AskedRoom>) -> ResourceRoom {
+        let holders = vec!["ran/other".to_owned()];
+        ResourceRoom { text: text.to_owned(), all, free, chosen: Vec::new(), holders, asked }
+    }
+
+    #[test]
+    fn what_is_asked_is_marked_and_what_lacks_is_red_behind_the_bar() {
+        let asked = |amount, fit| Some(AskedRoom { amount, fit });
+        for (room, lack, mark, red) in [
+            // 12 of 16 are held and 8 asked for: the bar is 16 of 20, and 4 lack.
+            (room_of("cpu", 16, 4, asked(8, RoomFit::Lacks)), Some((160, 40)), 198, 1),
+            (room_of("cpu", 16, 12, asked(8, RoomFit::Fits)), None, 148, 0),
+            // It has enough, and must not give it alone.
+            (room_of("cpu", 16, 12, asked(8, RoomFit::Lacks)), None, 148, 1),
+            (room_of("card", 0, 0, asked(1, RoomFit::Lacks)), Some((0, 200)), 198, 1),
+        ] {
+            let figure = bar(&room, 200);
+            let of = |wanted: Look| {
+                figure.shapes.iter().find_map(|(x, _, shape)| match shape {
+                    Shape::Box { look, width, .. } if *look == wanted => Some((*x, *width)),
+                    _ => None,
+                })
+            };
+            assert_eq!(of(Look::Lack), lack, "{room:?}");
+            assert_eq!(of(Look::Asked), Some((mark, MARK)), "{room:?}");
+            let nodes = vec![NodeRoom {
+                node: Some(NodeId(0)),
+                part: NodePart::Unused,
+                cores: Vec::new(),
+                resources: vec![room],
+            }];
+            let text = decision(&Decision { nodes, ..Decision::default() });
+            assert_eq!(text.matches("<text class=\"x\"").count(), red, "{text}");
+        }
     }
 }

@@ -27,8 +27,10 @@ pub(super) fn written(figure: Figure, title: &str, shares: &Shares) -> String {
     for pod in (0..shares.pods.len()).map(PodIndex) {
         text.push_str(&format!(".{}{{{}}}\n", pods::class(pod), pods::style(pod)));
     }
-    text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n.k{fill:#000000}\n");
-    text.push_str("@media (prefers-color-scheme:dark){\ntext{fill:#e4e6e9}\n.k{fill:#000000}\n");
+    text.push_str(".m{text-anchor:middle}\n.h{font-weight:bold}\n.k{fill:#000000}\n.x{fill:#a8201a}\n");
+    text.push_str(
+        "@media (prefers-color-scheme:dark){\ntext{fill:#e4e6e9}\n.k{fill:#000000}\n.x{fill:#ff8f87}\n",
+    );
     for look in Look::ALL {
         text.push_str(&format!(".{}{{{}}}\n", look.class(), look.dark_style()));
     }
@@ -63,8 +65,10 @@ pub(super) fn written(figure: Figure, title: &str, shares: &Shares) -> String {
                 let class = match (anchor, ink) {
                     (Anchor::Start, Ink::Page) => "",
                     (Anchor::Start, Ink::Pod) => " class=\"k\"",
+                    (Anchor::Start, Ink::Lack) => " class=\"x\"",
                     (Anchor::Middle, Ink::Page) => " class=\"m\"",
                     (Anchor::Middle, Ink::Pod) => " class=\"m k\"",
+                    (Anchor::Middle, Ink::Lack) => " class=\"m x\"",
                     (Anchor::Heading, _) => " class=\"h\"",
                 };
                 let own = escaped(own);

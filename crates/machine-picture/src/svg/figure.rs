@@ -26,6 +26,8 @@ pub(super) enum Ink {
     Page,
     /// Dark on the colour of a pod, whatever the page.
     Pod,
+    /// Red: something lacks.
+    Lack,
 }
 
 #[derive(Clone, Debug)]
@@ -52,14 +54,20 @@ impl Figure {
     /// The outermost box in the colour of whose it is, with the texts in it.
     pub(super) fn owned(mut self, by: Owner) -> Self {
         if matches!(by, Owner::Pod(_)) {
-            for (_, _, shape) in &mut self.shapes {
-                if let Shape::Text { ink, .. } = shape {
-                    *ink = Ink::Pod;
-                }
-            }
+            self = self.inked(Ink::Pod);
         }
         if let Some((_, _, Shape::Box { owner, .. })) = self.shapes.first_mut() {
             *owner = by;
+        }
+        self
+    }
+
+    /// The same with its texts in another colour.
+    pub(super) fn inked(mut self, with: Ink) -> Self {
+        for (_, _, shape) in &mut self.shapes {
+            if let Shape::Text { ink, .. } = shape {
+                *ink = with;
+            }
         }
         self
     }

@@ -13,6 +13,8 @@ pub(super) enum Look {
     Isolated,
     Reserved,
     Held,
+    Asked,
+    Lack,
     Same,
     Near,
     Middle,
@@ -25,7 +27,7 @@ pub(super) enum Look {
 }
 
 impl Look {
-    pub(super) const ALL: [Self; 19] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::Page,
         Self::Package,
         Self::Group,
@@ -36,6 +38,8 @@ impl Look {
         Self::Isolated,
         Self::Reserved,
         Self::Held,
+        Self::Asked,
+        Self::Lack,
         Self::Same,
         Self::Near,
         Self::Middle,
@@ -60,6 +64,8 @@ impl Look {
             Self::Isolated => "isolated",
             Self::Reserved => "reserved",
             Self::Held => "held",
+            Self::Asked => "asked",
+            Self::Lack => "lack",
             Self::Same => "same",
             Self::Near => "near",
             Self::Middle => "middle",
@@ -84,6 +90,8 @@ impl Look {
             Self::Isolated => "fill:#f4f0ff;stroke:#6a4fb0;stroke-dasharray:3 2",
             Self::Reserved => "fill:#8c8c8c;stroke:#404040",
             Self::Held => "fill:#dedede;stroke:#707070;stroke-dasharray:2 2",
+            Self::Asked => "fill:#1d2125;stroke:#1d2125",
+            Self::Lack => "fill:#f2b8b5;stroke:#a8201a",
             Self::Same => "fill:none;stroke:#a0a0a0",
             Self::Near => "fill:#e3edf7;stroke:#a0a0a0",
             Self::Middle => "fill:#b3cde6;stroke:#a0a0a0",
@@ -108,6 +116,8 @@ impl Look {
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
             Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
             Self::Held => "fill:#3b3e44;stroke:#9aa0a8",
+            Self::Asked => "fill:#e4e6e9;stroke:#e4e6e9",
+            Self::Lack => "fill:#6b2320;stroke:#ff8f87",
             Self::Near => "fill:#22303e;stroke:#868c94",
             Self::Middle => "fill:#2f4d6b;stroke:#868c94",
             Self::Far => "fill:#3f6fa0;stroke:#868c94",

@@ -11,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use node_input::{manifest_files, manifests_in, shown_name};
+use node_output::http::UNKNOWN_FIELD;
 use node_output::{Format, quoted_error};
 use pod_spec::PodRules;
 use serde::Deserialize;
@@ -351,18 +352,14 @@ fn apply_file(arguments: &ApplyArguments, file: &Path, screen: Screen) -> anyhow
     let path = format!("/v1/{route}?{}{lenient}", shape(&arguments.output, screen));
     let body = Sent { name: Some(&name), bytes: &bytes };
     let reply = client::send(&arguments.socket.socket, "POST", &path, body)?;
-    let reply = reply.good().map_err(|error| if arguments.lenient { error } else { with_way_out(error) })?;
+    let is_unknown = reply.reason().is_some_and(|reason| reason == UNKNOWN_FIELD);
+    let reply = reply.good().map_err(|error| if is_unknown { with_way_out(&error) } else { error })?;
     show(&reply, arguments.output.output, screen)
 }
 
 /// The daemon's error with the option that reads the file all the same. The daemon names none: its answer is one of HTTP.
-fn with_way_out(error: anyhow::Error) -> anyhow::Error {
-    let text = format!("{error:#}");
-    if text.contains("unknown field \"") {
-        quoted_error(format!("{text}\n--lenient ignores unknown fields")).into()
-    } else {
-        error
-    }
+fn with_way_out(error: &anyhow::Error) -> anyhow::Error {
+    quoted_error(format!("{error:#}\n--lenient ignores unknown fields")).into()
 }
 
 pub(super) fn delete(arguments: &DeleteArguments, screen: Screen) -> anyhow::Result<Outcome> {

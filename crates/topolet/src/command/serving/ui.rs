@@ -42,12 +42,27 @@ pub(super) fn run(arguments: &UiArguments, screen: Screen) -> anyhow::Result<Out
         screen.warn(warning);
     }
     let residents = node.residents(&sources.residents)?;
-    let ui =
-        Ui { node, machine: &machine, residents, address: arguments.address, simulator: Arc::new(BuiltIn) };
+    let (address, simulator) = (arguments.address, Arc::new(BuiltIn));
+    let arguments = node_arguments(std::env::args().skip(1));
+    let ui = Ui { node, machine: &machine, sources, arguments, residents, address, simulator };
     node_daemon::ui(ui, |address| {
         screen.print(&format!("{address}\n"))?;
         screen.warn("the address has a token for this run: who has it can read the page; Ctrl-C ends it");
         Ok(())
     })?;
     Ok(Outcome::Done)
+}
+
+/// The words of a command line that name the node.
+fn node_arguments(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut words = words.skip_while(|word| word != "ui").skip(1);
+    let mut node = Vec::new();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--address" => drop(words.next()),
+            word if word.starts_with("--address=") => {}
+            _ => node.push(word),
+        }
+    }
+    node
 }

@@ -8,7 +8,7 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 use cluster_overview::{ClusterObjects, ClusterOverview, Detail, NodeRow, RowBasis, RowOrder};
 use jiff::Timestamp;
-use node_daemon::cluster_node::{Cluster, ClusterError, ListedKind};
+use node_daemon::cluster_node::Cluster;
 use node_output::{Document, Format};
 
 use super::cluster::PlaceArguments;
@@ -169,19 +169,7 @@ fn by_name(rows: Vec<NodeRow>) -> BTreeMap<String, NodeRow> {
 }
 
 fn look(cluster: &Cluster, arguments: &AllNodes) -> anyhow::Result<ClusterOverview> {
-    let listed = |kind| cluster.all_of(kind, None).map_err(|error| error.to_string());
-    let published = |kind, what: &str| match cluster.all_of(kind, None) {
-        // Without a producer the kind need not be installed.
-        Err(ClusterError::NotFound(_)) => Err(format!("the API server has no {what}")),
-        listed => listed.map_err(|error| error.to_string()),
-    };
-    let nodes = cluster.all_of(ListedKind::Nodes, arguments.selector.as_deref())?;
-    let objects = ClusterObjects {
-        nodes,
-        states: published(ListedKind::NodeStates, "NodeState"),
-        topologies: published(ListedKind::NodeTopologies, "NodeResourceTopology"),
-        pods: listed(ListedKind::Pods),
-    };
+    let objects = ClusterObjects::listed(cluster, arguments.selector.as_deref())?;
     let mut overview = ClusterOverview::new(&objects, Timestamp::now());
     let names = &arguments.names;
     overview.nodes.retain(|row| {
