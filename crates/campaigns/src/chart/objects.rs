@@ -77,7 +77,8 @@ fn without_release(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, value| {
-                !(name == "namespace" && value.is_string()) && !OF_RELEASES.contains(&name.as_str())
+                let is_of_release = OF_RELEASES.contains(&name.as_str());
+                !(is_of_release || name == "namespace" && value.is_string())
             });
             if fields.get("labels").is_some_and(|labels| {
                 labels

@@ -85,7 +85,7 @@ fn chart(out: &Path, version: &str) -> anyhow::Result<()> {
     packed(&out.join(format!("topolet-chart-{version}.tgz")), &folder, "topolet")
 }
 
-/// The crates that the program is made of, in the format of CycloneDX.
+/// The crates that the program is made of, in the format of `CycloneDX`.
 fn materials(out: &Path, version: &str) -> anyhow::Result<()> {
     // The command writes beside each manifest of a workspace: into a copy of it.
     let copy = target().join("release/dist/source");
@@ -96,7 +96,7 @@ fn materials(out: &Path, version: &str) -> anyhow::Result<()> {
     let manifest = |file: &&str| {
         file.ends_with("Cargo.toml")
             || *file == "Cargo.lock"
-            || file.ends_with(".rs")
+            || Path::new(file).extension().is_some_and(|extension| extension == "rs")
             || *file == "rust-toolchain.toml"
     };
     for file in listed.split('\0').filter(manifest) {
