@@ -56,19 +56,37 @@ impl Cluster {
     /// # Errors
     /// The right to list them is missing, or the API server does not have the kind, or does not answer as one.
     pub fn all_of(&self, kind: ListedKind, labels: Option<&str>) -> Result<Vec<Value>, ClusterError> {
-        match self.all_once(kind, labels) {
-            Err(ClusterError::Expired(_)) => self.all_once(kind, labels),
+        self.folded(kind, labels, Vec::push)
+    }
+
+    /// What all objects of a kind come to, added one after the other: no more than a page of them is in memory.
+    ///
+    /// # Errors
+    /// As of [`Self::all_of`].
+    pub fn folded<T: Default>(
+        &self,
+        kind: ListedKind,
+        labels: Option<&str>,
+        mut add: impl FnMut(&mut T, Value),
+    ) -> Result<T, ClusterError> {
+        match self.folded_once(kind, labels, &mut add) {
+            Err(ClusterError::Expired(_)) => self.folded_once(kind, labels, &mut add),
             listed => listed,
         }
     }
 
-    fn all_once(&self, kind: ListedKind, labels: Option<&str>) -> Result<Vec<Value>, ClusterError> {
+    fn folded_once<T: Default>(
+        &self,
+        kind: ListedKind,
+        labels: Option<&str>,
+        add: &mut impl FnMut(&mut T, Value),
+    ) -> Result<T, ClusterError> {
         let mut wanted = ListParams { label_selector: labels.map(str::to_owned), ..ListParams::default() };
         wanted = wanted.limit(PAGE);
-        let mut all = Vec::new();
+        let mut all = T::default();
         for _ in 0..MOST_PAGES {
             let page: Page = self.read(kind.address(), &wanted)?;
-            all.extend(page.items.into_iter().flatten());
+            page.items.into_iter().flatten().for_each(|object| add(&mut all, object));
             wanted.continue_token = page.metadata.next.filter(|next| !next.is_empty());
             if wanted.continue_token.is_none() {
                 return Ok(all);

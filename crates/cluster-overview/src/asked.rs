@@ -15,6 +15,8 @@ use crate::rows::{NodeRow, RowBasis, since};
 const WITHIN: SignedDuration = SignedDuration::from_hours(24);
 /// So many kinds are looked at: the largest of those that come most often.
 const MOST: usize = 20;
+/// So many kinds are counted; a cluster has some dozens.
+const MOST_KEPT: usize = 1000;
 
 /// Pods that asked for the same.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -36,6 +38,7 @@ pub(crate) struct Asked {
 }
 
 /// Pods that asked for the same.
+#[derive(Clone, Debug)]
 pub(crate) struct AskedShape {
     /// One of them.
     pub(crate) pod: Pod,
@@ -44,46 +47,64 @@ pub(crate) struct AskedShape {
     pods: usize,
 }
 
-impl Asked {
-    pub(crate) fn of(objects: &[Value], now: Timestamp, not_seen: &mut Vec<String>) -> Self {
-        let mut shapes: BTreeMap<String, AskedShape> = BTreeMap::new();
-        let (mut unreadable, mut with_claims) = (0, 0);
-        for object in objects {
-            let created = object["metadata"]["creationTimestamp"].as_str();
-            if created.and_then(|created| since(created, now)).is_none_or(|age| age > WITHIN) {
-                continue;
-            }
-            let Ok(pod) = told_object(object, PodRules::default()) else {
-                unreadable += 1;
-                continue;
-            };
-            if !pod.constraints.claims.is_empty() {
-                with_claims += 1;
-                continue;
-            }
-            // A pod that shares CPUs and has no devices fits wherever there is room.
-            let aligned = PublishedPolicies::default().aligned(&pod);
-            if aligned.is_empty() {
-                continue;
-            }
-            let shape = shapes.entry(key(&pod)).or_insert_with(|| AskedShape { pod, aligned, pods: 0 });
-            shape.pods += 1;
+/// Pods of the last day, counted by what they ask for.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct AskedCounts {
+    shapes: BTreeMap<String, AskedShape>,
+    unreadable: usize,
+    with_claims: usize,
+    /// Of further shapes.
+    beyond: usize,
+}
+
+impl AskedCounts {
+    pub(crate) fn add(&mut self, object: &Value, now: Timestamp) {
+        let created = object["metadata"]["creationTimestamp"].as_str();
+        if created.and_then(|created| since(created, now)).is_none_or(|age| age > WITHIN) {
+            return;
         }
+        let Ok(pod) = told_object(object, PodRules::default()) else {
+            self.unreadable += 1;
+            return;
+        };
+        if !pod.constraints.claims.is_empty() {
+            self.with_claims += 1;
+            return;
+        }
+        // A pod that shares CPUs and has no devices fits wherever there is room.
+        let aligned = PublishedPolicies::default().aligned(&pod);
+        if aligned.is_empty() {
+            return;
+        }
+        let key = key(&pod);
+        if self.shapes.len() >= MOST_KEPT && !self.shapes.contains_key(&key) {
+            self.beyond += 1;
+            return;
+        }
+        let shape = self.shapes.entry(key).or_insert_with(|| AskedShape { pod, aligned, pods: 0 });
+        shape.pods += 1;
+    }
+
+    /// Those that come most often.
+    pub(crate) fn asked(&self, not_seen: &mut Vec<String>) -> Asked {
         let mut skipped = |pods: usize, why: &str| {
             if pods > 0 {
                 let pods = if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") };
                 not_seen.push(format!("{pods} {why}; so what they ask for is not among what was asked for"));
             }
         };
-        skipped(unreadable, "cannot be read");
-        skipped(with_claims, "with resource claims, which are not decided here");
-        let mut pods: Vec<AskedShape> = shapes.into_values().collect();
+        skipped(self.unreadable, "cannot be read");
+        skipped(self.with_claims, "with resource claims, which are not decided here");
+        skipped(self.beyond, "beyond the first thousand kinds of requests");
+        let mut pods: Vec<AskedShape> = self.shapes.values().cloned().collect();
         pods.sort_by_key(|shape| std::cmp::Reverse(shape.pods));
         pods.truncate(MOST);
         pods.sort_by_key(|shape| std::cmp::Reverse(shape.size()));
-        Self { pods }
+        Asked { pods }
     }
+}
 
+impl Asked {
     /// For people, with how many of these nodes each fits.
     pub(crate) fn described(&self, nodes: &[NodeRow]) -> Vec<AskedPod> {
         let described = |(at, shape): (usize, &AskedShape)| AskedPod {

@@ -1,9 +1,12 @@
 //! What is read.
 
 use cluster_node::{Cluster, ClusterError, ListedKind};
+use jiff::Timestamp;
 use serde_json::Value;
 
-/// Objects as an API server lists them, each whole in JSON; `Err`: why they could not be listed.
+use crate::recent::RecentPods;
+
+/// Objects as an API server lists them, each whole in JSON but pods; `Err`: why they could not be listed.
 #[derive(Clone, Debug)]
 pub struct ClusterObjects {
     /// `Node`.
@@ -12,16 +15,17 @@ pub struct ClusterObjects {
     pub states: Result<Vec<Value>, String>,
     /// `NodeResourceTopology` of `topology.node.k8s.io/v1alpha2`.
     pub topologies: Result<Vec<Value>, String>,
-    /// `Pod`, of all namespaces.
-    pub pods: Result<Vec<Value>, String>,
+    /// `Pod`, of all namespaces: what counts of them.
+    pub pods: Result<RecentPods, String>,
 }
 
 impl ClusterObjects {
-    /// Lists them; with `labels` the nodes that have these alone.
+    /// Lists them as they are at that time; with `labels` the nodes that have these alone.
     ///
     /// # Errors
     /// The nodes cannot be listed. Why other objects cannot is in their place.
-    pub fn listed(cluster: &Cluster, labels: Option<&str>) -> Result<Self, ClusterError> {
+    pub fn listed(cluster: &Cluster, labels: Option<&str>, now: Timestamp) -> Result<Self, ClusterError> {
+        let pods = cluster.folded(ListedKind::Pods, None, |all: &mut RecentPods, pod| all.add(&pod, now));
         let published = |kind, what: &str| match cluster.all_of(kind, None) {
             // Without a producer the kind need not be installed.
             Err(ClusterError::NotFound(_)) => Err(format!("the API server has no {what}")),
@@ -31,7 +35,7 @@ impl ClusterObjects {
             nodes: cluster.all_of(ListedKind::Nodes, labels)?,
             states: published(ListedKind::NodeStates, "NodeState"),
             topologies: published(ListedKind::NodeTopologies, "NodeResourceTopology"),
-            pods: cluster.all_of(ListedKind::Pods, None).map_err(|error| error.to_string()),
+            pods: pods.map_err(|error| error.to_string()),
         })
     }
 }

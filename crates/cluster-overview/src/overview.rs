@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::thread;
 
-use jiff::Timestamp;
 use scheduler_extender::{ScopedThreads, View};
 use serde::Serialize;
 
@@ -26,9 +25,9 @@ pub struct ClusterOverview {
 }
 
 impl ClusterOverview {
-    /// The nodes as these objects have them at that time.
+    /// The nodes as these objects have them.
     #[must_use]
-    pub fn new(objects: &ClusterObjects, now: Timestamp) -> Self {
+    pub fn new(objects: &ClusterObjects) -> Self {
         let mut not_seen = Vec::new();
         let mut view = View::new();
         let mut found: BTreeMap<String, NodeFound> = BTreeMap::new();
@@ -40,8 +39,10 @@ impl ClusterOverview {
         rows::read_states(objects, &mut found, &mut view, &mut not_seen);
         let asked = match &objects.pods {
             Ok(pods) => {
-                rows::count_refusals(pods, now, &mut found);
-                Asked::of(pods, now, &mut not_seen)
+                for (name, node) in &mut found {
+                    node.refused = Some(pods.refused.get(name).cloned().unwrap_or_default());
+                }
+                pods.asked.asked(&mut not_seen)
             }
             Err(why) => {
                 not_seen

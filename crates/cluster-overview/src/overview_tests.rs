@@ -8,7 +8,7 @@ use node_input::{
     LoadedNode, MachineSource, NodeDescription, NodeHoldings, NodeState, PINNED, RulesSource, told_object,
 };
 
-use crate::{ClusterObjects, ClusterOverview, Detail, RowBasis, RowOrder};
+use crate::{ClusterObjects, ClusterOverview, Detail, RecentPods, RowBasis, RowOrder};
 
 const NOW: &str = "2026-11-30T12:00:00Z";
 
@@ -51,14 +51,22 @@ fn refused(minutes: i64) -> Value {
         "message": "Pod was rejected: Resources cannot be allocated with Topology locality"})
 }
 
+fn recent(pods: &[Value]) -> RecentPods {
+    let mut recent = RecentPods::default();
+    for pod in pods {
+        recent.add(pod, NOW.parse().unwrap());
+    }
+    recent
+}
+
 fn overview(pods: Result<Vec<Value>, String>) -> ClusterOverview {
     let objects = ClusterObjects {
         nodes: vec![node("a", "True"), node("b", "Unknown"), node("c", "True")],
         states: Ok(Vec::new()),
         topologies: Ok(vec![topology("a", ["12", "4"]), topology("b", ["2", "3"])]),
-        pods,
+        pods: pods.map(|pods| recent(&pods)),
     };
-    ClusterOverview::new(&objects, NOW.parse().unwrap())
+    ClusterOverview::new(&objects)
 }
 
 #[test]
@@ -120,9 +128,9 @@ fn a_node_whose_agent_publishes_its_state_is_known_exactly() {
         states: Ok(vec![state("a"), state("b"), broken]),
         // What another program publishes of such a node does not count.
         topologies: Ok(vec![topology("a", ["1", "1"])]),
-        pods: Ok(vec![asked("wide", "46"), asked("small", "6"), asked("none", "60")]),
+        pods: Ok(recent(&[asked("wide", "46"), asked("small", "6"), asked("none", "60")])),
     };
-    let all = ClusterOverview::new(&objects, NOW.parse().unwrap());
+    let all = ClusterOverview::new(&objects);
     let found: Vec<_> =
         all.nodes.iter().map(|row| (row.node.as_str(), row.basis, row.fits.as_slice())).collect();
     // 46 CPUs are whole on the other NUMA node, and 60 are on none.
@@ -164,5 +172,20 @@ fn rows_are_sorted_by_what_is_wanted() {
     assert_eq!(
         [RowOrder::Refused, RowOrder::Name, RowOrder::Cpu].map(&mut names),
         ["bac", "abc", "abc"].map(str::to_owned)
+    );
+}
+
+#[test]
+fn a_thousand_kinds_of_requests_are_counted_and_no_more() {
+    let kind = |cpus: i64| pod("kind", &cpus.to_string(), 10, "", &json!({"phase": "Pending"}));
+    let pods: Vec<Value> = (1..=1002).chain(1..=2).map(kind).collect();
+    let all = overview(Ok(pods));
+    let most = &all.asked[..];
+    assert_eq!(most.len(), 20);
+    assert!(most.iter().any(|asked| asked.asks.starts_with("1 CPU,") && asked.pods == 2), "{most:?}");
+    assert!(
+        all.not_seen.iter().any(|gap| gap.starts_with("2 pods beyond the first thousand")),
+        "{:?}",
+        all.not_seen
     );
 }

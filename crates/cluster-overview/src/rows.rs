@@ -6,7 +6,6 @@ use std::fmt::Display;
 use jiff::{SignedDuration, Timestamp};
 use node_resource_topology::{NodeResourceTopology, ZoneAmounts};
 use pod_spec::ResourceName;
-use pods_api::KubeletPod;
 use scheduler_extender::{NodeFacts, StateVersion, View, Zones};
 use serde::Serialize;
 use serde_json::Value;
@@ -14,9 +13,6 @@ use topology_admission::{Ledger, Node, Room};
 
 use crate::objects::ClusterObjects;
 use crate::states::{ReadState, StateReader};
-
-/// Refusals within this time count.
-const WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// A node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -96,7 +92,7 @@ pub(crate) struct NodeFound {
     pub(crate) name: String,
     basis: RowBasis,
     free: Vec<FreeResource>,
-    refused: Option<BTreeMap<String, usize>>,
+    pub(crate) refused: Option<BTreeMap<String, usize>>,
     conditions: Vec<String>,
 }
 
@@ -146,26 +142,6 @@ fn name_of(object: &Value) -> &str {
 /// How long ago a time was; below zero: it is still to come. `None`: it is none.
 pub(crate) fn since(time: &str, now: Timestamp) -> Option<SignedDuration> {
     Some(now.duration_since(time.parse().ok()?))
-}
-
-/// Pods that their nodes refused within the last hour.
-pub(crate) fn count_refusals(pods: &[Value], now: Timestamp, found: &mut BTreeMap<String, NodeFound>) {
-    for node in found.values_mut() {
-        node.refused = Some(BTreeMap::new());
-    }
-    for pod in pods {
-        let (status, node) = (&pod["status"], pod["spec"]["nodeName"].as_str().unwrap_or_default());
-        if status["phase"].as_str() != Some("Failed") {
-            continue;
-        }
-        let refused = KubeletPod::from_json(&pod.to_string()).ok().filter(|pod| pod.rejection().is_some());
-        let at = status["startTime"].as_str().or_else(|| pod["metadata"]["creationTimestamp"].as_str());
-        let is_recent = at.and_then(|at| since(at, now)).is_some_and(|age| age <= WITHIN);
-        let counts = found.get_mut(node).and_then(|node| node.refused.as_mut());
-        if let (Some(counts), Some(pod)) = (counts, refused.filter(|_| is_recent)) {
-            *counts.entry(pod.reason().to_owned()).or_default() += 1;
-        }
-    }
 }
 
 /// Amounts that any program publishes.

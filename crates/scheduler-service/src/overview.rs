@@ -53,11 +53,11 @@ impl Overviews {
         if let Some(fresh) = self.last(FRESH) {
             return Ok(fresh);
         }
-        let listed = self.connector.connect().and_then(|cluster| ClusterObjects::listed(&cluster, None));
-        let objects = listed.map_err(|error| format!("the nodes cannot be listed: {error}"))?;
         let seconds = i64::try_from(self.clock().since_1970().as_secs()).ok();
         let now = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or_default();
-        let overview = Arc::new(ClusterOverview::new(&objects, now));
+        let listed = self.connector.connect().and_then(|cluster| ClusterObjects::listed(&cluster, None, now));
+        let objects = listed.map_err(|error| format!("the nodes cannot be listed: {error}"))?;
+        let overview = Arc::new(ClusterOverview::new(&objects));
         *self.last.lock() = Some((self.clock().now(), overview.clone()));
         Ok(overview)
     }

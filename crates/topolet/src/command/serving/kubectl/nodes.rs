@@ -169,8 +169,8 @@ fn by_name(rows: Vec<NodeRow>) -> BTreeMap<String, NodeRow> {
 }
 
 fn look(cluster: &Cluster, arguments: &AllNodes) -> anyhow::Result<ClusterOverview> {
-    let objects = ClusterObjects::listed(cluster, arguments.selector.as_deref())?;
-    let mut overview = ClusterOverview::new(&objects, Timestamp::now());
+    let objects = ClusterObjects::listed(cluster, arguments.selector.as_deref(), Timestamp::now())?;
+    let mut overview = ClusterOverview::new(&objects);
     let names = &arguments.names;
     overview.nodes.retain(|row| {
         (names.is_empty() || names.contains(&row.node)) && arguments.only.is_none_or(|only| only.is(row))
