@@ -3,10 +3,11 @@
 //! # Where things are
 //!
 //! - What is listed: `crates/cluster-overview/src/objects.rs`; how states of nodes are read: `states.rs` beside it; which pods
-//!   count, for a refusal `recent.rs` and for what was asked for `asked.rs`; what is free, what fits and what is wrong of one node:
+//!   count, for a refusal `recent.rs` and for what was asked for `counts.rs`; what is free, what fits and what is wrong of one node:
 //!   `rows.rs` beside it; the table: `table.rs`.
 
 mod objects;
+mod counts;
 mod recent;
 mod states;
 mod rows;

@@ -42,7 +42,7 @@ impl ClusterOverview {
                 for (name, node) in &mut found {
                     node.refused = Some(pods.refused.get(name).cloned().unwrap_or_default());
                 }
-                pods.asked.asked(&mut not_seen)
+                Asked::of(&pods.asked, &mut not_seen)
             }
             Err(why) => {
                 not_seen

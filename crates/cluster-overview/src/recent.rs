@@ -6,8 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use pods_api::KubeletPod;
 use serde_json::Value;
 
-use crate::asked::AskedCounts;
-use crate::rows::since;
+use crate::counts::{AskedCounts, since};
 
 /// Refusals within this time count.
 const WITHIN: SignedDuration = SignedDuration::from_hours(1);

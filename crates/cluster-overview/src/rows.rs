@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use jiff::{SignedDuration, Timestamp};
 use node_resource_topology::{NodeResourceTopology, ZoneAmounts};
 use pod_spec::ResourceName;
 use scheduler_extender::{NodeFacts, StateVersion, View, Zones};
@@ -137,11 +136,6 @@ impl NodeFound {
 
 fn name_of(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
-}
-
-/// How long ago a time was; below zero: it is still to come. `None`: it is none.
-pub(crate) fn since(time: &str, now: Timestamp) -> Option<SignedDuration> {
-    Some(now.duration_since(time.parse().ok()?))
 }
 
 /// Amounts that any program publishes.
