@@ -38,6 +38,7 @@ use crate::found_config::FoundConfig;
 use crate::kubelet_flags::FlagRefusal;
 use crate::kubelet_version::KubeletVersion;
 use crate::machine::LoadedMachine;
+use crate::memory::must_be_known_by as memory_must_be_known_by;
 use crate::node::{LoadedNode, configuration_to_check};
 use crate::object_text::ObjectText;
 use crate::packed::{Packed, Running, Source};
@@ -274,6 +275,7 @@ impl Question<'_> {
         let pods = residents.names.specs().values().map(AsRef::as_ref);
         contradictions.extend(node.why_not_its_pods(pods));
         diagnosis.node = Some(node.line.clone());
+        let knows_residents = has_state || residents.listed.is_some();
         let known = match residents.listed.as_ref().filter(|_| !has_state) {
             None if has_state => Residents::new(&node, &given, &resident),
             None => Ok(FoundResidents::without_state(&node)),
@@ -285,7 +287,7 @@ impl Question<'_> {
         notes.extend(known.notes.iter().cloned());
         notes.extend(node.hazards.iter().cloned());
         let objects = machine.packed.as_deref().map(|packed| packed.objects.clone()).unwrap_or_default();
-        Ok(Decides { node, residents: known, objects })
+        Ok(Decides { node, residents: known, knows_residents, objects })
     }
 }
 
@@ -387,6 +389,12 @@ fn checked(
 ) -> anyhow::Result<Checked> {
     let rules = RulesSource { decided_by: Some(DecidedBy::Kubelet), ..rules.clone() };
     let (mut read, text) = configuration_to_check(None, machine, view, rules.reading())?;
+    // What is not known counts as none, and each reservation would exceed it.
+    if let Err(error) = memory_must_be_known_by(machine, &read.config) {
+        let why = error.to_string();
+        let why = why.split(". ").next().unwrap_or(&why);
+        anyhow::bail!("{why}; `numactl --hardware` and /proc/meminfo have it");
+    }
     read.refusal = refused_flag.or(read.refusal);
     let notes: Vec<String> = read.notices().map(|notice| notice.text).collect();
     let subject = ConfigSubject {

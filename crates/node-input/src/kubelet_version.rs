@@ -59,6 +59,20 @@ impl KubeletVersion {
         self.named_by
     }
 
+    /// Why a change to another version cannot be checked: the rules of one release would be taken for both.
+    #[must_use]
+    pub fn why_not_compared(self, to: Self) -> Option<String> {
+        let unknown: Vec<String> = [self, to]
+            .iter()
+            .filter_map(|version| version.unknown)
+            .map(|unknown| unknown.to_string())
+            .collect();
+        let is_one = self.version.release() == to.version.release();
+        (is_one && !unknown.is_empty()).then(|| {
+            format!("{}: the rules of one release would be compared with themselves", unknown.join("; "))
+        })
+    }
+
     /// That the version itself is not known. `place` is what named it.
     #[must_use]
     pub fn doubt(self, place: &str) -> Option<Notice> {
@@ -123,16 +137,70 @@ impl fmt::Display for NamedBy {
     }
 }
 
+/// Why a text is no version of a kubelet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadKubeletVersion {
+    /// It is none of a program.
+    #[error(transparent)]
+    NotAVersion(UnknownRelease),
+    /// It is one of OpenShift, which has kubelets of this minor number.
+    #[error("4.{minor} is a version of OpenShift, which has kubelet 1.{kubelet}: give that")]
+    OfOpenShift {
+        /// Of OpenShift 4.
+        minor: u32,
+        /// Of Kubernetes 1.
+        kubelet: u32,
+    },
+}
+
 impl FromStr for KubeletVersion {
-    type Err = UnknownRelease;
+    type Err = BadKubeletVersion;
 
     /// Reads any version; of a release that is not known the nearest one's rules are taken.
-    fn from_str(text: &str) -> Result<Self, UnknownRelease> {
+    fn from_str(text: &str) -> Result<Self, BadKubeletVersion> {
         let (version, unknown) = match text.parse() {
             Ok(version) => (version, None),
+            // Since 4.3.
+            Err(UnknownRelease::Unknown { major: 4, minor, .. }) => {
+                return Err(BadKubeletVersion::OfOpenShift { minor, kubelet: minor.saturating_add(13) });
+            }
             Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest.verified(), Some(unknown)),
-            Err(error @ UnknownRelease::NotAVersion) => return Err(error),
+            Err(error @ UnknownRelease::NotAVersion) => return Err(BadKubeletVersion::NotAVersion(error)),
         };
         Ok(Self { version, unknown, named_by: NamedBy::Argument })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> KubeletVersion {
+        text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn versions_of_openshift_are_those_of_no_kubelet() {
+        for (text, kubelet) in [("4.16", 29), ("4.18.7", 31), ("4.21", 34)] {
+            let error = text.parse::<KubeletVersion>().map(KubeletVersion::version);
+            assert!(
+                matches!(error, Err(BadKubeletVersion::OfOpenShift { kubelet: found, .. }) if found == kubelet),
+                "{text}"
+            );
+        }
+        assert!(matches!("x".parse::<KubeletVersion>(), Err(BadKubeletVersion::NotAVersion(_))));
+    }
+
+    #[test]
+    fn releases_whose_rules_are_of_one_are_not_compared() {
+        for (from, to, is_compared) in [
+            ("1.29", "1.31", false),
+            ("1.33", "1.34", false),
+            ("1.29", "1.36", true),
+            ("1.36.3", "1.36.5", true),
+        ] {
+            assert_eq!(version(from).why_not_compared(version(to)).is_none(), is_compared, "{from} {to}");
+        }
     }
 }

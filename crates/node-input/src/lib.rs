@@ -131,7 +131,7 @@ pub use found_config::FoundConfig;
 pub use gather::{Gathered, Given};
 pub use judged::{JudgedNode, NO_CONFIGURATION};
 pub use kept_hints::KeptHints;
-pub use kubelet_version::{KubeletVersion, NamedBy};
+pub use kubelet_version::{BadKubeletVersion, KubeletVersion, NamedBy};
 pub use machine::{LIVE, LoadedMachine, files_of};
 pub use machine_slices::MachineSlices;
 pub use memory::{must_be_known as memory_must_be_known, must_be_known_by as memory_must_be_known_by};

@@ -247,3 +247,42 @@ fn nodes_of_a_must_gather_have_each_their_release() {
             .contains("1 node of which only objects tell")
     );
 }
+
+#[test]
+fn a_list_of_nodes_has_members_without_kinds() {
+    let list = "{\"kind\": \"NodeList\", \"apiVersion\": \"v1\", \"items\": [{\"metadata\": {\"name\": \"worker-1\"}, \"status\": \
+                {\"nodeInfo\": {\"kubeletVersion\": \"v1.35.2\"}}}]}";
+    let bundle = Written::new().with("nodes.json", list).with("ran/pods.yaml", &pods());
+    let diagnosis = bundle.diagnosed(&DiagnosisOf::default());
+    let node = only(&diagnosis);
+    assert_eq!(node.kubelet.named_by, "by the Node object", "{node:?}");
+    assert!(!node.missing.iter().any(|missing| missing.part == "node object"), "{:?}", node.missing);
+}
+
+#[test]
+fn memory_that_is_not_known_accuses_no_configuration() {
+    let lscpu = "CPU NODE SOCKET CORE\n0 0 0 0\n1 0 0 1\n2 1 1 2\n3 1 1 3\n";
+    let config = format!(
+        "{CONFIG}memoryManagerPolicy: Static\nsystemReserved: {{memory: 924Mi}}\nevictionHard: {{memory.available: 100Mi}}\n\
+         reservedMemory: [{{numaNode: 0, limits: {{memory: 1Gi}}}}]\n"
+    );
+    let bundle = Written::new()
+        .with("lscpu.txt", lscpu)
+        .with("kubelet.yaml", &config.replace("\"0,48\"", "\"0\""))
+        .with("pods.yaml", &pods());
+    let text = shown(&bundle.diagnosed(&DiagnosisOf::default()));
+    says(&text, &["nothing tells how much memory", "`numactl --hardware`"]);
+    assert!(!text.contains("capacity of 0") && !text.contains("left out"), "{text}");
+}
+
+#[test]
+fn a_pod_that_an_empty_node_admits_is_not_admitted_beside_what_is_not_known() {
+    let bundle = Written::new()
+        .with_machine("machine")
+        .with("kubelet.yaml", CONFIG)
+        .with("node.yaml", &node("v1.36.3"))
+        .with("pods.yaml", &pods());
+    let text = shown(&bundle.diagnosed(&DiagnosisOf::default()));
+    says(&text, &["ran/wide   TopologyAffinityError", "not decided: a node on which nothing runs admits it"]);
+    assert!(!text.contains("ran/wide   admitted"), "{text}");
+}

@@ -60,7 +60,7 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
             return page.filled(&text);
         }
         ConfigKind::Bottlerocket => {
-            "\nas settings of Bottlerocket (--propose prints the kubelet's configuration that they make):\n\n"
+            "\nas settings of Bottlerocket (--propose prints nothing else):\n\n"
         }
         ConfigKind::Flags => {
             "\nas flags, each in the place of those of its name; such flags are deprecated, and the file of --config takes the \

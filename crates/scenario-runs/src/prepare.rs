@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use device_manager::Inventory;
-use node_config::{DecidedBy, KubeletConfiguration, UnknownRelease};
+use node_config::{DecidedBy, KubeletConfiguration};
 use node_input::{
-    DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, OptionsSource, RulesSource,
-    memory_must_be_known,
+    BadKubeletVersion, DeviceText, KubeletVersion, LoadedMachine, LoadedNode, MachineSource, OptionsSource,
+    RulesSource, memory_must_be_known,
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
@@ -384,7 +384,7 @@ impl Reading<'_> {
     /// The kubelet whose rules apply under a configuration.
     fn kubelet(&self, configuration: &ScenarioConfiguration) -> anyhow::Result<Option<KubeletVersion>> {
         let version = configuration.kubelet.as_deref().map(str::parse).transpose();
-        version.map_err(|error: UnknownRelease| {
+        version.map_err(|error: BadKubeletVersion| {
             self.error_at(&configuration.place, format!("kubelet: {error}"), "a version like 1.37 or v1.37.1")
         })
     }

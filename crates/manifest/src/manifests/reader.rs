@@ -241,10 +241,11 @@ impl Reader {
             let name = object.descend(&["metadata", "name"])?;
             let name = name.map_or(Ok(""), |name| name.text("a name"))?.to_owned();
             let Header { version, kind } = header;
-            match (version.as_str(), kind.as_str()) {
-                ("v1", "Node") => self.read.nodes.extend(NodeObject::read(object)),
-                ("v1" | "events.k8s.io/v1", "Event") => self.read.events.extend(PodEvent::read(object)),
-                _ => {}
+            if is_node(&version, &kind) {
+                self.read.nodes.extend(NodeObject::read(object));
+            }
+            if is_event(&version, &kind) {
+                self.read.events.extend(PodEvent::read(object));
             }
             if operators::is_template(&version, &kind) {
                 return self.read_template(object, kind, name);
@@ -457,6 +458,14 @@ fn kept(template: &Node) -> u64 {
     containers.fold(own, u64::saturating_add)
 }
 
+fn is_node(version: &str, kind: &str) -> bool {
+    version == "v1" && kind == "Node"
+}
+
+fn is_event(version: &str, kind: &str) -> bool {
+    matches!(version, "v1" | "events.k8s.io/v1") && kind == "Event"
+}
+
 impl Header {
     fn read(object: &Field<'_>) -> Result<Self, ManifestError> {
         const KIND: &str = "the object's kind, such as Pod or Deployment";
@@ -472,8 +481,10 @@ impl Header {
             return Some(Members::Any);
         }
         let kind = self.kind.strip_suffix("List")?.to_owned();
-        Kind::find(&self.version, &kind)?;
-        Some(Members::All(Self { version: self.version.clone(), kind }))
+        let is_read = is_node(&self.version, &kind)
+            || is_event(&self.version, &kind)
+            || Kind::find(&self.version, &kind).is_some();
+        is_read.then(|| Members::All(Self { version: self.version.clone(), kind }))
     }
 }
 

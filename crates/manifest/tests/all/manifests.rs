@@ -275,7 +275,7 @@ fn faults_in_large_lists_have_their_lines() {
     let shown = read.refused[0].render(Style::Ascii);
     assert!(shown.contains(&format!(":{line}:")) && shown.contains("cpu: '2 x'"), "{shown}");
 
-    let other = text.replace("kind: List", "kind: NodeList");
+    let other = text.replace("kind: List", "kind: SecretList");
     let skipped = self::read(&other);
     assert_eq!((skipped.pods.len(), skipped.skipped.len()), (0, 1));
 

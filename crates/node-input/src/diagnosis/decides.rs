@@ -28,6 +28,8 @@ pub enum Pictures {
 pub(super) struct Decides {
     pub(super) node: LoadedNode,
     pub(super) residents: Residents,
+    /// Whether something tells what runs there; else pods are decided on as if nothing did.
+    pub(super) knows_residents: bool,
     pub(super) objects: ClusterObjects,
 }
 

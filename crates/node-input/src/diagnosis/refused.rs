@@ -85,7 +85,14 @@ impl Refusals {
             let mut notes = Vec::new();
             let pod = manifest(evidence, &namespace, &name, &uid, &mut notes);
             let decision = match (node, pod) {
-                (Ok(node), Some(pod)) => node.decide(pod, &said, pictures).map_err(|error| format!("{error:#}")),
+                (Ok(node), Some(pod)) => match node.decide(pod, &said, pictures) {
+                    // On an empty node, which it was not.
+                    Ok((report, _)) if report.is_admitted() && !node.knows_residents => {
+                        Err("a node on which nothing runs admits it: what others held then decided, and no state file is in the bundle"
+                            .to_owned())
+                    }
+                    decided => decided.map_err(|error| format!("{error:#}")),
+                },
                 (Ok(_), None) => Err("its manifest is not in the bundle; `kubectl get pod -o yaml` prints it until it is deleted".to_owned()),
                 (Err(why), _) => Err(why.to_owned()),
             };

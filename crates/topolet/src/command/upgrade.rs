@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use admission_report::claims_notice;
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
@@ -88,6 +88,9 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
     let rules = rules(arguments, &machine)?;
     let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
+    if let Some(why) = from.why_not_compared(arguments.to) {
+        bail!("{why}");
+    }
     doubts(arguments, from, screen);
     let configurations = ReleaseConfigurations::read(&machine, arguments.config.as_deref(), &view)?;
     let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
