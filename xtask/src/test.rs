@@ -81,11 +81,12 @@ pub(crate) fn prepare() -> anyhow::Result<()> {
 }
 
 /// Packages and their examples that serve until they are killed: they are built and not run.
-const SERVERS: [(&str, &str); 6] = [
+const SERVERS: [(&str, &str); 7] = [
     ("device-plugin", "plugin"),
     ("kept-socket", "echo"),
     ("bounded-http", "clock"),
     ("node-daemon", "serve"),
+    ("node-guard", "guard"),
     ("nri-plugin", "pin"),
     ("nri-plugin", "scripted"),
 ];
