@@ -48,10 +48,15 @@ pub fn build_release(release: &str, program: &str) -> anyhow::Result<PathBuf> {
         known.join(", ")
     );
     eprintln!("building the own code of kubelet {release}");
-    let minor = release.rsplit_once('.').map_or(release, |(minor, _)| minor);
+    let minor = release.match_indices('.').nth(1).map_or(release, |(end, _)| &release[..end]);
     let module = format!("releases/{release}/go.mod");
     let tag = format!("kubelet_{}", minor.replace('.', "_"));
     let mut go = Command::new("go");
+    // Go itself looks for the newer Go that a module needs in the module's own file alone.
+    let text = fs_err::read_to_string(root().join(MODULE).join(&module))?;
+    if let Some(toolchain) = text.lines().find_map(|line| line.strip_prefix("toolchain ")) {
+        go.env("GOTOOLCHAIN", toolchain);
+    }
     go.args(["build", "-modfile", &module, "-tags", &tag, "-o"])
         .arg(folder.join(""))
         .arg(format!("./cmd/{program}"));

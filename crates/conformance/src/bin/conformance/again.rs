@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use conformance::{Case, Corpus};
-use kubelet_release::Release;
+use kubelet_release::{Release, UnknownRelease};
 use serde_json::{Value, json};
 
 use crate::programs::{Attempt, Programs, complaint, domains};
@@ -20,8 +20,8 @@ pub(super) struct Again {
     /// With --again: the Go module with its programs.
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// With --again: ask this version, whose answers are compared with those of the folder of its release in DIR, and
-    /// with DIR's own where there are none.
+    /// With --again: ask this version, whose answers are compared with those of the folder of its release in DIR, or of
+    /// the nearest release that is known, and with DIR's own where there are none.
     #[arg(long, requires = "again", value_name = "VERSION")]
     kubelet: Option<String>,
     /// With --again: write the new answers over the old ones; with --kubelet, those that differ from DIR's own, up to
@@ -105,10 +105,14 @@ struct Answers {
 
 impl Answers {
     fn of(folder: &Path, kubelet: &str) -> Self {
-        // A release that is not known yet is recorded as itself.
-        let version = kubelet
-            .parse()
-            .map_or_else(|_| kubelet.to_owned(), |release: Release| release.verified().to_string());
+        let release = match kubelet.parse() {
+            // A release that is to come is compared with the last one before it.
+            Ok(release) | Err(UnknownRelease::Unknown { nearest: release, .. }) => Some(release),
+            Err(UnknownRelease::NotAVersion) => None,
+        };
+        let version = release
+            .filter(|_| !folder.join(kubelet).is_dir())
+            .map_or_else(|| kubelet.to_owned(), |release: Release| release.verified().to_string());
         Self { folder: folder.join(&version), is_own: version == kubelet, version }
     }
 

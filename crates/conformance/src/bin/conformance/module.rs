@@ -15,8 +15,15 @@ const KUBERNETES: &str = "k8s.io/kubernetes ";
 /// How the modules begin that are released with it, as 0.36.3 with Kubernetes 1.36.3.
 const STAGED: &str = "k8s.io/";
 
-/// Arguments for `go build` of the programs in `source`, a copy that may be written to, against a version.
-pub(super) fn arguments(source: &Path, kubelet: &str) -> anyhow::Result<Vec<String>> {
+/// How `go build` is started.
+pub(super) struct Build {
+    pub(super) arguments: Vec<String>,
+    /// The newer Go that the version needs. Go looks for it in the module's own `go.mod` alone.
+    pub(super) toolchain: Option<String>,
+}
+
+/// How the programs in `source`, a copy that may be written to, are built against a version.
+pub(super) fn prepare(source: &Path, kubelet: &str) -> anyhow::Result<Build> {
     let tag = format!("kubelet_{}", minor(kubelet).replace('.', "_"));
     let file = format!("releases/{kubelet}/go.mod");
     let mut arguments = vec!["-modfile".to_owned(), file.clone(), "-tags".to_owned(), tag];
@@ -24,7 +31,9 @@ pub(super) fn arguments(source: &Path, kubelet: &str) -> anyhow::Result<Vec<Stri
         make(source, kubelet)?;
         arguments.push("-mod=mod".to_owned());
     }
-    Ok(arguments)
+    let module = read(&source.join(&file))?;
+    let toolchain = module.lines().find_map(|line| line.strip_prefix("toolchain "));
+    Ok(Build { arguments, toolchain: toolchain.map(str::to_owned) })
 }
 
 /// Makes the `go.mod` of a patch release, and a `go.sum` for Go to add to.
@@ -72,9 +81,9 @@ fn required(module: &str) -> &str {
     line.and_then(|version| version.strip_prefix('v')).unwrap_or_default()
 }
 
-/// `1.36` of `1.36.5`.
+/// `1.36` of `1.36.5`, `1.38` of `1.38.0-beta.0`.
 fn minor(version: &str) -> &str {
-    version.rsplit_once('.').map_or(version, |(minor, _)| minor)
+    version.match_indices('.').nth(1).map_or(version, |(end, _)| &version[..end])
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {
@@ -100,5 +109,6 @@ mod tests {
              v2.140.0\n\tk8s.io/kubernetes v1.36.5\n)\n\nreplace k8s.io/api => k8s.io/api v0.36.5\n"
         );
         assert_eq!((required(&moved), minor(required(&moved))), ("1.36.5", "1.36"));
+        assert_eq!(minor("1.38.0-beta.0"), "1.38");
     }
 }

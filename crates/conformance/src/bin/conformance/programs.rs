@@ -115,7 +115,8 @@ impl Programs {
         let mut go = Command::new("go");
         go.args(["build", "-o", &format!("../{bin}/")]);
         if let Some(kubelet) = kubelet {
-            go.args(module::arguments(&own, kubelet)?);
+            let module = module::prepare(&own, kubelet)?;
+            go.args(module.arguments).envs(module.toolchain.map(|toolchain| ("GOTOOLCHAIN", toolchain)));
         }
         go.args(programs).current_dir(&own);
         let status = go.status().context("failed to start Go, which has to be installed")?;

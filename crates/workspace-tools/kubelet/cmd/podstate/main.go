@@ -59,10 +59,10 @@ func main() {
 			panic(err)
 		}
 		out := map[string]any{"file": text}
-		if state, err := release.PodsState(dir, "allocated_pods_state"); err != nil {
+		if pods, err := release.PodsState(dir, "allocated_pods_state"); err != nil {
 			out["error"] = strings.ReplaceAll(err.Error(), dir, "/var/lib/kubelet")
 		} else {
-			out["pods"] = len(state.GetPodResourceInfoMap())
+			out["pods"] = pods
 		}
 		if err := enc.Encode(out); err != nil {
 			panic(err)

@@ -1,4 +1,4 @@
-//go:build kubelet_1_37
+//go:build kubelet_1_37 || kubelet_1_38
 
 package release
 

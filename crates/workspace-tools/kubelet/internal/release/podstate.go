@@ -1,8 +1,14 @@
-//go:build !kubelet_1_37
+//go:build !kubelet_1_37 && !kubelet_1_38
 
 package release
 
 import "k8s.io/kubernetes/pkg/kubelet/allocation/state"
 
-// PodsState reads a file of what pods were admitted or run with.
-func PodsState(dir, name string) (state.State, error) { return state.NewStateCheckpoint(dir, name) }
+// PodsState reads a file of what pods were admitted or run with, and counts its pods.
+func PodsState(dir, name string) (int, error) {
+	pods, err := state.NewStateCheckpoint(dir, name)
+	if err != nil {
+		return 0, err
+	}
+	return len(pods.GetPodResourceInfoMap()), nil
+}

@@ -1,7 +1,7 @@
 // Package release holds what differs between the kubelet's releases, so that everything else is the same for all.
 //
 // The types and methods here are those of 1.36.3; the files of the other releases, chosen by the tags kubelet_1_34,
-// kubelet_1_35 and kubelet_1_37, make theirs look alike. This file holds what is the same in all.
+// kubelet_1_35, kubelet_1_37 and kubelet_1_38, make theirs look alike. This file holds what is the same in all.
 package release
 
 import (
