@@ -105,7 +105,7 @@ func (o *objects) decide(features structured.Features) decision {
 	defer cancel()
 	state := structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+		AllocatedSharedDeviceIDs: noneShared(),
 		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 	}
 	for _, claim := range o.allocated {
@@ -114,7 +114,7 @@ func (o *objects) decide(features structured.Features) decision {
 		}
 	}
 	cache := cel.NewCache(100, cel.Features{EnableConsumableCapacity: features.ConsumableCapacity})
-	allocator := answer.Must(structured.NewAllocator(ctx, features, state, classes(o.classes), arranged(o.slices), cache))
+	allocator := answer.Must(structured.NewAllocator(ctx, features, state, classes(o.classes), asTaken(arranged(o.slices)), cache))
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}}
 	allocations, err := allocator.Allocate(ctx, node, o.wanted)
 	switch {
