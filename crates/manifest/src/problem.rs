@@ -4,11 +4,9 @@ use core::fmt;
 
 use k8s_quantity::ParseError;
 use kubernetes_yaml::MAX_DEPTH;
-use terminal_text::nearest;
 use thiserror::Error;
 
 use crate::Complaint;
-use crate::api::{FOR_CONTAINERS, NO_STANDARD};
 use crate::source::{MAX_BYTES, MAX_LIST_BYTES};
 
 /// What is wrong.
@@ -388,13 +386,8 @@ impl Problem {
             Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
                 Some(format!("did you mean {meant}?"))
             }
-            Self::Refused(Complaint::Invalid { value, must }) if NO_STANDARD.contains(&must.as_ref()) => {
-                // `gpu` without its domain is near `cpu`, and another resource.
-                let name = value.trim_matches('"');
-                let meant = nearest(name, &FOR_CONTAINERS);
-                let meant =
-                    meant.filter(|meant| meant.chars().next() == name.to_ascii_lowercase().chars().next());
-                meant.map(|meant| format!("did you mean {meant}?"))
+            Self::Refused(complaint) if complaint.meant_resource().is_some() => {
+                complaint.meant_resource().map(|meant| format!("did you mean {meant}?"))
             }
             problem if problem.filled_by().is_some() => {
                 problem.filled_by().map(|filled| format!("expected {filled}"))

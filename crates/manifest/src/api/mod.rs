@@ -21,7 +21,6 @@ mod workload;
 pub use complaint::Complaint;
 pub(crate) use fields::{unknown_fields, unknown_fields_of};
 pub use names::{WrongName, check_driver_name, check_node_name};
-pub(crate) use resources::{FOR_CONTAINERS, NO_STANDARD};
 pub(crate) use workload::{check, check_template};
 
 use core::ops::Range;

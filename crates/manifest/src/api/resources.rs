@@ -7,6 +7,7 @@ use pod_spec::{
     Amounts, Container, ContainerName, Pod, PodLevelResources, PodResources, ResourceList, ResourceName, Role,
 };
 
+use super::complaint::NO_STANDARD;
 use super::names::qualified;
 use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
@@ -275,14 +276,6 @@ impl NamePlace<'_, '_> {
         found.push(&self.span, self.place, complaint);
     }
 }
-
-/// What the API server says of a name that is none.
-pub(crate) const NO_STANDARD: [&str; 2] =
-    ["must be a standard resource type or fully qualified", "must be a standard resource for containers"];
-
-/// What containers can ask for without a domain, and the usual huge pages.
-pub(crate) const FOR_CONTAINERS: [&str; 5] =
-    ["cpu", "memory", "ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi"];
 
 fn check_name(name: &ResourceName, place: &NamePlace<'_, '_>, names: Names, found: &mut Findings) {
     let [no_type, not_for_containers] = NO_STANDARD;
