@@ -109,7 +109,7 @@ pub use report::Report;
 pub use resize::{LargestSize, NodeOfResize, ResizeRefusal, ResizeReport, ResizedContainer};
 pub use resource::Resource;
 pub use room::{NodeRoom, ResourceRoom};
-pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources};
+pub use unchecked::{UncheckedResource, unchecked_notice, unchecked_resources, why_unchecked};
 pub use undecided::{Undecided, UnlistedDevices};
 pub use unit::{Cell, NodeCell, ResourceReport, UnitReport};
 pub use unread_bytes::UnreadBytes;

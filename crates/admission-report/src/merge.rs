@@ -162,9 +162,11 @@ impl fmt::Display for NodeSets {
             None => f.write_str("prefers none, ")?,
         }
         if alone.is_empty() {
-            f.write_str("could be on no NUMA node alone")
+            f.write_str("no NUMA node has enough alone")
+        } else if alone.len() == 1 {
+            write!(f, "NUMA {alone} alone has enough")
         } else {
-            write!(f, "could be on NUMA {alone} alone")
+            write!(f, "each of NUMA {alone} alone has enough")
         }
     }
 }

@@ -54,7 +54,8 @@ pub fn unchecked_notice(node: &Node, inventory: &Inventory, pod: &Pod, advice: U
 }
 
 /// Why so many resources are not checked.
-pub(crate) fn why_unchecked(count: usize) -> String {
+#[must_use]
+pub fn why_unchecked(count: usize) -> String {
     let them = verb(count, "it", "them");
     format!("no device plugin of {them} is known here, and the kubelet does not check what it does not know")
 }

@@ -189,3 +189,29 @@ fn a_thousand_kinds_of_requests_are_counted_and_no_more() {
         all.not_seen
     );
 }
+
+#[test]
+fn a_table_fits_its_page() {
+    let long = "ip-10-0-143-27.eu-central-1.compute.internal";
+    let pods = vec![
+        pod("wide", "46", 60, "worker-1", &json!({"phase": "Running"})),
+        pod("small", "2", 60, "", &json!({"phase": "Pending"})),
+        pod("no", "8", 30, long, &refused(30)),
+    ];
+    let objects = ClusterObjects {
+        nodes: vec![node("worker-1", "True"), node(long, "Unknown"), node("worker-2", "True")],
+        states: Ok(vec![state("worker-1")]),
+        topologies: Ok(vec![topology(long, ["12", "4"])]),
+        pods: Ok(recent(&pods)),
+    };
+    let all = ClusterOverview::new(&objects);
+    for width in [80, 120, 200] {
+        let page = Page { glyphs: Glyphs::Unicode, width: Some(width) };
+        for detail in [Detail::Brief, Detail::Wide] {
+            let text = all.text(detail, page);
+            println!("{text}");
+            let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > width).collect();
+            assert!(wide.is_empty(), "{width}: {wide:?}\n{text}");
+        }
+    }
+}

@@ -78,9 +78,10 @@ impl ClusterOverview {
         let mut text = if self.nodes.is_empty() { "no nodes\n".to_owned() } else { page.columns(rows, "") };
         if detail == Detail::Wide && !self.asked.is_empty() {
             let head = ["ASKED FOR IN THE LAST DAY", "PODS", "FITS"].map(str::to_owned).to_vec();
-            let rows = self.asked.iter().map(|asked| {
-                vec![asked.asks.clone(), asked.pods.to_string(), format!("{} nodes", asked.fits_nodes)]
-            });
+            let rows = self
+                .asked
+                .iter()
+                .map(|asked| vec![asked.asks.clone(), asked.pods.to_string(), counted(asked.fits_nodes)]);
             text.push_str(&format!("\n{}", page.columns(std::iter::once(head).chain(rows), "")));
         }
         let approximate = self.nodes.iter().filter(|row| row.basis == RowBasis::Approximate).count();

@@ -97,6 +97,11 @@ impl Cause {
         is_same_kind && self.field() == other.field()
     }
 
+    /// Whether it is a fault of the kubelet that shows when it restarts on a full node and refuses pods.
+    pub(crate) fn is_of_restart(&self) -> bool {
+        matches!(self, Self::Hazard(hazard @ Hazard::RefusedAtRestart { .. }) if hazard.fault().is_some())
+    }
+
     /// The field that has to change.
     pub(crate) fn field(&self) -> &'static str {
         match self {

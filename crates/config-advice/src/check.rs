@@ -33,7 +33,8 @@ pub struct Finding {
 }
 
 /// The faults of `config`, the worst first, at most one for each field. Remedies are taken from `proposal`, which
-/// [`propose`](crate::propose) makes.
+/// [`propose`](crate::propose) makes. What a kubelet does at fault when it restarts on a full node is none where the proposal keeps the
+/// option that was asked for: it is a note of the proposal.
 pub fn check(
     config: &KubeletConfiguration,
     proposal: &KubeletConfiguration,
@@ -64,7 +65,8 @@ pub fn check_beside(
         let remedy = if is_known { BTreeMap::new() } else { remedy(config, proposal, field, is_there) };
         Finding { field, cause, remedy }
     };
-    faults(config).into_iter().map(finding).collect()
+    let is_note = |cause: &Cause| cause.is_of_restart() && !is_avoidable(cause);
+    faults(config).into_iter().filter(|cause| !is_note(cause)).map(finding).collect()
 }
 
 pub(crate) fn faults(

@@ -5,8 +5,8 @@
 //! A configuration is wrong if the kubelet does not start with it, or if it starts and then cannot admit ordinary pods,
 //! never ends the admission of one, crashes, or does not start again as it was on a full node ([`Hazard`]); and if a part
 //! of it has no effect or is probably a mistake. A proposal is checked and tried in the same way, so a proposal that can
-//! be made has no findings, but for one: `full-pcpus-only` that was asked for stays, although kubelets before 1.37 refuse
-//! running pods when they restart on a full node.
+//! be made has no findings. `full-pcpus-only` that was asked for stays, although kubelets before 1.37 refuse running pods when
+//! they restart on a full node: that is a note ([`Note::AtRestart`]), since nothing in the configuration is wrong.
 //!
 //! # Where things are
 //!
@@ -56,6 +56,7 @@ pub use kubelet_flags::{flag_of, kubelet_flags};
 pub use memory_gap::{MemoryGap, OTHER_MACHINE_STATE};
 pub use node_config::DecidedBy;
 pub use note::{ANOTHER_BOOT, Note, StartProblem};
+pub use ordinary_pod::memory_of_pod;
 pub use pinned::pinned;
 pub use profile::{OtherCpus, ProfileCpus, ProfileFault};
 pub use proposal::{held_back, left_out, propose, propose_beside};

@@ -100,7 +100,7 @@ impl fmt::Display for Note {
                 };
                 write!(f, "a kubelet does not start with this proposal, {why}: {fault}")
             }
-            Self::AtRestart(hazard) => write!(f, "with what is proposed: {hazard}"),
+            Self::AtRestart(hazard) => hazard.fmt(f),
             Self::AnotherBoot => f.write_str(ANOTHER_BOOT),
             Self::CoresDiffer => f.write_str(
                 "cores of this machine differ in their number of threads: the kubelet's static CPU manager can give a CPU that a pod holds to a second one",

@@ -11,7 +11,8 @@ const MEBI: i64 = 1 << 20;
 const MEMORY: i64 = 1 << 30;
 
 /// What an ordinary pod asks for beside CPUs: 1Gi, or an eighth of what the machine has beside huge pages.
-pub(crate) fn memory_of_pod(view: &KubeletView) -> Quantity {
+#[must_use]
+pub fn memory_of_pod(view: &KubeletView) -> Quantity {
     let all = view.node_memory().iter().map(NodeMemory::beside_hugepages);
     let all = all.fold(0, u64::saturating_add).min(view.memory_capacity());
     let eighth = i64::try_from(all / 8).unwrap_or(i64::MAX) / MEBI * MEBI;

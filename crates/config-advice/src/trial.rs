@@ -35,6 +35,8 @@ pub struct Trial {
     pub refused: BTreeMap<String, Vec<u8>>,
     /// What each asks for beside CPUs.
     pub memory: Quantity,
+    /// Whether the kubelet starts again on a full node, and refuses no pod that runs.
+    pub restarts: bool,
 }
 
 impl Trial {
@@ -48,7 +50,8 @@ impl Trial {
                 Err(reason) => refused.entry(reason).or_default().push(cpus),
             }
         }
-        Some(Self { admitted, refused, memory: nodes.memory })
+        let restarts = full_node(config, view).is_none();
+        Some(Self { admitted, refused, memory: nodes.memory, restarts })
     }
 }
 

@@ -60,6 +60,15 @@ impl Release {
         asked.map_or(self.verified(), |patch| Version { release: self, patch })
     }
 
+    /// The newest version of it that was asked.
+    #[must_use]
+    pub const fn newest(self) -> Version {
+        match self.asked() {
+            [.., patch] => Version { release: self, patch: *patch },
+            [] => self.verified(),
+        }
+    }
+
     /// The release with this minor number of major version 1.
     const fn of_minor(minor: u32) -> Option<Self> {
         match minor {
@@ -143,7 +152,7 @@ impl FromStr for Version {
 
     /// Reads `1.37`, `v1.37.1` and versions of distributions such as `v1.36.3+k3s1` or `v1.35.2-eks-1a2b3c4`. The newest
     /// version that was asked and is not newer stands for one that was not: 1.36.3 for 1.36.4, and for 1.36.0 too, as
-    /// there is no older one. Without a patch number it is [the release's](Release::verified).
+    /// there is no older one. Without a patch number it is [the newest that was asked](Release::newest).
     fn from_str(text: &str) -> Result<Self, UnknownRelease> {
         let numbers = text.strip_prefix('v').unwrap_or(text);
         let numbers = numbers.split(['+', '-']).next().unwrap_or_default();
@@ -164,7 +173,7 @@ impl FromStr for Version {
         let nearest = match major {
             0 => Release::OLDEST,
             1 => match Release::of_minor(minor) {
-                Some(release) => return Ok(patch.map_or(release.verified(), |patch| release.at(patch))),
+                Some(release) => return Ok(patch.map_or(release.newest(), |patch| release.at(patch))),
                 None if minor < 34 => Release::OLDEST,
                 None => Release::NEWEST,
             },
@@ -215,7 +224,10 @@ mod tests {
     #[test]
     fn a_version_that_was_asked_stands_for_itself_and_those_after_it() {
         for (text, version) in [
-            ("1.36", "1.36.3"),
+            ("1.36", "1.36.5"),
+            ("1.37", "1.37.2"),
+            ("1.35", "1.35.6"),
+            ("v1.34", "1.34.4"),
             ("v1.36.0", "1.36.3"),
             ("1.36.3", "1.36.3"),
             ("v1.36.4", "1.36.3"),
@@ -234,7 +246,7 @@ mod tests {
         for release in Release::ALL {
             assert_eq!(format!("{}", release.verified()).parse(), Ok(release));
             assert_eq!(release.minor().parse(), Ok(release));
-            assert_eq!(release.minor().parse(), Ok(release.verified()));
+            assert_eq!(release.minor().parse(), Ok(release.newest()));
             assert!(release.asked().is_sorted_by(|older, newer| older < newer), "{release}");
             for patch in release.asked() {
                 let text = format!("{release}.{patch}");

@@ -21,6 +21,7 @@ macro_rules! machines {
 }
 
 machines! {
+    "dgx-h100-2s-224cpu-8gpu",
     "epyc-2s-96cpu-16l3-8gpu",
     "gb200-nvl4-34node",
     "gb300-tray-34node",
@@ -32,6 +33,7 @@ machines! {
     "lx2-608cpu-hbm-32node",
     "mi300a-4apu-4node",
     "milan-7763-l3numa-16node",
+    "p5-48xlarge-2s-192cpu-8gpu-32efa",
     "phytium-ft2500-16node",
     "power8-phyp-1024cpu-16node",
     "power9-ac922-gpunodes-empty-6node",
@@ -53,11 +55,13 @@ macro_rules! inventories {
 }
 
 inventories! {
+    "dgx-h100-2s-224cpu-8gpu",
     "epyc-2s-96cpu-16l3-8gpu",
     "gb200-nvl4-34node",
     "gb300-tray-34node",
     "gh200-9node",
     "gh200-quad-36node",
+    "p5-48xlarge-2s-192cpu-8gpu-32efa",
     "xeon-2s-96cpu-sriov",
 }
 

@@ -82,7 +82,7 @@ pub use manifests::{
 };
 pub use node_object::{NodeObject, read_node};
 pub use own::read_own_options;
-pub use patch::{FieldChange, PatchError, patch_kubelet_config, patch_object};
+pub use patch::{FieldChange, PatchError, patch_kubelet_config, patch_object, respelt};
 pub use pci_selector::{PciClass, PciSelector};
 pub use performance_profile::{Profile, ProfilePages, SNIPPET as PROFILE_ANNOTATION};
 pub use pod_event::PodEvent;

@@ -34,6 +34,8 @@ pub struct Profile {
     pub mixes_cpus: bool,
     /// Huge pages that the kernel reserves when it boots.
     pub pages: Vec<ProfilePages>,
+    /// Whether every entry of the pages could be read.
+    pub has_all_pages: bool,
     /// What the operator refuses in it, but for CPUs in two lists.
     pub refusals: Vec<ProfileRefusal>,
     /// The text of the annotation with fields of the kubelet, such as `{"maxPods": 50}`.
@@ -59,22 +61,30 @@ impl ProfilePages {
         let number = |name| -> Result<Option<i64>, ManifestError> {
             Ok(entry.get(name)?.and_then(|field| field.scalar("a number").ok()?.parse().ok()))
         };
-        let size = entry.get("size")?.and_then(|field| field.text("a size").ok());
-        let size = match size {
-            Some("2M") => 2 << 20,
-            Some("1G") => 1 << 30,
-            Some("64K") => 64 << 10,
-            Some("32M") => 32 << 20,
-            Some("512M") => 512 << 20,
-            Some("16G") => 16 << 30,
-            _ => return Ok(None),
-        };
+        let written = entry.get("size")?.and_then(|field| field.text("a size").ok()).unwrap_or_default();
+        let Some((_, size)) = PAGE_SIZES.iter().find(|(text, _)| *text == written) else { return Ok(None) };
         let Some(count) = number("count")?.and_then(|count| u64::try_from(count).ok()) else {
             return Ok(None);
         };
-        Ok(Some(Self { size, count, node: number("node")?, line: entry.place().position.line }))
+        Ok(Some(Self { size: *size, count, node: number("node")?, line: entry.place().position.line }))
+    }
+
+    /// The size as a profile has it, such as `1G`; empty for one that no profile can have.
+    #[must_use]
+    pub fn size_text(&self) -> &'static str {
+        PAGE_SIZES.iter().find(|(_, bytes)| *bytes == self.size).map_or("", |(text, _)| text)
     }
 }
+
+/// Sizes of huge pages, and their bytes.
+const PAGE_SIZES: [(&str, u64); 6] = [
+    ("2M", 2 << 20),
+    ("1G", 1 << 30),
+    ("64K", 64 << 10),
+    ("32M", 32 << 20),
+    ("512M", 512 << 20),
+    ("16G", 16 << 30),
+];
 
 /// The fields of a profile by the path of what they are in, which only the lists of pages differ from.
 const FIELDS: [(&[&str], &[&str]); 6] = [
@@ -135,9 +145,11 @@ impl Profile {
         }
         profile.mixes_cpus =
             document.descend(&["spec", "workloadHints", "mixedCpus"])?.is_some_and(|field| field.is_true());
-        for entry in &pages(document)? {
+        let entries = pages(document)?;
+        for entry in &entries {
             profile.pages.extend(ProfilePages::of(entry)?);
         }
+        profile.has_all_pages = profile.pages.len() == entries.len();
         let annotation = document.descend(&["metadata", "annotations", SNIPPET])?;
         profile.annotation = annotation.and_then(|field| field.text("").ok()).map(str::to_owned);
         Ok(profile)

@@ -386,6 +386,9 @@ impl Problem {
             Self::MisspeltField { meant, .. } | Self::UnknownObjectField { meant: Some(meant), .. } => {
                 Some(format!("did you mean {meant}?"))
             }
+            Self::Refused(complaint) if complaint.meant_resource().is_some() => {
+                complaint.meant_resource().map(|meant| format!("did you mean {meant}?"))
+            }
             problem if problem.filled_by().is_some() => {
                 problem.filled_by().map(|filled| format!("expected {filled}"))
             }

@@ -3,7 +3,7 @@
 use std::iter;
 use std::sync::Arc;
 
-use admission_report::{Deferred, Report};
+use admission_report::{Conclusion, Deferred, Report};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
@@ -119,6 +119,18 @@ impl Decided {
 
     fn has_fate(&self) -> bool {
         self.decisions.iter().any(|report| report.fated().is_some())
+    }
+
+    /// How many pods came out how; `None`: one pod did, as the outcome tells.
+    pub(super) fn headline(&self) -> Option<String> {
+        let mut tally = Tally::default();
+        self.decisions.iter().for_each(|report| tally.add(report));
+        match self.decisions.as_slice() {
+            [] => None,
+            [report] => matches!(report.conclusion, Conclusion::Unschedulable(_))
+                .then(|| "not scheduled because of its claims".to_owned()),
+            _ => Some(tally.to_string()),
+        }
     }
 
     /// The value of the outcome header for all decisions.

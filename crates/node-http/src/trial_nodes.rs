@@ -334,7 +334,7 @@ impl Choices {
             },
             node_files: runs.is_some(),
             scenarios: runs.map(SimulationRuns::scenarios),
-            kubelets: Release::ALL.iter().map(|release| format!("v{}", release.verified())).collect(),
+            kubelets: Release::ALL.iter().map(|release| format!("v{}", release.newest())).collect(),
             examples: examples(&trial_node.node.node, &trial_node.ledger),
             arguments: questions.map(|questions| questions.arguments().to_owned()),
         }

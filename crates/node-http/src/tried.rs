@@ -250,9 +250,10 @@ impl Trial<'_> {
 
     fn view(self, would_fit: Vec<PodFits>, wholeness: Wholeness, page: Page) -> View {
         let Self { line, decided, picture, .. } = self;
-        let outcome = decided.outcome(wholeness);
+        let (outcome, headline) = (decided.outcome(wholeness), decided.headline());
         let text = Written { node: &line, decided }.draw(page, node_output::explanation);
-        View { node: line.line(page), outcome, text, picture: picture.map(|(picture, _)| picture), would_fit }
+        let picture = picture.map(|(picture, _)| picture);
+        View { node: line.line(page), outcome, headline, text, picture, would_fit }
     }
 }
 

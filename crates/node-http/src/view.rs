@@ -37,6 +37,9 @@ pub(super) struct View {
     pub(super) node: String,
     /// As in the header of other answers.
     pub(super) outcome: &'static str,
+    /// How many pods came out how, where the outcome alone does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) headline: Option<String>,
     /// As the command line prints it.
     pub(super) text: String,
     /// Of one pod: what each NUMA node had, and what was chosen or lacked.
@@ -175,6 +178,7 @@ fn view(node: &Node, uid: &PodUid, page: Page) -> Result<View, Failure> {
     let own = node.view.node();
     let before = NodeBefore::kept(&own.node, &own.cpus, logged.free.clone(), snapshot.ledger.inventory());
     Ok(View {
+        headline: None,
         node: line,
         outcome: outcome_of(&logged.report),
         text: format!("{} {}\n{drawn}", logged.time, origin(&logged)),

@@ -17,7 +17,8 @@ use node_output::{
 use pod_spec::ResourceName;
 use serde_json::{Map, Value, json};
 use topology_manifest::{
-    ConfigKind, FieldChange, Profile, Source, form_fields, patch_kubelet_config, patch_object,
+    ConfigKind, FieldChange, PROFILE_ANNOTATION, Profile, Source, form_fields, patch_kubelet_config,
+    patch_object, respelt,
 };
 use topology_model::KubeletView;
 
@@ -56,6 +57,10 @@ pub struct ConfigAdvice<'a> {
     /// The text of the configuration; empty for one that is built in.
     text: &'a str,
     proposal: KubeletConfiguration,
+    /// What is read where misspelt fields count as those that were meant; `None`: nothing is misspelt.
+    meant: Option<(String, ReadConfiguration)>,
+    /// What has to be written into the text, or into what was meant.
+    left: Vec<Change>,
     /// What is not proposed since the form has no such fields.
     left_out: Vec<Change>,
     changes: Vec<Change>,
@@ -111,13 +116,23 @@ impl<'a> ConfigAdvice<'a> {
         text: &'a str,
     ) -> anyhow::Result<Self> {
         let ConfigSubject { machine, view, rules, residents, claims, target } = subject;
-        let others = others(read);
-        let whole = read.written(propose_beside(&read.proposed_from(), view, target, &others));
-        let written = read.without_assumed(&whole);
+        let meant = subject.meant(read, text);
+        let (base, base_text) = meant.as_ref().map_or((read, text), |(text, meant)| (meant, text.as_str()));
+        let whole_of = |from: &ReadConfiguration| {
+            from.written(propose_beside(&from.proposed_from(), view, target, &others(from)))
+        };
+        let mut whole = whole_of(base);
+        // With another policy the operator sets other fields.
+        let made = subject.made_with_policy(base, base_text, whole.topology_policy());
+        whole = made.as_ref().map_or(whole, whole_of);
+        let from = made.as_ref().unwrap_or(base);
+        let given = from.without_assumed(&whole);
         let proposal = match read.fields {
-            Some(fields) => propose_within(fields, &written, &whole, view, target),
+            Some(fields) => propose_within(fields, &given, &whole, view, target),
             None => whole.clone(),
         };
+        let written = read.without_assumed(&whole);
+        let mut left = changes(&given, &proposal);
         let left_out = changes(&proposal, &whole);
         let state = match machine.why_unconfigured(rules) {
             None => StateBeside::look(machine, rules, residents, &read.config, &proposal)?,
@@ -125,6 +140,9 @@ impl<'a> ConfigAdvice<'a> {
             Some(_) => None,
         };
         let changes = changes(&written, &proposal);
+        if made.is_some() {
+            left.extend(changes.iter().filter(|change| change.field == "topologyManagerPolicy").cloned());
+        }
         let (inventory, _) = inventory_of(machine, DeviceText::of(rules)?, view)?;
         let pairs = |config: &KubeletConfiguration| {
             let is_static = config.cpu_policy() == "static";
@@ -134,8 +152,20 @@ impl<'a> ConfigAdvice<'a> {
         };
         let (pairs, proposed_pairs) = (pairs(&read.config), pairs(&proposal));
         let findings = Vec::new();
-        let mut advice =
-            Self { subject, read, text, proposal, left_out, changes, state, pairs, proposed_pairs, findings };
+        let mut advice = Self {
+            subject,
+            read,
+            text,
+            proposal,
+            meant,
+            left,
+            left_out,
+            changes,
+            state,
+            pairs,
+            proposed_pairs,
+            findings,
+        };
         advice.findings = advice.find();
         Ok(advice)
     }
@@ -236,8 +266,8 @@ impl<'a> ConfigAdvice<'a> {
     /// # Errors
     /// The changes cannot be written into the text.
     pub fn whole_file(&self) -> anyhow::Result<String> {
-        let Self { read, text, .. } = self;
-        let name = &read.name;
+        let Self { read, .. } = self;
+        let (name, text) = (&read.name, self.meant_text());
         ensure!(
             read.kind != ConfigKind::Flags,
             "--propose: {name} has flags of a kubelet, and not its configuration: without --propose the flags are listed as they should be",
@@ -246,7 +276,7 @@ impl<'a> ConfigAdvice<'a> {
             return Ok(serde_saphyr::to_string(&self.proposal)?);
         }
         if read.kind == ConfigKind::Bottlerocket {
-            return self.whole_settings();
+            return self.whole_settings(text);
         }
         let otherwise = match read.kind {
             ConfigKind::OpenShift => "without --propose the changes are listed",
@@ -254,7 +284,7 @@ impl<'a> ConfigAdvice<'a> {
             _ => "--drop-in prints the changes alone, which need not be written into it",
         };
         if let Some(profile) = &read.profile {
-            return self.whole_profile(profile);
+            return self.whole_profile(profile, text);
         }
         if let Some(arguments) = self.arguments() {
             let patched = patch_object(&Source { name, text }, &arguments)
@@ -262,7 +292,7 @@ impl<'a> ConfigAdvice<'a> {
             return self.read_alike(patched, otherwise);
         }
         let change = |change: &Change| FieldChange { field: change.field.clone(), value: change.to.clone() };
-        let changes: Vec<FieldChange> = self.changes.iter().map(change).collect();
+        let changes: Vec<FieldChange> = self.left.iter().map(change).collect();
         let patched = patch_kubelet_config(&Source { name, text }, &changes)
             .with_context(|| format!("failed to write the proposal into {name}; {otherwise}"))?;
         self.read_alike(patched, otherwise)
@@ -297,14 +327,14 @@ impl<'a> ConfigAdvice<'a> {
     }
 
     /// The given profile with the proposed lists of CPUs, policy and annotation in place.
-    fn whole_profile(&self, profile: &Profile) -> anyhow::Result<String> {
-        let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
+    fn whole_profile(&self, profile: &Profile, text: &str) -> anyhow::Result<String> {
+        let Self { subject: ConfigSubject { view, .. }, read, proposal, left, .. } = self;
         let name = &read.name;
         let failed =
             || format!("failed to write the proposal into {name}; without --propose the fields are listed");
-        let fields = profile_fields(profile, proposal, changes, view.cpus().all());
+        let fields = profile_fields(profile, proposal, left, view);
         if fields.as_object().is_none_or(Map::is_empty) {
-            return Ok((*text).to_owned());
+            return Ok(text.to_owned());
         }
         let patched = patch_object(&Source { name, text }, &fields).with_context(failed)?;
         ensure!(
@@ -317,13 +347,13 @@ impl<'a> ConfigAdvice<'a> {
     }
 
     /// The given settings of Bottlerocket with the changes made in place.
-    fn whole_settings(&self) -> anyhow::Result<String> {
-        let Self { read, text, proposal, changes, .. } = self;
+    fn whole_settings(&self, text: &str) -> anyhow::Result<String> {
+        let Self { read, proposal, left, .. } = self;
         let failed = || {
             let name = &read.name;
             format!("failed to write the proposal into {name}; without --propose the settings are listed")
         };
-        let patched = with_changes(text, changes).with_context(failed)?;
+        let patched = with_changes(text, left).with_context(failed)?;
         let again = serde_json::to_value(self.again(&patched)?)?;
         ensure!(again == serde_json::to_value(proposal)?, "{}: it would be read otherwise", failed());
         Ok(patched)
@@ -331,10 +361,34 @@ impl<'a> ConfigAdvice<'a> {
 
     /// Another text in the place of the given one, as a kubelet reads it.
     fn again(&self, text: &str) -> anyhow::Result<KubeletConfiguration> {
-        let cpus = self.subject.view.cpus().num_cpus();
-        let reading = self.subject.rules.reading();
-        let read = configuration::from_text(&self.read.name, text.as_bytes(), cpus, reading)?;
-        Ok(read.with_given(reading)?.config)
+        Ok(self.subject.read(self.read, text)?.config)
+    }
+
+    /// The given text, in which fields are spelt as they were meant.
+    fn meant_text(&self) -> &str {
+        self.meant.as_ref().map_or(self.text, |(text, _)| text)
+    }
+
+    /// What is wrong in the file that [`whole_file`](Self::whole_file) made, since nothing is known that would mend it.
+    ///
+    /// # Errors
+    /// The file or state files cannot be read.
+    pub fn left_wrong(&self, file: &str) -> anyhow::Result<Vec<Notice>> {
+        let read = self.subject.read(self.read, file)?;
+        let advice = ConfigAdvice::on(self.subject, &read, file)?;
+        let is_wrong = |finding: &&ConfigFinding| {
+            finding.field() != "state"
+                && matches!(
+                    finding.severity(),
+                    Severity::Refused | Severity::Harmful | Severity::WithoutEffect
+                )
+        };
+        let left = advice.findings.iter().filter(is_wrong);
+        Ok(left
+            .map(|finding| {
+                Notice::warning(format!("not mended by --propose: {}: {}", finding.field(), finding.text()))
+            })
+            .collect())
     }
 
     fn rules(&self) -> Rules {
@@ -383,7 +437,9 @@ impl<'a> ConfigAdvice<'a> {
             (ConfigKind::Bottlerocket, _) => settings(changes),
             (ConfigKind::Flags, _) => kubelet_flags(changes),
             (_, Some(profile)) => {
-                serde_saphyr::to_string(&profile_fields(profile, proposal, changes, view.cpus().all()))?
+                let fields = profile_fields(profile, proposal, &self.left, view);
+                let is_empty = fields.as_object().is_none_or(Map::is_empty);
+                if is_empty { String::new() } else { serde_saphyr::to_string(&fields)? }
             }
             _ if text.is_empty() => serde_saphyr::to_string(proposal)?,
             _ if let Some(arguments) = self.arguments() => serde_saphyr::to_string(&arguments)?,
@@ -430,10 +486,18 @@ impl<'a> ConfigAdvice<'a> {
         // A hazard that a finding reports is not reported again as one of the proposal.
         let is_said = |note: &&Note| matches!(note, Note::AtRestart(hazard) if findings.iter().any(|own| own.text() == hazard.to_string()));
         let of_proposal = notes(proposal, view, target);
+        let at_restart = of_proposal.iter().any(|note| matches!(note, Note::AtRestart(_)));
+        let without_option = (at_restart && read.profile.is_some()).then(|| {
+            format!(
+                "the operator sets full-pcpus-only with single-numa-node: annotation {PROFILE_ANNOTATION}: \
+                 '{{\"cpuManagerPolicyOptions\": {{\"full-pcpus-only\": \"false\"}}}}' leaves it out"
+            )
+        });
         let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
         let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
         let mut notes: Vec<String> =
             held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();
+        notes.extend(without_option);
         if let (ConfigKind::Part(form), false) = (read.kind, self.left_out.is_empty()) {
             let fields: Vec<&str> = self.left_out.iter().map(|change| change.field.as_str()).collect();
             let fields = fields.join(", ");
@@ -452,6 +516,35 @@ impl<'a> ConfigAdvice<'a> {
         notes.extend(new.map(|pair| format!("with the proposal, {pair}; avoided by {}", pair.remedy())));
         notes.extend(self.pairs.gaps.iter().cloned());
         notes
+    }
+}
+
+impl ConfigSubject<'_> {
+    /// A text in the place of the one that was `given`, as a kubelet reads it.
+    fn read(self, given: &ReadConfiguration, text: &str) -> anyhow::Result<ReadConfiguration> {
+        let (cpus, reading) = (self.view.cpus().num_cpus(), self.rules.reading());
+        configuration::from_text(given.file_name(), text.as_bytes(), cpus, reading)?.with_given(reading)
+    }
+
+    /// The text, and what is read, with misspelt fields as they were meant; `None`: none is, or it cannot be read so.
+    fn meant(self, read: &ReadConfiguration, text: &str) -> Option<(String, ReadConfiguration)> {
+        let meant = respelt(&Source { name: read.file_name(), text }, &read.warnings);
+        let again = (meant != text).then(|| self.read(read, &meant))?.ok()?;
+        Some((meant, again))
+    }
+
+    /// What the operator makes of a profile with another policy; `None`: it is no profile, or has this policy.
+    fn made_with_policy(
+        self,
+        read: &ReadConfiguration,
+        text: &str,
+        policy: &str,
+    ) -> Option<ReadConfiguration> {
+        let is_other = read.profile.is_some() && read.config.topology_policy() != policy;
+        let source = Source { name: &read.name, text };
+        let fields = json!({"spec": {"numa": {"topologyPolicy": policy}}});
+        let patched = is_other.then(|| patch_object(&source, &fields))?.ok()?;
+        self.read(read, &patched).ok().filter(|made| made.config.topology_policy() == policy)
     }
 }
 

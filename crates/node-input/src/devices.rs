@@ -153,6 +153,27 @@ impl DeviceText {
         Ok(warnings)
     }
 
+    /// That other devices of a built-in machine are not there, since these take their place.
+    pub(crate) fn replaces_built_in(&self, machine: &LoadedMachine) -> anyhow::Result<Option<Notice>> {
+        let Some(built_in) = Self::built_in(&machine.name).filter(|own| own.name != self.name) else {
+            return Ok(None);
+        };
+        let given: BTreeSet<ResourceName> = self.entries()?.into_iter().map(|entry| entry.resource).collect();
+        let gone: Vec<String> = built_in
+            .entries()?
+            .into_iter()
+            .filter(|entry| !given.contains(&entry.resource))
+            .map(|entry| entry.resource.to_string())
+            .collect();
+        Ok((!gone.is_empty()).then(|| {
+            let (name, machine) = (&self.name, &machine.name);
+            Notice::warning(format!(
+                "{name}: takes the place of all devices of {machine}: it has no {}",
+                gone.join(" and no ")
+            ))
+        }))
+    }
+
     /// What pods hold by the file, if it has a kubelet's answer of `List`.
     pub(crate) fn holders(&self) -> Option<ListedHolders> {
         let source = Source::from_bytes(&self.name, &self.text).ok()?;

@@ -7,6 +7,11 @@ use anyhow::{Context as _, bail};
 use kubelet_checkpoint::store::StateFile;
 use node_state::StateFolder;
 
+/// That a file or folder may be a support bundle, as the end of an error.
+pub(crate) fn diagnosed(path: &str) -> String {
+    format!("`topolet diagnose {path}` reads a support bundle such as a must-gather")
+}
+
 /// Whether there is such a folder; what is there instead if not.
 pub fn must_be_folder(root: &Path) -> anyhow::Result<()> {
     let shown = root.display();

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use admission_report::{unchecked_resources, why_unchecked};
 use device_manager::Moment;
 use k8s_quantity::{Amount, Quantity};
 use node_output::manifest_error;
-use pod_spec::{Container, Pod};
+use pod_spec::{Container, Pod, ResourceName};
 use topology_admission::Identity;
 use topology_manifest::{NodeObject, Source, check_node_name, read_node};
 
 use crate::node::LoadedNode;
-use crate::sources::IdentitySource;
+use crate::sources::{ADVICE, IdentitySource};
 
 impl IdentitySource {
     /// The identity that is given; `None`: none.
@@ -137,6 +138,25 @@ impl LoadedNode {
             format!(
                 "Node {name} has {theirs} of memory, and machine {machine} {own}: they are not the same node"
             )
+        })
+    }
+
+    /// Which devices of these pods are not checked, since no plugin of them is known here, as text to be shown.
+    pub fn unchecked<'p>(&self, pods: impl IntoIterator<Item = &'p Pod>) -> Option<String> {
+        let mut counts: BTreeMap<ResourceName, usize> = BTreeMap::new();
+        for pod in pods {
+            for resource in unchecked_resources(&self.node, &self.inventory, pod) {
+                *counts.entry(resource).or_default() += 1;
+            }
+        }
+        let counted = |(resource, count): (&ResourceName, &usize)| {
+            format!("{resource} of {count} pod{}", if *count == 1 { "" } else { "s" })
+        };
+        let are = if counts.len() == 1 { "is" } else { "are" };
+        let listed = counts.iter().map(counted).collect::<Vec<_>>().join(", ");
+        (!counts.is_empty()).then(|| {
+            let why = why_unchecked(counts.len());
+            format!("{listed} {are} not checked: {why}{}", ADVICE.unchecked)
         })
     }
 

@@ -165,7 +165,7 @@ impl FromStr for KubeletVersion {
             Err(UnknownRelease::Unknown { major: 4, minor, .. }) => {
                 return Err(BadKubeletVersion::OfOpenShift { minor, kubelet: minor.saturating_add(13) });
             }
-            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest.verified(), Some(unknown)),
+            Err(unknown @ UnknownRelease::Unknown { nearest, .. }) => (nearest.newest(), Some(unknown)),
             Err(error @ UnknownRelease::NotAVersion) => return Err(BadKubeletVersion::NotAVersion(error)),
         };
         Ok(Self { version, unknown, named_by: NamedBy::Argument })

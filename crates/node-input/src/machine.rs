@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use admission_report::Notice;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use machine_text::MachineTextError;
 use topology_discovery::{Problem, Substitute, SysfsTree};
 use topology_model::{Machine, MachineInfo};
 
 use crate::counted::Counted;
 use crate::files;
+use crate::folder::diagnosed;
 use crate::found_config::FoundConfig;
 use crate::imagined::Imagined;
 use crate::machine_archive;
@@ -124,7 +125,9 @@ impl LoadedMachine {
             return Ok(Self { text, ..Self::new(shown, info, machine, Vec::new()) });
         }
         let (short, tree) = files_of(name)?;
+        let is_folder = name.contains(['/', '.']) && Path::new(name).is_dir();
         Self::read(&short, &tree)
+            .map_err(|error| if is_folder { anyhow!("{error:#}; {}", diagnosed(name)) } else { error })
     }
 
     /// The machine in the archive of a captured machine or of a node file, which is called `name`.

@@ -7,6 +7,7 @@ use anyhow::{Context as _, anyhow, bail};
 use topology_discovery::{ArchiveError, SysfsTree, TreeError, is_archive};
 
 use crate::files;
+use crate::folder::diagnosed;
 
 /// The most bytes of an archive that are read.
 const MAX_ARCHIVE: u64 = 64 << 20;
@@ -56,10 +57,11 @@ pub(crate) fn unpacked(name: &str, bytes: &[u8]) -> anyhow::Result<SysfsTree> {
     };
     let next = match &error {
         TreeError::NoMachine(names) if names.archives.is_empty() => {
-            Some("`topolet capture NODE.tar.zst` on the node packs its machine".to_owned())
+            Some(format!("`topolet capture NODE.tar.zst` on the node packs its machine; {}", diagnosed(name)))
         }
         TreeError::NoMachine(names) => {
-            Some(format!("{} and archives in it: {}", unpacks(name), names.archives.join(", ")))
+            let archives = names.archives.join(", ");
+            Some(format!("{} and archives in it: {archives}; {}", unpacks(name), diagnosed(name)))
         }
         TreeError::ManyMachines(_) => Some(unpacks(name)),
         TreeError::Archive(

@@ -440,6 +440,7 @@ pub fn inventory_of(
     let mut inventory = Inventory::new(view.nodes().clone());
     let Some(text) = device_text(machine, devices) else { return Ok((inventory, Vec::new())) };
     let mut notices = text.not_judged(machine)?;
+    notices.extend(text.replaces_built_in(machine)?);
     notices.extend(text.empty_pools(machine, view.nodes())?);
     let addresses = text.addresses()?;
     for (resource, devices) in text.devices(machine, view.nodes())? {

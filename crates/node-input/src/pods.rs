@@ -6,9 +6,11 @@ use anyhow::{Context as _, ensure};
 
 use node_output::{manifest_error, manifest_style, quoted_error};
 use pod_spec::{Pod, PodRules};
+use topology_discovery::is_archive;
 use topology_manifest::{Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
 
 use crate::files;
+use crate::folder::diagnosed;
 
 /// Whether everything in some files has become pods.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,7 +43,12 @@ pub fn manifest_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 found.push(file);
             }
         }
-        ensure!(!found.is_empty(), "folder {} has no .yaml, .yml or .json file", path.display());
+        let shown = path.display();
+        ensure!(
+            !found.is_empty(),
+            "folder {shown} has no .yaml, .yml or .json file; {}",
+            diagnosed(&shown.to_string())
+        );
         found.sort();
         files.extend(found);
     }
@@ -54,6 +61,8 @@ pub fn manifest_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 /// The file cannot be read.
 pub fn manifests_in(path: &Path, rules: PodRules, unknown: UnknownFields) -> anyhow::Result<Manifests> {
     let bytes = files::read_list(path)?;
+    let name = path.display().to_string();
+    ensure!(!is_archive(&bytes), "{name} is an archive, and manifests are text; {}", diagnosed(&name));
     let read = Source::from_list(&files::name(path), &bytes)
         .and_then(|source| read_manifests_up_to(PodLimit::Cluster, &source, rules, unknown));
     Ok(read.map_err(manifest_error)?)

@@ -15,6 +15,8 @@ pub(crate) const WITHOUT_KIND: &str = "its installer";
 pub(crate) const KUBEADM_PATCH: &str = "kubeadm";
 /// The same of files for kubeadm without a configuration of the kubelet.
 const KUBEADM_CONFIG_MAP: &str = "the cluster's ConfigMap kubelet-config";
+/// What the name of a file ends in where flags lie over it.
+const WITH_FLAGS: &str = " with --kubelet-flags";
 
 /// A configuration and what it is called.
 pub struct ReadConfiguration {
@@ -59,6 +61,11 @@ pub struct ReadConfiguration {
 }
 
 impl ReadConfiguration {
+    /// The file that is read, without what lies over it.
+    pub(crate) fn file_name(&self) -> &str {
+        self.name.strip_suffix(WITH_FLAGS).unwrap_or(&self.name)
+    }
+
     /// What it is called where it is shown: with the base that it lies over.
     #[must_use]
     pub fn shown_name(&self) -> String {
@@ -320,7 +327,7 @@ impl ReadConfiguration {
             return Ok(self);
         }
         let KubeletArguments { arguments, missing, .. } = kubelet_flags::given(reading.flags)?;
-        self.name.push_str(" with --kubelet-flags");
+        self.name.push_str(WITH_FLAGS);
         self.missing.extend(missing);
         Ok(self.with_flags(&arguments))
     }

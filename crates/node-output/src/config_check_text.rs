@@ -12,8 +12,8 @@ use crate::config_check::{ConfigCheck, Expected, GivenConfig};
 pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str, page: Page) -> String {
     let dot = page.dot();
     let ConfigCheck { machine, configuration, rules_of, beside, findings, changes, .. } = checked;
-    let mut text =
-        format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {rules_of}\n");
+    let head = format!("{machine} {dot} configuration {configuration} {dot} rules of kubelet {rules_of}");
+    let mut text = page.wrapped(&head, 2);
     text.extend(beside.iter().map(|beside| format!("{beside}\n")));
     text.push('\n');
     for finding in findings {
@@ -32,17 +32,30 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
     }
     if findings.is_empty() {
         let whom = match checked.target {
-            DecidedBy::Kubelet => format!(
-                "a kubelet starts with it on this machine, admits {}, and restarts with the node full",
-                admitted(checked.trial.as_ref())
-            ),
+            DecidedBy::Kubelet => {
+                let pods = admitted(checked.trial.as_ref());
+                if checked.trial.as_ref().is_some_and(|trial| !trial.restarts) {
+                    format!("a kubelet starts with it on this machine and admits {pods}")
+                } else {
+                    format!(
+                        "a kubelet starts with it on this machine, admits {pods}, and restarts with the node full"
+                    )
+                }
+            }
             DecidedBy::Topolet => "topolet starts with it on this machine".to_owned(),
         };
         text.push_str(&format!("{} {whom}\n", page.yes()));
     }
+    // A profile has more than the kubelet's configuration.
+    let of_profile = given.kind == ConfigKind::PerformanceProfile && !snippet.is_empty();
+    if changes.is_empty() && of_profile {
+        text.push_str(&notes(&checked.notes));
+        text.push_str("\nproposed for the profile (--propose prints the whole file with it):\n\n");
+        return filled(page, &text) + snippet;
+    }
     if changes.is_empty() {
         text.push_str("\nNothing else is proposed.\n");
-        return page.filled(&(text + &notes(&checked.notes)));
+        return filled(page, &(text + &notes(&checked.notes)));
     }
     text.push_str("\nproposed, so that as much as possible is pinned:\n");
     let rows = changes.iter().map(|change| {
@@ -57,7 +70,7 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         }
         ConfigKind::OpenShift => {
             text.push_str("\n--propose prints the KubeletConfig with these changes in it, for OpenShift's machine config operator\n");
-            return page.filled(&text);
+            return filled(page, &text);
         }
         ConfigKind::Bottlerocket => {
             "\nas settings of Bottlerocket (--propose prints nothing else):\n\n"
@@ -91,13 +104,31 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
         }
     });
     // The file stays as it is: it is copied.
-    page.filled(&text) + snippet
+    filled(page, &text) + snippet
+}
+
+/// What is expected: below a finding.
+const LABELS: [&str; 2] = ["  expected    ", "  and         "];
+
+/// The lines that fit the page. A finding goes on below its field, what is expected below its value, and a note below its text.
+fn filled(page: Page, text: &str) -> String {
+    let line = |line: &str| {
+        let indent = if LABELS.iter().any(|label| line.starts_with(label)) {
+            LABELS.iter().map(|label| label.len()).max().unwrap_or_default()
+        } else if [page.no(), page.yes(), "!"].iter().any(|mark| line.starts_with(&format!("{mark} "))) {
+            2
+        } else {
+            line.len() - line.trim_start().len()
+        };
+        page.wrapped(line, indent)
+    };
+    text.lines().map(line).collect()
 }
 
 /// The ordinary pods that an empty node admits.
 fn admitted(trial: Option<&Trial>) -> String {
     match trial {
-        Some(Trial { admitted, refused, memory }) if !refused.is_empty() => {
+        Some(Trial { admitted, refused, memory, .. }) if !refused.is_empty() => {
             let cpus: Vec<String> = admitted.iter().map(ToString::to_string).collect();
             let unit = if cpus == ["1"] { "CPU" } else { "CPUs" };
             format!("Guaranteed pods of {} {unit} and {memory}", cpus.join(", "))

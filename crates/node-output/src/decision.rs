@@ -180,7 +180,7 @@ pub(crate) fn resources(
     let mut like: Vec<Column> = Vec::new();
     for (at, node) in first.nodes.iter().enumerate() {
         let own = resources.iter().map(|resource| there(resource, at, page));
-        let cells: Vec<String> = own.chain(claims.iter().map(|claim| claim.there(node.node, page))).collect();
+        let cells: Vec<String> = own.chain(claims.iter().map(|claim| claim.there(node.node))).collect();
         if let Some(column) = like.iter_mut().find(|column| column.cells == cells) {
             column.nodes.push(node.node);
         } else {
@@ -328,11 +328,11 @@ impl ClaimRow {
         self.nodes.values().sum::<usize>() + self.unknown
     }
 
-    /// What it has on a node: `→ 2`.
-    fn there(&self, node: NodeId, page: Page) -> String {
+    /// What it has on a node: `2 allocated`.
+    fn there(&self, node: NodeId) -> String {
         match self.count(node) {
             0 => NOTHING.to_owned(),
-            count => format!("{} {count}", page.arrow()),
+            count => format!("{count} allocated"),
         }
     }
 

@@ -229,6 +229,12 @@ impl NodeDiagnosis {
 }
 
 impl Diagnosis {
+    /// Whether nothing that was read tells of a node.
+    #[must_use]
+    pub const fn tells_nothing(&self) -> bool {
+        self.nodes.is_empty() && self.other_nodes.is_empty()
+    }
+
     /// Whether anything is wrong with a node.
     #[must_use]
     pub fn is_wrong(&self) -> bool {

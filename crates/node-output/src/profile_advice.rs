@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use config_advice::{Change, OtherCpus, ProfileCpus, ProfileFault, Severity};
+use config_advice::{Change, OtherCpus, ProfileCpus, ProfileFault, Severity, memory_of_pod};
 use cpuset::CpuSet;
 use k8s_quantity::Amount;
 use node_config::KubeletConfiguration;
 use serde_json::{Map, Value, json};
-use topology_manifest::{PROFILE_ANNOTATION, Profile};
+use topology_manifest::{PROFILE_ANNOTATION, Profile, ProfilePages};
 use topology_model::{KubeletView, NodeId};
 
 use crate::config_check::{ConfigFinding, Expected};
@@ -83,7 +83,7 @@ pub fn profile_findings(
         }
     };
     let of_cpus = own.faults(online).into_iter().map(finding);
-    refused(profile).chain(of_cpus).chain(pages(profile, view)).collect()
+    refused(profile).chain(of_cpus).chain(pages(profile, proposal, view)).collect()
 }
 
 /// What the operator refuses wherever the profile is for.
@@ -102,14 +102,22 @@ fn refused(profile: &Profile) -> impl Iterator<Item = ConfigFinding> {
 }
 
 /// Huge pages on NUMA nodes that there are not, or of more memory than there is.
-fn pages(profile: &Profile, view: &KubeletView) -> Vec<ConfigFinding> {
-    let finding = |line: usize, text: String| ConfigFinding {
-        field: "spec.hugepages.pages".to_owned(),
-        file: None,
-        line: Some(line),
-        severity: Severity::Harmful,
-        text,
-        expected: None,
+fn pages(profile: &Profile, proposal: &KubeletConfiguration, view: &KubeletView) -> Vec<ConfigFinding> {
+    let fitting = fitting(&profile.pages, proposal, view);
+    let finding = |line: usize, text: String| {
+        let count = fitting.iter().find(|own| own.line == line).map_or(0, |own| own.count);
+        let expected = match count {
+            0 => "this entry left out".to_owned(),
+            count => format!("count: {count} at most, beside the memory that is reserved and that of a pod"),
+        };
+        ConfigFinding {
+            field: "spec.hugepages.pages".to_owned(),
+            file: None,
+            line: Some(line),
+            severity: Severity::Harmful,
+            text,
+            expected: profile.has_all_pages.then_some(Expected::Text(expected)),
+        }
     };
     let mut found = Vec::new();
     let (mut by_node, mut all) = (BTreeMap::<i64, u64>::new(), 0_u64);
@@ -141,6 +149,49 @@ fn pages(profile: &Profile, view: &KubeletView) -> Vec<ConfigFinding> {
     found
 }
 
+/// The pages for which the machine has room beside the memory that is reserved on a NUMA node and that of an ordinary pod: entries
+/// with a lower count, and without those for which there is none.
+fn fitting(pages: &[ProfilePages], proposal: &KubeletConfiguration, view: &KubeletView) -> Vec<ProfilePages> {
+    let pod = u64::try_from(memory_of_pod(view).value()).unwrap_or_default();
+    let reserved = |id: i64| -> u64 {
+        let on_node = proposal.reserved_memory.iter().filter(|own| i64::from(own.numa_node) == id);
+        let amounts = on_node.filter_map(|own| own.limits.get("memory"));
+        amounts.map(|amount| u64::try_from(amount.value()).unwrap_or_default()).sum()
+    };
+    let room = |id: i64, memory: u64| memory.saturating_sub(reserved(id)).saturating_sub(pod);
+    let mut left: BTreeMap<i64, u64> =
+        view.node_memory().iter().map(|node| (node.id.0, room(node.id.0, node.memory))).collect();
+    let take = |page: &ProfilePages, left: &mut u64, shares: u64| {
+        let most = left.checked_div(page.size).unwrap_or_default();
+        let count = page.count.div_ceil(shares.max(1)).min(most);
+        *left = left.saturating_sub(count.saturating_mul(page.size));
+        count
+    };
+    let mut counts: Vec<u64> = vec![0; pages.len()];
+    // Those of a NUMA node first: the others lie where there is room.
+    for (page, count) in pages.iter().zip(&mut counts) {
+        if let Some(left) = page.node.and_then(|id| left.get_mut(&id)) {
+            *count = take(page, left, 1);
+        }
+    }
+    let nodes = u64::try_from(left.len()).unwrap_or(u64::MAX);
+    for (page, count) in pages.iter().zip(&mut counts).filter(|(page, _)| page.node.is_none()) {
+        let taken = left.values_mut().map(|left| take(page, left, nodes)).sum::<u64>();
+        *count = taken.min(page.count);
+    }
+    let fitting = pages.iter().zip(counts).map(|(page, count)| ProfilePages { count, ..page.clone() });
+    fitting.filter(|page| page.count > 0).collect()
+}
+
+/// Pages as the profile has them.
+fn written_pages(pages: &[ProfilePages]) -> Value {
+    let entry = |page: &ProfilePages| match page.node {
+        Some(node) => json!({"count": page.count, "node": node, "size": page.size_text()}),
+        None => json!({"count": page.count, "size": page.size_text()}),
+    };
+    pages.iter().map(entry).collect()
+}
+
 /// The fields of the profile that make the kubelet's configuration the proposed one. The operator works some out of
 /// others; what it cannot is in its annotation.
 #[must_use]
@@ -148,14 +199,18 @@ pub fn profile_fields(
     profile: &Profile,
     proposal: &KubeletConfiguration,
     changes: &[Change],
-    online: &CpuSet,
+    view: &KubeletView,
 ) -> Value {
     let mut annotation: Map<String, Value> =
         profile.annotation.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let (mut spec, mut in_annotation) = (Map::new(), false);
-    let lists = lists(profile, proposal, online);
+    let lists = lists(profile, proposal, view.cpus().all());
     if !lists.is_empty() {
         spec.insert("cpu".to_owned(), lists.into());
+    }
+    if profile.has_all_pages && !pages(profile, proposal, view).is_empty() {
+        let fitting = fitting(&profile.pages, proposal, view);
+        spec.insert("hugepages".to_owned(), json!({"pages": written_pages(&fitting)}));
     }
     for change in changes {
         match (change.field.as_str(), &change.to) {
@@ -224,7 +279,7 @@ mod tests {
         let (given, own) = read(&text);
         let others = profile_others(&own);
         let proposal = propose_beside(&given.config, &view, DecidedBy::Kubelet, &others);
-        let fields = profile_fields(&own, &proposal, &changes(&given.config, &proposal), view.cpus().all());
+        let fields = profile_fields(&own, &proposal, &changes(&given.config, &proposal), &view);
         let patched = patch_object(&Source { name: "pp.yaml", text: &text }, &fields)
             .unwrap_or_else(|error| panic!("{text}: {error}"));
         let (again, own) = read(&patched);

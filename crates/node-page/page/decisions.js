@@ -80,13 +80,13 @@ function learn(decision) {
 }
 
 function listTried() {
-  const rows = tried().map(({ fragment, pod, node, outcome, time }) => {
+  const rows = tried().map(({ fragment, pod, node, outcome, headline, time }) => {
     const line = document.createElement("li");
     const when = element("time", "", String(time).slice(0, 19).replace("T", " "));
     const [kind, word] = VERDICTS[outcome] ?? ["", String(outcome)];
     const link = element("a", "pod", pod || "a manifest");
     link.href = /^#try=[\w-]+$/.test(fragment) ? fragment : "#try";
-    line.append(when, link, element("span", kind, word), element("span", "message", node));
+    line.append(when, link, element("span", kind, headline ?? word), element("span", "message", node));
     return line;
   });
   document.getElementById("tried").replaceChildren(...rows);

@@ -60,7 +60,7 @@ export class Shown {
   // A word and a text instead of a decision.
   say(kind, word, text) {
     this.verdict.className = `verdict ${kind}`;
-    this.verdict.textContent = word;
+    this.verdict.textContent = view.headline ?? word;
     this.text.textContent = text;
     this.text.hidden = !text;
     this.frame.hidden = true;

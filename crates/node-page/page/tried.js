@@ -26,7 +26,8 @@ export function tried() {
   return all;
 }
 
-// A trial that may change yet. `trial` has `fragment`, which the page opens it by, `pod`, `node` and `outcome`.
+// A trial that may change yet. `trial` has `fragment`, which the page opens it by, `pod`, `node`, `outcome` and
+// `headline`, which is absent where the outcome tells it.
 export function remember(trial) {
   clearTimeout(wait);
   wait = setTimeout(() => {

@@ -44,9 +44,9 @@ export async function tryManifest() {
   }
   const [view] = await Promise.all(sides.map((side) => side.try(text)));
   if (!view) return;
-  const { node, outcome, picture } = view;
+  const { node, outcome, headline, picture } = view;
   if (link.hash === "#try") forget();
-  else remember({ fragment: link.hash, pod: picture?.pod ?? "", node, outcome });
+  else remember({ fragment: link.hash, pod: picture?.pod ?? "", node, outcome, headline });
 }
 
 async function other(chosen) {

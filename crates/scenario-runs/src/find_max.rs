@@ -55,6 +55,9 @@ pub struct FoundMax {
     /// What in the configuration is without effect, and what of the pod is not looked at, as text to be shown.
     #[serde(skip)]
     pub(crate) warnings: Vec<String>,
+    /// What of the pod is not checked, as text to be shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unchecked: Option<String>,
 }
 
 impl FoundMax {
@@ -64,9 +67,13 @@ impl FoundMax {
         &self.warnings
     }
 
-    /// The same with how many of the pod fit on the real machine.
+    /// The same with how many of the pod fit on the real machine; without, where more is unchecked there: the numbers do not count the
+    /// same.
     #[must_use]
     pub fn beside_real(mut self, real: &Self) -> Self {
+        if self.unchecked != real.unchecked {
+            return self;
+        }
         for variant in &mut self.variants {
             let same = |other: &&Variant| {
                 (other.option, other.policy, other.scope) == (variant.option, variant.policy, variant.scope)
@@ -342,11 +349,11 @@ pub fn find_max(question: &Question<'_>, pod: &Pod) -> anyhow::Result<FoundMax> 
         claims,
         variants,
         reservations,
+        unchecked: unchecked.map(|notice| notice.text),
         warnings: notes
             .into_iter()
             .chain(undecided.map(|why| format!("claims are not decided: {why}")))
             .chain(base.first_notes())
-            .chain(unchecked.iter().map(ToString::to_string))
             .chain(base.warnings.iter().map(ToString::to_string))
             .chain(residents.notes)
             .collect(),

@@ -24,6 +24,7 @@ pub fn found_max(found: &FoundMax, page: Page) -> String {
     text.push_str(&page.wrapped(&head, 2));
     text.extend(beside.iter().map(|beside| page.wrapped(beside, 2)));
     text.push_str(&without_claims(pod, &found.without_claims, page));
+    text.extend(found.unchecked.as_ref().map(|note| page.wrapped(&format!("! {note}"), 2)));
     text.extend(found.claims.as_ref().map(|claims| page.wrapped(&claims_line(claims), 2)));
     text.push('\n');
     let notes = notes(&found.variants);

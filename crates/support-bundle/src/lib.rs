@@ -11,6 +11,7 @@
 mod bundle;
 mod common_folder;
 mod content;
+mod dump;
 mod log;
 mod nodes;
 mod place;

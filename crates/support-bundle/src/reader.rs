@@ -19,6 +19,7 @@ use topology_manifest::{
 
 use crate::bundle::{BundleError, BundleForm, BundlePath, BundlePod, Document, DocumentKind, Sourced};
 use crate::content::{Content, content};
+use crate::dump::without_logs;
 use crate::log::LogRead;
 use crate::place::{Look, Place, UnitPlace, place};
 use crate::stream::{Bounded, Counted};
@@ -377,7 +378,7 @@ impl BundleReader {
                     several.len()
                 )),
             },
-            Content::Objects => self.objects(inner, &text),
+            Content::Objects => self.objects(inner, &without_logs(&text)),
             Content::OfCluster => {
                 let document = document(at, inner, DocumentKind::Configuration, text);
                 self.found.configurations.push(document);

@@ -30,7 +30,32 @@ pub(crate) fn parts(text: &str, first: usize, later: usize) -> Vec<String> {
     parts
 }
 
-/// The text up to each place where it may break: behind blanks that follow a word, and behind a comma between two words.
+/// Words that a number follows: `NUMA 0` and `core 5` stay in one line.
+const NUMBERED: [&str; 14] = [
+    "CPU",
+    "CPUs",
+    "Kubernetes",
+    "NUMA",
+    "core",
+    "cores",
+    "kubelet",
+    "line",
+    "lines",
+    "node",
+    "nodes",
+    "package",
+    "release",
+    "socket",
+];
+
+/// Whether a text ends in a word that the number behind it belongs to.
+fn ends_in_numbered(text: &str) -> bool {
+    let word = text.trim_end_matches(' ').rsplit([' ', '(', ',']).next().unwrap_or_default();
+    NUMBERED.contains(&word)
+}
+
+/// The text up to each place where it may break: behind blanks that follow a word, and behind a comma between two words; not
+/// between a word and its number.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {
@@ -43,7 +68,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
         while let Some((_, letter)) = letters.next() {
             let Some((at, next)) = letters.peek().copied() else { break };
             seen_word |= letter != ' ';
-            let is_after_blank = letter == ' ' && next != ' ' && seen_word;
+            let is_number = next.is_ascii_digit() && ends_in_numbered(rest.get(..at).unwrap_or_default());
+            let is_after_blank = letter == ' ' && next != ' ' && seen_word && !is_number;
             let is_after_comma = letter == ',' && next != ' ';
             if is_after_blank || is_after_comma {
                 end = at;

@@ -133,6 +133,7 @@ mod tests {
             ("a short line", 4, "a short line\n"),
             ("  why  two words, and then three", 7, "  why  two words,\n       and then\n       three\n"),
             ("CPUs 0,2,4,6,8,10,12,14,16", 5, "CPUs 0,2,4,6,8,10,\n     12,14,16\n"),
+            ("the cells are on NUMA 0 now", 2, "the cells are on\n  NUMA 0 now\n"),
             ("averylongwordthatdoesnotbreak at all", 2, "averylongwordthatdoesnotbreak\n  at all\n"),
         ] {
             assert_eq!(NARROW.wrapped(line, indent), expected, "{line:?}");

@@ -4,6 +4,14 @@ use core::fmt;
 use std::borrow::Cow;
 
 use cpuset::go_quote;
+use terminal_text::nearest;
+
+/// The API server's words for a name that no resource has.
+pub(super) const NO_STANDARD: [&str; 2] =
+    ["must be a standard resource type or fully qualified", "must be a standard resource for containers"];
+
+/// What containers can ask for without a domain, with the usual huge pages.
+const FOR_CONTAINERS: [&str; 5] = ["cpu", "memory", "ephemeral-storage", "hugepages-1Gi", "hugepages-2Mi"];
 
 /// One complaint about a field; displays in the API server's words, without the field.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +44,16 @@ impl Complaint {
     pub(crate) const SELECTED: &'static str = "`selector` does not match template `labels`";
 
     pub(crate) const REQUIRED: Self = Self::Required(Cow::Borrowed(""));
+
+    /// The resource whose name is misspelt; `None`: it is about something else, or nothing is near. `gpu` without its domain is near
+    /// `cpu`, and another resource: the first letter has to be the same.
+    pub(crate) fn meant_resource(&self) -> Option<&'static str> {
+        let Self::Invalid { value, must } = self else { return None };
+        let name = value.trim_matches('"');
+        let first = |name: &str| name.chars().next().map(|letter| letter.to_ascii_lowercase());
+        let is_name = NO_STANDARD.contains(&must.as_ref());
+        nearest(name, &FOR_CONTAINERS).filter(|meant| is_name && first(meant) == first(name))
+    }
 
     pub(crate) fn invalid(value: &str, must: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid { value: go_quote(value).to_string(), must: must.into() }

@@ -1,10 +1,13 @@
 //! Requests and limits as an API server checks them.
 
+use core::ops::Range;
+
 use k8s_quantity::{Quantity, Sign};
 use pod_spec::{
     Amounts, Container, ContainerName, Pod, PodLevelResources, PodResources, ResourceList, ResourceName, Role,
 };
 
+use super::complaint::NO_STANDARD;
 use super::names::qualified;
 use super::spec_owner::SpecOwner;
 use super::{Complaint, Findings};
@@ -61,12 +64,12 @@ impl<'a> Requirements<'a> {
     pub(super) fn check(&self, names: Names, found: &mut Findings) {
         for (name, amount) in &self.limits.amounts {
             let place = self.place_of(&self.limits, name);
-            check_name(name, &place, names, found);
+            check_name(name, &self.name_of(&self.limits, name, &place), names, found);
             check_amount(name, amount, &place, found);
         }
         for (name, amount) in &self.requests.amounts {
             let place = self.place_of(&self.requests, name);
-            check_name(name, &place, names, found);
+            check_name(name, &self.name_of(&self.requests, name, &place), names, found);
             check_amount(name, amount, &place, found);
             match self.limits.amounts.get(name) {
                 Some(limit) => {
@@ -94,6 +97,22 @@ impl<'a> Requirements<'a> {
         if !has_compute && all.any(ResourceName::is_hugepages) {
             found.add(&self.place, Complaint::Forbidden("HugePages require cpu or memory"));
         }
+    }
+
+    /// Where a name is written, with the place of its amount; one that is filled in, where it comes from.
+    fn name_of<'p>(
+        &self,
+        list: &ResourceListField<'a>,
+        name: &ResourceName,
+        place: &'p Field<'a>,
+    ) -> NamePlace<'p, 'a> {
+        let lists = [list, &self.requests, &self.limits];
+        let mut written = lists.into_iter().filter_map(|list| list.written.as_ref()?.entries().ok());
+        let key = written.find_map(|entries| {
+            let entry = entries.into_iter().rfind(|entry| entry.key == name.as_str())?;
+            Some(entry.key_span.clone())
+        });
+        NamePlace { span: key.unwrap_or_else(|| place.node.span.clone()), place }
     }
 
     /// Where an amount is written; one that is filled in, where it comes from.
@@ -246,24 +265,37 @@ const COUNTED: [&str; 9] = [
     "services.loadbalancers",
 ];
 
-fn check_name(name: &ResourceName, place: &Field<'_>, names: Names, found: &mut Findings) {
+/// A resource's name in the text, and the place of its amount.
+struct NamePlace<'p, 'a> {
+    span: Range<usize>,
+    place: &'p Field<'a>,
+}
+
+impl NamePlace<'_, '_> {
+    fn add(&self, complaint: Complaint, found: &mut Findings) {
+        found.push(&self.span, self.place, complaint);
+    }
+}
+
+fn check_name(name: &ResourceName, place: &NamePlace<'_, '_>, names: Names, found: &mut Findings) {
+    let [no_type, not_for_containers] = NO_STANDARD;
     let text = name.as_str();
     let mut wrong = qualified(text);
     let bare = !text.contains('/');
     let quota_pages = text.starts_with("requests.hugepages-");
     if wrong.is_empty() && bare && !STANDARD.contains(&text) && !name.is_hugepages() && !quota_pages {
-        wrong.push("must be a standard resource type or fully qualified".into());
+        wrong.push(no_type.into());
     }
     match names {
         Names::Pod => {
             if wrong.is_empty() && !name.is_pod_level() {
                 let supported = &["cpu", "hugepages-", "memory"];
-                found.add(place, Complaint::not_supported(text, supported));
+                place.add(Complaint::not_supported(text, supported), found);
             }
         }
         Names::Container if bare => {
             if !matches!(text, "cpu" | "memory" | "ephemeral-storage") && !name.is_hugepages() {
-                wrong.push("must be a standard resource for containers".into());
+                wrong.push(not_for_containers.into());
             }
         }
         Names::Container => {
@@ -273,7 +305,7 @@ fn check_name(name: &ResourceName, place: &Field<'_>, names: Names, found: &mut 
         }
     }
     for must in wrong {
-        found.add(place, Complaint::invalid(text, must));
+        place.add(Complaint::invalid(text, must), found);
     }
 }
 

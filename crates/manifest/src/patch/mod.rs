@@ -6,6 +6,7 @@
 
 mod error;
 mod object;
+mod respelt;
 
 use kubernetes_yaml::edit::{Language, document, remove, set};
 use serde_json::{Value as Json, json};
@@ -13,6 +14,7 @@ use serde_json::{Value as Json, json};
 pub use self::error::PatchError;
 pub use self::object::patch_object;
 use self::object::{json as json_of, laid};
+pub use self::respelt::respelt;
 use crate::config_forms::{Envelope, body as body_of, envelope, form_fields, has_own_names, kind_of};
 use crate::kubelet::{documents_of, read_documents};
 use crate::node::{Field, Node, Value};

@@ -98,7 +98,11 @@ fn pods(evidence: &NodeEvidence, node: &str, parts: &mut Parts) {
     let what = if ended == 0 {
         count(active, "pod", "pods")
     } else {
-        format!("{}, {ended} ended", count(active, "pod", "pods"))
+        format!(
+            "{}, and {ended} that {} ended",
+            count(active, "pod", "pods"),
+            if ended == 1 { "has" } else { "have" }
+        )
     };
     let mut files: Vec<String> = evidence.pods.iter().map(|pod| pod.path.clone()).collect();
     files.sort();

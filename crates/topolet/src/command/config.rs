@@ -192,7 +192,9 @@ fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Out
     let advice = ConfigAdvice::on(subject, &read, &text)?;
     let outcome = if advice.is_wrong() { Outcome::SomethingWrong } else { Outcome::Done };
     if arguments.propose {
-        screen.print(&advice.whole_file()?)?;
+        let file = advice.whole_file()?;
+        advice.left_wrong(&file)?.into_iter().for_each(|notice| screen.warn(notice));
+        screen.print(&file)?;
         return Ok(outcome);
     }
     if arguments.drop_in {

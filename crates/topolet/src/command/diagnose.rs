@@ -79,7 +79,11 @@ fn show(
     } else {
         screen.show(&diagnosis(&found, depth, screen.page))?;
     }
-    Ok(if found.is_wrong() { Outcome::SomethingWrong } else { Outcome::Done })
+    Ok(match found.is_wrong() {
+        _ if found.tells_nothing() => Outcome::Partial,
+        true => Outcome::SomethingWrong,
+        false => Outcome::Done,
+    })
 }
 
 /// The decision that is drawn: the only one that there is.

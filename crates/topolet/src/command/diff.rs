@@ -78,6 +78,7 @@ pub(super) fn run(arguments: &DiffArguments, screen: Screen) -> anyhow::Result<O
         let residents = node.residents(&given)?;
         let unknown = node.first_notes().chain(residents.not_looked_at());
         let unknown = unknown.chain(node.not_looked_at(&pods.pods)).chain(pods.claims_elsewhere());
+        let unknown = unknown.chain(node.unchecked(&pods.pods));
         for note in unknown.collect::<Vec<_>>() {
             if !notes.contains(&note) {
                 notes.push(note);

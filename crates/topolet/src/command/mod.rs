@@ -107,7 +107,7 @@ pub(crate) enum Command {
     #[command(after_help = examples::STATUS)]
     Status(StatusArguments),
     /// Says what is wrong with the nodes of a support bundle: must-gather, sosreport, cluster-info dump or loose files. Exit
-    /// status 2 if anything is.
+    /// status 2 if anything is, 1 if nothing in it tells of a node.
     #[command(after_help = examples::DIAGNOSE)]
     Diagnose(DiagnoseArguments),
     /// Says whether slices, device classes and claims are valid and do what they were meant to do.

@@ -91,7 +91,7 @@ pub(super) fn run(arguments: &RepackArguments, screen: Screen) -> anyhow::Result
     }
     let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
     notes.extend((residents.known == Known::Holders).then(|| NOT_KNOWN.to_owned()));
-    notes.extend(node.not_looked_at(&asked.pods));
+    notes.extend(node.not_looked_at(&asked.pods).into_iter().chain(node.unchecked(&asked.pods)));
     notes.extend(asked.claims_elsewhere());
     notes.extend(node.hazards.iter().cloned());
     let quarantined = residents.quarantined;

@@ -79,9 +79,10 @@ pub(super) fn run(arguments: &StatusArguments, screen: Screen) -> anyhow::Result
     }
     if !status.problems.is_empty() {
         // Without state on disk what is wrong is the configuration on this machine.
+        let options = sources.as_options();
         screen.warn(match status.restart {
-            Some(_) => "`topolet state check` with the same --state and --machine says what helps",
-            None => "`topolet config check` with the same --config and --machine says what to change",
+            Some(_) => format!("`topolet state check{options}` says what helps"),
+            None => format!("`topolet config check{options}` says what to change"),
         });
     }
     Ok(if status.is_wrong() { Outcome::SomethingWrong } else { Outcome::Done })

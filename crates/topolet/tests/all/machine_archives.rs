@@ -86,13 +86,14 @@ fn an_archive_without_a_machine_says_what_is_in_it_and_what_to_run() {
         place.error(&["topology", "-m", "./must-gather.tar"]),
         "error: failed to read ./must-gather.tar: no machine is in the archive: sys/devices/system/cpu is neither at its top \
          nor up to 3 folders below; at its top are must-gather.local.1; `topolet capture NODE.tar.zst` on the node packs \
-         its machine\n"
+         its machine; `topolet diagnose ./must-gather.tar` reads a support bundle such as a must-gather\n"
     );
     std::fs::write(place.path().join("machine/sysinfo.tgz"), "packed again").unwrap();
     std::fs::remove_dir_all(place.path().join("machine/sys")).unwrap();
     pack(&place, "nested.tar", &["must-gather.local.1/nodes/worker-0"]);
     let error = place.error(&["topology", "-m", "./nested.tar"]);
-    let next = "`tar xf ./nested.tar` unpacks it and archives in it: must-gather.local.1/nodes/worker-0/sysinfo.tgz\n";
+    let next = "`tar xf ./nested.tar` unpacks it and archives in it: must-gather.local.1/nodes/worker-0/sysinfo.tgz; \
+                `topolet diagnose ./nested.tar` reads a support bundle such as a must-gather\n";
     assert!(error.ends_with(next), "{error}");
 }
 

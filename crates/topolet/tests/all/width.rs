@@ -33,8 +33,26 @@ const COMMANDS: &[&str] = &[
     "state check -c pinned -m xeon-2s-96cpu-sriov --state fixtures/state/two-owners",
     "state check -c pinned -m xeon-2s-96cpu-sriov --state fixtures/state/torn",
     "upgrade check --from 1.36 --to 1.37 -m MACHINE -f fixtures/pods/two-containers.yaml",
+    "repack -m MACHINE -f fixtures/pods/dpdk.yaml",
+    "diff -m MACHINE -f fixtures/pods/dpdk.yaml --policy restricted,single-numa-node",
+    "admit -m MACHINE -f fixtures/pods/dpdk.yaml --add memory@0=8Gi",
+    "status -m xeon-2s-96cpu-sriov -c fixtures/configs/performance-profile.yaml",
+    "config check -m xeon-2s-96cpu-sriov -c fixtures/configs/performance-profile.yaml",
+    "config check -m xeon-2s-96cpu-sriov -c crates/topolet/tests/cmd/profile-wrong.yaml",
+    "upgrade check --from 1.34 --to 1.37 -m xeon-2s-96cpu-sriov -c fixtures/configs/performance-profile.yaml -f fixtures/pods/two-containers.yaml",
+    "diagnose crates/topolet/tests/cmd/described-bundle",
+    "diagnose fixtures/state/healthy fixtures/state/running.yaml",
+    "explain -m xeon-2s-96cpu-sriov --kubelet 1.37 --node-name worker-1 -f crates/topolet/tests/cmd/claims-cluster.yaml -f crates/topolet/tests/cmd/claims-pods.yaml",
+    "claim check crates/topolet/tests/cmd/claims-wrong.yaml",
+    "state repair --state fixtures/state/two-owners -m xeon-2s-96cpu-sriov -c pinned",
     "demo",
     "--help",
+    "repack --help",
+    "diff --help",
+    "diagnose --help",
+    "status --help",
+    "claim check --help",
+    "config show --help",
     "admit --help",
     "explain --help",
     "topology --help",
@@ -74,7 +92,7 @@ fn wide(text: &str, width: usize) -> Vec<&str> {
         let text = line.trim_start();
         let indent = line.width() - text.width();
         // A quoted line of a file, and a path, stay whole.
-        let is_quoted = text.contains('│') || text.contains('|');
+        let is_quoted = text.contains('│') || text.contains('|') || text.contains('╰');
         let widest = text.split([' ', ',']).map(UnicodeWidthStr::width).max().unwrap_or(0);
         !is_quoted && indent + widest < width
     };
