@@ -1,4 +1,4 @@
-//! The thread beside the handler: the runtime's records follow the cgroups, one container a call; what there was no time for
+//! The threads beside the handler: one narrows containers when the kubelet's files change. Of the other, the runtime's records follow the cgroups, one container a call; what there was no time for
 //! is done; the cgroups of all containers are looked at from time to time; the report is written.
 //!
 //! The handler never waits for the runtime, and this thread never holds the guard while it does.
@@ -12,9 +12,10 @@ use nri_plugin::{ContainerId, Cpus, ResourceUpdate, Stop, UpdateError, Updater, 
 
 use crate::guard::Guard;
 use crate::report::Report;
+use crate::watch::Watch;
 use crate::sync::{Condvar, Mutex, lock};
 
-/// How often the kubelet's files are looked at, and the end of the program is noticed.
+/// How often the kubelet's files are looked at where nothing reports their changes, and the end of the program is noticed.
 const TICK: Duration = Duration::from_secs(1);
 /// How often all cgroups are looked at: as often as a kubelet does so by default.
 const AUDIT: Duration = Duration::from_secs(10);
@@ -88,11 +89,27 @@ impl<F: cgroup_cpuset::Files> Shared<F> {
 }
 
 /// Works until the plugin ends.
-pub(crate) fn run(shared: &Shared, updater: &Updater, report: &Path, stop: &Stop) {
+pub(crate) fn run(shared: &Shared, updater: &Updater, kubelet: &Path, report: &Path, stop: &Stop) {
+    let ends = || updater.has_finished() || stop.is_stopped();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut watch = Watch::new(kubelet);
+            while !ends() {
+                if watch.changed_within(TICK) {
+                    shared.with(Guard::look);
+                    shared.wake();
+                }
+            }
+        });
+        follow_all(shared, updater, report, &ends);
+    });
+}
+
+fn follow_all(shared: &Shared, updater: &Updater, report: &Path, ends: &impl Fn() -> bool) {
     let mut audited = Instant::now();
     let mut last: (Instant, Option<Report>) = (Instant::now(), None);
     let mut fails = false;
-    while !updater.has_finished() && !stop.is_stopped() {
+    while !ends() {
         shared.with(Guard::look);
         if audited.elapsed() >= AUDIT {
             shared.with(Guard::audit);

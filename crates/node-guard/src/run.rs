@@ -76,6 +76,6 @@ pub fn run(options: &Options, begun: impl FnOnce(Stop)) -> Result<(), GuardError
     let stop = plugin.stop();
     begun(stop.clone());
     plugin
-        .run_with(GuardHandler(&shared), |updater| records::run(&shared, updater, &options.report, &stop))?;
+        .run_with(GuardHandler(&shared), |updater| records::run(&shared, updater, kubelet, &options.report, &stop))?;
     Ok(())
 }
