@@ -1,7 +1,8 @@
-//! The threads beside the handler: one narrows containers when the kubelet's files change. Of the other, the runtime's records follow the cgroups, one container a call; what there was no time for
-//! is done; the cgroups of all containers are looked at from time to time; the report is written.
+//! The threads beside the handler. One narrows containers when the kubelet's files change. On the other the runtime's records
+//! follow the cgroups, one container a call; what there was no time for is done; the cgroups of all containers are looked at
+//! from time to time; the report is written.
 //!
-//! The handler never waits for the runtime, and this thread never holds the guard while it does.
+//! The handler never waits for the runtime, and no thread holds the guard while it does.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,8 +13,8 @@ use nri_plugin::{ContainerId, Cpus, ResourceUpdate, Stop, UpdateError, Updater, 
 
 use crate::guard::Guard;
 use crate::report::Report;
-use crate::watch::Watch;
 use crate::sync::{Condvar, Mutex, lock};
+use crate::watch::Watch;
 
 /// How often the kubelet's files are looked at where nothing reports their changes, and the end of the program is noticed.
 const TICK: Duration = Duration::from_secs(1);

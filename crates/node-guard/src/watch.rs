@@ -82,7 +82,9 @@ impl Watch {
         self.inotify = None;
         if self.fails != Some(error) {
             let folder = self.folder.display();
-            tracing::warn!("changes in {folder} are not reported ({error}), and looked for every second instead");
+            tracing::warn!(
+                "changes in {folder} are not reported ({error}), and looked for every second instead"
+            );
         }
         self.fails = Some(error);
         false
