@@ -47,11 +47,11 @@ pub(crate) fn text(all: &[Outcome]) -> Option<String> {
         "\n| the guard ends and starts again, {containers} containers run | |\n|---|---|\n\
          | killed, stopped | {}, {} |\n\
          | of these, the CPUs of a container changed | {changed} |\n\
-         | longest from the end until the next one was connected, s | {:.1} |\n\
+         | longest from the end until the next one was connected, s | {} |\n\
          \n| cost in the guest, median | a write of `cpuset.cpus` | `runc update` | ratio |\n|---|---|---|---|\n",
         of("killed"),
         of("stopped"),
-        longest as f64 / 1000.0
+        in_seconds(longest)
     );
     for row in rows("cost") {
         let (write, update) = (number(row, "writeMicros").max(1), number(row, "updateMicros"));
@@ -64,8 +64,13 @@ pub(crate) fn text(all: &[Outcome]) -> Option<String> {
 fn seconds(rows: &[&Row], name: &str) -> String {
     let mut all: Vec<u64> = rows.iter().map(|row| number(row, name)).collect();
     all.sort_unstable();
-    let at = |at: usize| all.get(at).map_or_else(|| "-".to_owned(), |ms| format!("{:.1}", *ms as f64 / 1000.0));
+    let at = |at: usize| all.get(at).map_or_else(|| "-".to_owned(), |ms| in_seconds(*ms));
     format!("{} to {}, median {}", at(0), at(all.len().saturating_sub(1)), at(all.len() / 2))
+}
+
+/// Milliseconds as seconds with one digit.
+fn in_seconds(ms: u64) -> String {
+    format!("{}.{}", ms / 1000, ms % 1000 / 100)
 }
 
 fn sum(rows: &[&Row], name: &str) -> u64 {
@@ -75,4 +80,48 @@ fn sum(rows: &[&Row], name: &str) -> u64 {
 /// A number of what was seen; 0: it was not.
 fn number(row: &Row, name: &str) -> u64 {
     row.seen.as_ref().and_then(|seen| seen.get(name)).and_then(Value::as_u64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn figures_of_all_boots_stand_in_one_table() {
+        let row = |step: &str, asked: &str, seen: Value, differences: &[&str]| json!({"step": step, "pod": "p", "asked": asked, "configuration": "", "seen": seen, "differences": differences});
+        let exclusive = |overlap: u64, with_others: u64| {
+            json!({"stateToCgroup": 9000, "stateToRun": 10_500, "overlap": overlap, "samples": 100,
+                "withOthers": with_others})
+        };
+        let boot = |seed: u64| -> Outcome {
+            let rows = json!([
+                row("without", "c0", exclusive(16_140, 70), &[]),
+                row("without", "c1", exclusive(0, 0), &["CPUs at its first instruction: said 1, did 0-7"]),
+                row("with", "c0", exclusive(0, 0), &[]),
+                row("end", "killed", json!({"containers": 9, "endMs": 1, "allMs": 2500}), &[]),
+                row("end", "stopped", json!({"containers": 9, "endMs": 1, "allMs": 900}), &["CPUs"]),
+                row("cost", "", json!({"writeMicros": 200, "updateMicros": 300_000}), &[]),
+            ]);
+            let outcome = json!({"kubelet": "1.37.2", "machine": "m", "about": {"guard": {"seed": seed}}, "seconds": 1, "rows": rows});
+            serde_json::from_value(outcome).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let text = text(&[boot(1), boot(2)]).unwrap_or_default();
+        for line in [
+            "2 boots |",
+            "| exclusive containers | 4 | 2 |",
+            "CPUs of the kubelet's file | 2 | 2 |",
+            "| how long, s | 0.0 to 16.1, median 16.1 | 0.0 to 0.0, median 0.0 |",
+            "| samples after that | 400 | 200 |",
+            "run on its CPUs | 140 | 0 |",
+            "| killed, stopped | 2, 2 |",
+            "| of these, the CPUs of a container changed | 2 |",
+            "connected, s | 2.5 |",
+            "| | 200 µs | 300 ms | 1 to 1500 |",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+        assert_eq!(super::text(&[]), None);
+    }
 }

@@ -33,7 +33,8 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) const VALID: Duration = Duration::from_hours(24);
 
 /// The container runtime's network configuration. Without one the node never becomes ready; pods here use the host's network.
-pub(super) const NETWORK: &str = r#"{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}"#;
+pub(super) const NETWORK: &str =
+    r#"{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}"#;
 
 /// The cluster, its only node, and what runs beside the two.
 struct Member {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use cpuset::CpuSet;
 use local_cluster::{Cluster, KUBELET_RIGHTS, KUBELETS, Parts, Programs, User};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use crate::machine::{Guest, json_of_line, text};
 
 /// Pods with exclusive CPUs that come at once, how often, and the containers of each.
 const PODS: usize = 2;
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 1;
 const CONTAINERS: usize = 5;
 /// So often the guard ends.
 const ENDS: usize = 20;
@@ -36,6 +36,8 @@ const WRITES: usize = 40;
 const UPDATES: usize = 6;
 /// The name of the pod with shared CPUs.
 const SHARED: &str = "shared";
+/// Where the API server has pods. Asked for by path, kubectl asks for nothing else.
+const API_PODS: &str = "/api/v1/namespaces/default/pods";
 const REPORT: &str = "/run/topolet-guard/report.json";
 /// What the kubelet's configuration has, and what it has here: no tick helps meanwhile.
 const PERIODS: [&str; 2] = ["cpuManagerReconcilePeriod: 2s", "cpuManagerReconcilePeriod: 60s"];
@@ -76,7 +78,10 @@ impl Node {
         processes::network()?;
         let programs = Programs::built(Path::new("/"), release)?;
         let cluster = Cluster::start_within(&programs, Parts::Storage, PATIENCE)?;
-        cluster.apply(KUBELET_RIGHTS)?;
+        fs::write("/run/rights.yaml", KUBELET_RIGHTS)?;
+        // The API server may be too slow at first to describe what it takes.
+        let rights = ["apply", "--validate=false", "-f", "/run/rights.yaml"];
+        processes::until("the kubelet's rights", || cluster.kubectl(&rights).ok())?;
         fs::create_dir_all("/etc/cni/net.d")?;
         fs::write("/etc/cni/net.d/10-none.conflist", NETWORK)?;
         let containerd = processes::start_containerd()?;
@@ -92,7 +97,7 @@ impl Node {
         let kubelet = processes::start_kubelet(release, &configuration, &[&kubeconfig])?;
         let mut node = Self { guard: None, kubelet, cluster, containerd, began };
         node.until("the node is there", |node| {
-            node.cluster.kubectl(&["get", "node", "node1", "-o", "name"]).map(drop)
+            node.cluster.kubectl(&["get", "--raw", "/api/v1/nodes/node1"]).map(drop)
         })?;
         let containers = ["cpu=50m memory=8Mi"; 4].join(" + ");
         node.create(&[PodWish::of(SHARED, Class::Burstable, &containers)], Some(TICKS))?;
@@ -112,7 +117,7 @@ impl Node {
 
     /// Pods come, run, and go.
     fn round(&mut self, guarded: bool, round: usize) -> anyhow::Result<()> {
-        self.until("containers have all shared CPUs", |node| node.has_pool())?;
+        self.until("containers have all shared CPUs", Self::has_pool)?;
         let with = if guarded { "with" } else { "without" };
         let sampler = Sampler::start(self.groups(SHARED)?.into_values().collect());
         let containers = ["cpu=1 memory=8Mi"; CONTAINERS].join(" + ");
@@ -123,7 +128,7 @@ impl Node {
         for pod in &pods {
             self.runs(&pod.name)?;
         }
-        self.until("containers have left the CPUs of others", |node| node.has_pool())?;
+        self.until("containers have left the CPUs of others", Self::has_pool)?;
         std::thread::sleep(Duration::from_secs(2));
         let seen = sampler.end();
         let state = facts::state()?["cpu"].clone();
@@ -153,7 +158,13 @@ impl Node {
         if guarded {
             differences.push(Difference::of("samples with others on its CPUs", &0, &own.with_others));
         }
-        self.row(with, pod, container, &own.figures(), &differences.into_iter().flatten().collect::<Vec<_>>());
+        self.row(
+            with,
+            pod,
+            container,
+            &own.figures(),
+            &differences.into_iter().flatten().collect::<Vec<_>>(),
+        );
         Ok(())
     }
 
@@ -162,13 +173,17 @@ impl Node {
         let pod = PodWish::of("kept", Class::Guaranteed, &["cpu=1 memory=8Mi"; CONTAINERS].join(" + "));
         self.create(std::slice::from_ref(&pod), None)?;
         self.runs(&pod.name)?;
-        self.until("containers have left the CPUs of others", |node| node.has_pool())?;
+        self.until("containers have left the CPUs of others", Self::has_pool)?;
         let before = self.pinned()?;
         for at in 0..ENDS {
             let mut guard = self.guard.take().context("no guard runs")?;
             let how = if at % 2 == 0 { "killed" } else { "stopped" };
             let began = Instant::now();
-            if at % 2 == 0 { guard.end_now()? } else { guard.stop()? }
+            if at % 2 == 0 {
+                guard.end_now()?;
+            } else {
+                guard.stop()?;
+            }
             let ended = began.elapsed();
             let without = self.pinned()?;
             self.start_guard()?;
@@ -217,8 +232,10 @@ impl Node {
 
     /// Creates pods on the node, whose containers run a script or what their image has.
     fn create(&self, pods: &[PodWish], script: Option<&str>) -> anyhow::Result<()> {
-        let items: Vec<Value> = pods.iter().map(|pod| manifest(pod, script)).collect();
-        self.cluster.apply(&json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string())?;
+        for pod in pods {
+            fs::write("/run/pod.json", manifest(pod, script).to_string())?;
+            self.cluster.kubectl(&["create", "--raw", API_PODS, "-f", "/run/pod.json"])?;
+        }
         Ok(())
     }
 
@@ -232,10 +249,10 @@ impl Node {
     }
 
     fn delete(&mut self, pods: &[PodWish]) -> anyhow::Result<()> {
-        let mut arguments = vec!["delete", "pod", "--wait=false"];
-        arguments.extend(pods.iter().map(|pod| pod.name.as_str()));
         let all = facts::pods()?;
-        self.cluster.kubectl(&arguments)?;
+        for pod in pods {
+            self.cluster.kubectl(&["delete", "--raw", &format!("{API_PODS}/{}", pod.name)])?;
+        }
         for pod in pods {
             let uid = all.named(&pod.name).map(|actual| actual.uid).unwrap_or_default();
             self.until(&format!("pod {} is gone", pod.name), |_| {
@@ -277,16 +294,12 @@ impl Node {
     }
 
     /// Waits until something succeeds.
-    fn until(
-        &mut self,
-        what: &str,
-        attempt: impl Fn(&Self) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    fn until(&mut self, what: &str, attempt: impl Fn(&Self) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let began = Instant::now();
         while let Err(error) = attempt(self) {
-            let own = [&mut self.containerd, &mut self.kubelet].into_iter().chain(&mut self.guard);
-            let ended = own.filter_map(Running::why_ended).next().or_else(|| self.cluster.why_ended());
-            ensure!(ended.is_none(), "{}", ended.unwrap_or_default());
+            if let Some(why) = self.why_ended() {
+                bail!("{why}");
+            }
             if began.elapsed() > PATIENCE {
                 let guard = self.guard.as_ref().map(Running::end).unwrap_or_default();
                 let kubelet = self.kubelet.end();
@@ -295,6 +308,12 @@ impl Node {
             std::thread::sleep(Duration::from_millis(300));
         }
         Ok(())
+    }
+
+    /// If a program has ended: which one, and its last lines.
+    fn why_ended(&mut self) -> Option<String> {
+        let mut own = [&mut self.containerd, &mut self.kubelet].into_iter().chain(&mut self.guard);
+        own.find_map(Running::why_ended).or_else(|| self.cluster.why_ended())
     }
 
     fn row(&self, step: &str, pod: &str, asked: &str, seen: &Value, differences: &[Difference]) {

@@ -17,6 +17,8 @@ use crate::machine::{json_of_line, text};
 const PERIOD: Duration = Duration::from_millis(50);
 /// Pods of the class Guaranteed are directly below it.
 const PODS: &str = "/sys/fs/cgroup/kubepods";
+/// What containers run, as the kernel names it. Before, their process is the runtime's, under several names.
+const PROGRAM: &str = "busybox";
 
 /// What was seen of a container below a pod of the class Guaranteed.
 #[derive(Clone, Debug, Default)]
@@ -160,11 +162,11 @@ fn last_cpu(stat: &str) -> Option<CpuId> {
     CpuId::new(field.parse().ok()?).ok()
 }
 
-/// The CPUs of a container's process, once it is the image's program and no longer the runtime's.
+/// The CPUs of a container's process, once it is the image's program.
 fn first_process(group: &Path) -> Option<CpuSet> {
     let processes = text(group.join("cgroup.procs")).ok()?;
     let process = processes.lines().next()?;
-    let is_own = text(format!("/proc/{process}/comm")).is_ok_and(|name| !name.starts_with("runc"));
+    let is_own = text(format!("/proc/{process}/comm")).is_ok_and(|name| name == PROGRAM);
     let status = text(format!("/proc/{process}/status")).ok().filter(|_| is_own)?;
     let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     line.trim().parse().ok()
