@@ -79,7 +79,8 @@ fn text_of(file: &fs::File) -> io::Result<String> {
         let read = file.read_at(&mut page, bytes.len() as u64)?;
         bytes.extend_from_slice(&page[..read]);
         if read < PAGE {
-            return String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+            return String::from_utf8(bytes)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
         }
         if bytes.len() as u64 >= AT_MOST {
             return Err(io::ErrorKind::FileTooLarge.into());

@@ -91,7 +91,9 @@ pub enum PlaceError {
         above: Box<str>,
     },
     /// Other CPUs stand in its file than those that were written a moment before.
-    #[error("CPUs {wanted} were written to cgroup {cgroup}, and {found} stand there: another program has written it")]
+    #[error(
+        "CPUs {wanted} were written to cgroup {cgroup}, and {found} stand there: another program has written it"
+    )]
     Overwritten {
         /// Which.
         cgroup: CgroupPath,
