@@ -37,27 +37,36 @@ pub(crate) fn text(all: &[Outcome]) -> Option<String> {
     text += &line("of them, a thread of another container had run on its CPUs", &|rows| {
         sum(rows, "withOthers").to_string()
     });
-    let ends = rows("end");
-    let of = |how: &str| ends.iter().filter(|row| row.asked == how).count();
-    let changed = ends.iter().filter(|row| !row.differences.is_empty()).count();
-    let containers = ends.iter().map(|row| number(row, "containers")).min().unwrap_or(0);
-    let longest = ends.iter().map(|row| number(row, "allMs")).max().unwrap_or(0);
-    let _ = write!(
-        text,
-        "\n| the guard ends and starts again, {containers} containers run | |\n|---|---|\n\
-         | killed, stopped | {}, {} |\n\
-         | of these, the CPUs of a container changed | {changed} |\n\
-         | longest from the end until the next one was connected, s | {} |\n\
-         \n| cost in the guest, median | a write of `cpuset.cpus` | `runc update` | ratio |\n|---|---|---|---|\n",
-        of("killed"),
-        of("stopped"),
-        in_seconds(longest)
-    );
-    for row in rows("cost") {
+    text += &of_ends(&rows("end"));
+    let costs = rows("cost");
+    if !costs.is_empty() {
+        text += "\n| cost in the guest, median | a write of `cpuset.cpus` | `runc update` | ratio |\n|---|---|---|---|\n";
+    }
+    for row in costs {
         let (write, update) = (number(row, "writeMicros").max(1), number(row, "updateMicros"));
         let _ = writeln!(text, "| | {write} µs | {} ms | 1 to {} |", update / 1000, update / write);
     }
     Some(text)
+}
+
+/// How the guard ended, and what became of the containers.
+fn of_ends(ends: &[&Row]) -> String {
+    if ends.is_empty() {
+        return String::new();
+    }
+    let of = |how: &str| ends.iter().filter(|row| row.asked == how).count();
+    let changed = ends.iter().filter(|row| !row.differences.is_empty()).count();
+    let containers = ends.iter().map(|row| number(row, "containers")).min().unwrap_or(0);
+    let longest = ends.iter().map(|row| number(row, "allMs")).max().unwrap_or(0);
+    format!(
+        "\n| the guard ends and starts again, {containers} containers run | |\n|---|---|\n\
+         | killed, stopped | {}, {} |\n\
+         | of these, the CPUs of a container changed | {changed} |\n\
+         | longest from the end until the next one was connected, s | {} |\n",
+        of("killed"),
+        of("stopped"),
+        in_seconds(longest)
+    )
 }
 
 /// The least, the middle and the greatest.
