@@ -177,7 +177,7 @@ fn follow(runtime: &mut Runtime, node: &Node) -> anyhow::Result<usize> {
 enum Order {
     /// Its pod's sandbox is made in between, as a kubelet does it.
     AsKubelet,
-    /// At once: nobody could have done anything before.
+    /// At once, so that the guard had no time before it.
     AtOnce,
 }
 
