@@ -3,9 +3,9 @@
 use cpuset::CpuSet;
 
 use crate::cgroups::Cgroups;
-use crate::files::Files;
+use crate::files::{Files, is_gone};
 use crate::path::CgroupPath;
-use crate::place::{PlaceError, Set};
+use crate::place::{PlaceError, Set, list};
 
 /// The CPUs of a cgroup before and after it was narrowed; equal where it had nothing to lose.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,37 +25,45 @@ impl Narrowed {
 }
 
 impl<F: Files> Cgroups<F> {
-    /// Takes from a cgroup all CPUs that are not in `within`, in one write, and reads back what came of it. CPUs that it
-    /// did not have are never added. A cgroup whose file is empty has those in effect.
+    /// Takes from a cgroup all CPUs that are not in `within`, in one write, and reads back what stands in its file. CPUs
+    /// that it did not have are never added. A cgroup whose file is empty has those in effect.
+    ///
+    /// What is in effect afterwards is not read: the kernel puts the part of a set in effect that is in effect above, and
+    /// some of it was before. [`runs_on`](Self::runs_on) says it.
     ///
     /// # Errors
     /// The cgroup is gone or has no cpuset, it would have no CPU left, which the kernel takes for all of them, the kernel
-    /// refuses, or other CPUs are in effect afterwards.
+    /// refuses, or the file has other CPUs afterwards.
     pub fn narrow(&self, cgroup: &CgroupPath, within: &CpuSet) -> Result<Narrowed, PlaceError> {
-        let own = self.own_cpus(cgroup)?;
         let effective = self.effective_of(cgroup)?;
-        let from = match &effective {
-            Some(effective) if own.is_empty() => effective.clone(),
-            _ => own,
+        let path = self.root.join(cgroup.as_path()).join(Set::Cpus.file());
+        let mut decided = None;
+        let edited = self.files.edit(&path, &mut |text| {
+            let narrowed = list(&path, text).and_then(|own| {
+                narrowed(own, effective.as_ref(), within)
+                    .ok_or_else(|| PlaceError::Empty { cgroup: cgroup.clone(), set: Set::Cpus })
+            });
+            let written = narrowed.as_ref().ok().filter(|narrowed| narrowed.is_change());
+            let written = written.map(|narrowed| narrowed.to.to_string());
+            decided = Some(narrowed);
+            written
+        });
+        let text = match (edited, &decided) {
+            (Ok(text), _) => text,
+            (Err(error), _) if is_gone(&error) => return Err(PlaceError::Gone(cgroup.clone())),
+            (Err(source), Some(Ok(narrowed))) if narrowed.is_change() => {
+                return Err(PlaceError::Write { path, text: narrowed.to.to_string(), source });
+            }
+            (Err(source), _) => return Err(PlaceError::Read { path, source }),
         };
-        let to = &from & within;
-        if to == from && !from.is_empty() {
-            return Ok(Narrowed { from, to });
+        let narrowed = decided.ok_or_else(|| PlaceError::Gone(cgroup.clone()))??;
+        if narrowed.is_change() {
+            let found = list(&path, &text)?;
+            if found != narrowed.to {
+                return Err(PlaceError::Overwritten { cgroup: cgroup.clone(), wanted: narrowed.to, found });
+            }
         }
-        // The kernel takes a set of which nothing can be had for none, and none for all.
-        let can_be_had = effective.is_none_or(|effective| !effective.is_disjoint(&to));
-        if to.is_empty() || !can_be_had {
-            return Err(PlaceError::Empty { cgroup: cgroup.clone(), set: Set::Cpus });
-        }
-        self.write(cgroup, Set::Cpus, &to)?;
-        let (now, effective) = (self.own_cpus(cgroup)?, self.effective_of(cgroup)?);
-        let effective = effective.unwrap_or_else(|| now.clone());
-        if now == to && effective.is_subset(within) {
-            return Ok(Narrowed { from, to });
-        }
-        let above = "the cgroup above".into();
-        let cgroup = cgroup.clone();
-        Err(PlaceError::NotEffective { cgroup, set: Set::Cpus, wanted: to, effective, above })
+        Ok(narrowed)
     }
 
     /// The CPUs on which the processes of a cgroup run: those in effect, or those in its file where nothing says what is
@@ -78,6 +86,18 @@ impl<F: Files> Cgroups<F> {
     fn effective_of(&self, cgroup: &CgroupPath) -> Result<Option<CpuSet>, PlaceError> {
         self.read_list(&self.root.join(cgroup.as_path()).join(Set::Cpus.effective()))
     }
+}
+
+/// The part of a cgroup's CPUs that is within others. `None`: there is none that can be had.
+fn narrowed(own: CpuSet, effective: Option<&CpuSet>, within: &CpuSet) -> Option<Narrowed> {
+    let from = match effective {
+        Some(effective) if own.is_empty() => effective.clone(),
+        _ => own,
+    };
+    let to = &from & within;
+    // The kernel takes a set of which nothing can be had for none, and none for all.
+    let can_be_had = effective.is_none_or(|effective| !effective.is_disjoint(&to));
+    ((to == from && !from.is_empty()) || (!to.is_empty() && can_be_had)).then_some(Narrowed { from, to })
 }
 
 #[cfg(test)]

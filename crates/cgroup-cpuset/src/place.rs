@@ -90,6 +90,18 @@ pub enum PlaceError {
         /// The highest cgroup that does not have all of it, `/` for the root.
         above: Box<str>,
     },
+    /// Other CPUs stand in its file than those that were written a moment before.
+    #[error(
+        "CPUs {wanted} were written to cgroup {cgroup}, and {found} stand there: another program has written it"
+    )]
+    Overwritten {
+        /// Which.
+        cgroup: CgroupPath,
+        /// What was written.
+        wanted: CpuSet,
+        /// What stands there.
+        found: CpuSet,
+    },
     /// The kernel says no.
     #[error("failed to write {text:?} to {}", path.display())]
     Write {
@@ -134,6 +146,14 @@ impl Set {
             Self::Mems => "cpuset.mems.effective",
         }
     }
+}
+
+/// The set in a file's text.
+pub(crate) fn list(path: &Path, text: &str) -> Result<CpuSet, PlaceError> {
+    CpuSet::from_kernel_list(text).map_err(|_| PlaceError::NoList {
+        path: path.to_owned(),
+        text: text.trim().chars().take(80).collect(),
+    })
 }
 
 impl fmt::Display for Set {
@@ -240,14 +260,7 @@ impl<F: Files> Cgroups<F> {
     }
 
     pub(crate) fn read_list(&self, path: &Path) -> Result<Option<CpuSet>, PlaceError> {
-        let Some(text) = self.read_if_there(path)? else { return Ok(None) };
-        match CpuSet::from_kernel_list(&text) {
-            Ok(set) => Ok(Some(set)),
-            Err(_) => Err(PlaceError::NoList {
-                path: path.to_owned(),
-                text: text.trim().chars().take(80).collect(),
-            }),
-        }
+        self.read_if_there(path)?.map(|text| list(path, &text)).transpose()
     }
 
     pub(crate) fn read_if_there(&self, path: &Path) -> Result<Option<String>, PlaceError> {

@@ -6,9 +6,11 @@ mod compare;
 mod configuration;
 mod facts;
 mod drift;
+mod guard;
 mod http;
 mod processes;
 mod refusals;
+mod sampler;
 mod statuses;
 mod unaided;
 mod upgrade;
@@ -59,6 +61,8 @@ pub(crate) enum Mode {
     Unaided { count: usize, seed: u64 },
     /// Those of a control plane of this release, in the same guest.
     Cluster { release: String },
+    /// Those that share CPUs and those that do not, beside `topolet guard`.
+    Guard,
 }
 
 /// A run: the processes, the pods that run, and what was compared.
@@ -97,6 +101,7 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
         }
         Mode::Statuses => statuses::all(&mut Session::begin(guest, plan, first, Finding::Arguments)?),
         Mode::Cluster { release } => cluster::run(guest, first, release),
+        Mode::Guard => guard::run(guest, first),
     }
 }
 
@@ -260,6 +265,8 @@ impl Plan {
             Mode::Refusals
         } else if word("statuses").is_some() {
             Mode::Statuses
+        } else if word("guard").is_some() {
+            Mode::Guard
         } else if let Some(release) = word("cluster") {
             Mode::Cluster { release }
         } else {

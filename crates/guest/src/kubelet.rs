@@ -46,6 +46,8 @@ pub(crate) enum Mode {
     Statuses,
     /// Those of a control plane in the same guest.
     Cluster,
+    /// Those that share CPUs and those that do not, beside `topolet guard`; the seed tells boots apart.
+    Guard { seed: u64 },
 }
 
 /// The result of one boot.
@@ -89,13 +91,22 @@ impl KubeletBoot {
     #[expect(clippy::print_stdout, reason = "its result")]
     pub(crate) fn run(&self, kernel: &Path, programs: &Programs) -> anyhow::Result<Outcome> {
         kubelet_programs::build(&self.releases, self.install)?;
-        let control_plane = (self.mode == Mode::Cluster).then(release_of_tests);
+        let control_plane = match self.mode {
+            Mode::Cluster => Some(release_of_tests()),
+            // An API server of an older release does not take a kubelet of a newer one.
+            Mode::Guard { .. } => self.releases.first().cloned(),
+            _ => None,
+        };
         if let Some(release) = &control_plane {
             control_plane::build(release)?;
         }
         // Each list of releases has separate files.
-        let of_cluster = if control_plane.is_some() { "cluster-" } else { "" };
-        let name = format!("{of_cluster}{}", self.releases.join("-"));
+        let of_mode = match self.mode {
+            Mode::Cluster => "cluster-".to_owned(),
+            Mode::Guard { seed } => format!("guard-{seed}-"),
+            _ => String::new(),
+        };
+        let name = format!("{of_mode}{}", self.releases.join("-"));
         let root = folder().join(format!("root-{name}.ext4"));
         kubelet_programs::disk(&root, &self.releases, control_plane.as_deref(), programs)?;
         let archive = folder().join(format!("archive-{name}.cpio"));
@@ -108,6 +119,7 @@ impl KubeletBoot {
             Mode::Refusals => "guest.refusals=all".to_owned(),
             Mode::Statuses => "guest.statuses=all".to_owned(),
             Mode::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
+            Mode::Guard { .. } => "guest.guard=all".to_owned(),
         };
         let releases = self.releases.join(",");
         let mut command_line = format!("{} guest.kubelet={releases} {words}", kernel_line(&self.shape));
@@ -119,7 +131,7 @@ impl KubeletBoot {
             Mode::Unaided { seed, .. } => format!("kubelet-{name}-unaided-{seed}.log"),
             Mode::Refusals => format!("kubelet-{name}-refusals.log"),
             Mode::Statuses => format!("kubelet-{name}-statuses.log"),
-            Mode::Cluster => format!("kubelet-{name}.log"),
+            Mode::Cluster | Mode::Guard { .. } => format!("kubelet-{name}.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let limit = self.limit.unwrap_or_else(|| self.mode.limit());
@@ -158,6 +170,7 @@ impl KubeletBoot {
             Mode::Refusals => outcome.steps("drift") == 2,
             Mode::Unaided { .. } | Mode::Statuses => outcome.steps("end") == 1,
             Mode::Cluster => outcome.steps("count") == 1,
+            Mode::Guard { .. } => outcome.steps("cost") == 1,
         };
         ensure!(
             is_whole,
@@ -175,7 +188,7 @@ impl Mode {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
             Self::Unaided { count, .. } => Duration::from_secs(1200 + 60 * count as u64),
-            Self::Refusals | Self::Cluster => Duration::from_hours(1),
+            Self::Refusals | Self::Cluster | Self::Guard { .. } => Duration::from_hours(1),
             Self::Statuses => Duration::from_mins(20),
         }
     }
@@ -215,6 +228,9 @@ impl Outcome {
 impl Row {
     fn line(&self) -> String {
         let mut line = format!("{:<8}{:<8}", self.step, self.pod);
+        if let Some(seen) = &self.seen {
+            line += &format!("{} {seen} ", self.asked);
+        }
         if let (Some(said), Some(did)) = (&self.said, &self.did) {
             line += &format!("said {said:<36} did {did:<34}");
         }

@@ -5,8 +5,10 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use fs_err as fs;
+use workspace_tools::document::write_figures;
 use workspace_tools::workspace::root;
 
+use crate::guard_report;
 use crate::kubelet::{Mode, Outcome, Row};
 
 const HEAD: &str = "# Beside a real kubelet
@@ -56,9 +58,10 @@ pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     fs::create_dir_all(&folder)?;
     let about = match outcome.mode {
-        Mode::Pods { .. } => "",
-        Mode::Unaided { .. } => "-unaided",
-        Mode::Refusals => "-refusals",
+        Mode::Pods { .. } => String::new(),
+        Mode::Unaided { .. } => "-unaided".to_owned(),
+        Mode::Refusals => "-refusals".to_owned(),
+        Mode::Guard { seed } => format!("-guard-{seed}"),
         Mode::Statuses => return write_statuses(outcome),
         // It has no figures.
         Mode::Cluster => return Ok(()),
@@ -78,7 +81,7 @@ fn write_statuses(outcome: &Outcome) -> anyhow::Result<()> {
     Ok(fs::write(&file, serde_json::to_string_pretty(&seen)? + "\n")?)
 }
 
-/// Writes `docs/guest.md` of the figures in `docs/guest`.
+/// Writes `docs/guest.md` of the figures in `docs/guest`, and those of the guard to `docs/guard.md`.
 pub(crate) fn report() -> anyhow::Result<()> {
     let folder = root().join("docs/guest");
     let mut files: Vec<_> = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -87,6 +90,9 @@ pub(crate) fn report() -> anyhow::Result<()> {
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "json")) {
         let text = fs::read_to_string(file)?;
         all.push(serde_json::from_str(&text).with_context(|| format!("{} is none of ours", file.display()))?);
+    }
+    if let Some(text) = guard_report::text(&all) {
+        write_figures("docs/guard.md", "guest", &text)?;
     }
     Ok(fs::write(root().join("docs/guest.md"), page(&all))?)
 }

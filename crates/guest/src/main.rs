@@ -12,6 +12,7 @@ mod vm;
 mod tests_of_guest;
 mod kubelet;
 mod kubelet_report;
+mod guard_report;
 mod translate;
 mod image;
 mod archive;

@@ -78,6 +78,11 @@ pub(crate) struct Vm {
     /// NUMA node, and one is evicted. Takes about five minutes; without `--kubelet` the kubelet is of the same release.
     #[arg(long, conflicts_with_all = ["pods", "seed", "refusals", "statuses", "write", "wrong_answers", "test", "list"])]
     cluster: bool,
+    /// `topolet guard` beside the kubelet as the only node of an API server: exclusive containers without it and with it, the
+    /// guard stopped and killed, and what a write of a cgroup costs. Needs `--cores 3`; takes half an hour. `--seed` tells boots
+    /// apart; `--write` writes the figures of all to docs/guard.md.
+    #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "refusals", "statuses", "unaided", "cluster", "wrong_answers"])]
+    guard: bool,
     /// Writes the figures to docs/guest and docs/guest.md.
     #[arg(long, requires = "kubelet")]
     write: bool,
@@ -133,11 +138,13 @@ impl Vm {
         }
         ensure!(!self.cluster || releases.len() == 1, "a cluster has one kubelet");
         // The kubelet and containerd take half a gigabyte, a control plane more than another one.
-        let memory = if self.cluster { 4096 } else { 2048 };
+        let memory = if self.cluster || self.guard { 4096 } else { 2048 };
         let boot = kubelet::KubeletBoot {
             releases,
             mode: if self.cluster {
                 kubelet::Mode::Cluster
+            } else if self.guard {
+                kubelet::Mode::Guard { seed: self.seed }
             } else if self.refusals {
                 kubelet::Mode::Refusals
             } else if self.statuses {

@@ -5,7 +5,7 @@
 //! - What is read of the kubelet, and when it counts for nothing: `crates/node-guard/src/state_view.rs`; what a creation
 //!   gets: `decision.rs` beside it.
 //! - What the guard does at each event: `guard.rs`; who has which CPUs, and what is taken from whom: `containers.rs`; how
-//!   the runtime's records follow: `records.rs`.
+//!   the runtime's records follow: `records.rs`; when the kubelet's files have changed: `watch.rs`.
 //! - What it reports: `report.rs`. Whether a node is fit for it: `check.rs`.
 
 mod state_view;
@@ -17,6 +17,7 @@ mod report;
 mod guard;
 mod handler;
 mod records;
+mod watch;
 mod sync;
 mod run;
 mod pinning_plugins;

@@ -1,7 +1,8 @@
-//! The thread beside the handler: the runtime's records follow the cgroups, one container a call; what there was no time for
-//! is done; the cgroups of all containers are looked at from time to time; the report is written.
+//! The threads beside the handler. One narrows containers when the kubelet's files change. On the other the runtime's records
+//! follow the cgroups, one container a call; what there was no time for is done; the cgroups of all containers are looked at
+//! from time to time; the report is written.
 //!
-//! The handler never waits for the runtime, and this thread never holds the guard while it does.
+//! The handler never waits for the runtime, and no thread holds the guard while it does.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,8 +14,9 @@ use nri_plugin::{ContainerId, Cpus, ResourceUpdate, Stop, UpdateError, Updater, 
 use crate::guard::Guard;
 use crate::report::Report;
 use crate::sync::{Condvar, Mutex, lock};
+use crate::watch::Watch;
 
-/// How often the kubelet's files are looked at, and the end of the program is noticed.
+/// How often the kubelet's files are looked at where nothing reports their changes, and the end of the program is noticed.
 const TICK: Duration = Duration::from_secs(1);
 /// How often all cgroups are looked at: as often as a kubelet does so by default.
 const AUDIT: Duration = Duration::from_secs(10);
@@ -88,11 +90,27 @@ impl<F: cgroup_cpuset::Files> Shared<F> {
 }
 
 /// Works until the plugin ends.
-pub(crate) fn run(shared: &Shared, updater: &Updater, report: &Path, stop: &Stop) {
+pub(crate) fn run(shared: &Shared, updater: &Updater, kubelet: &Path, report: &Path, stop: &Stop) {
+    let ends = || updater.has_finished() || stop.is_stopped();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut watch = Watch::new(kubelet);
+            while !ends() {
+                if watch.changed_within(TICK) {
+                    shared.with(Guard::look);
+                    shared.wake();
+                }
+            }
+        });
+        follow_all(shared, updater, report, &ends);
+    });
+}
+
+fn follow_all(shared: &Shared, updater: &Updater, report: &Path, ends: &impl Fn() -> bool) {
     let mut audited = Instant::now();
     let mut last: (Instant, Option<Report>) = (Instant::now(), None);
     let mut fails = false;
-    while !updater.has_finished() && !stop.is_stopped() {
+    while !ends() {
         shared.with(Guard::look);
         if audited.elapsed() >= AUDIT {
             shared.with(Guard::audit);

@@ -75,7 +75,8 @@ pub fn run(options: &Options, begun: impl FnOnce(Stop)) -> Result<(), GuardError
     let plugin = Plugin::new(NAME, options.index)?.socket(socket).own_deadline(OWN_DEADLINE);
     let stop = plugin.stop();
     begun(stop.clone());
-    plugin
-        .run_with(GuardHandler(&shared), |updater| records::run(&shared, updater, &options.report, &stop))?;
+    plugin.run_with(GuardHandler(&shared), |updater| {
+        records::run(&shared, updater, kubelet, &options.report, &stop);
+    })?;
     Ok(())
 }

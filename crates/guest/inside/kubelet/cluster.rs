@@ -26,14 +26,15 @@ use super::wish::{Class, PodWish};
 use crate::machine::Guest;
 
 /// How long a program may take until it answers, and a step until it is done.
-const PATIENCE: Duration = Duration::from_mins(10);
+pub(super) const PATIENCE: Duration = Duration::from_mins(10);
 /// How often kubectl is asked, which takes seconds each time.
 const LOOK: Duration = Duration::from_secs(2);
 /// Certificates are valid for so long.
-const VALID: Duration = Duration::from_hours(24);
+pub(super) const VALID: Duration = Duration::from_hours(24);
 
 /// The container runtime's network configuration. Without one the node never becomes ready; pods here use the host's network.
-const NETWORK: &str = r#"{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}"#;
+pub(super) const NETWORK: &str =
+    r#"{"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}"#;
 
 /// The cluster, its only node, and what runs beside the two.
 struct Member {

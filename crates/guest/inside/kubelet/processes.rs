@@ -82,8 +82,19 @@ impl Running {
         Ok(Self(command.spawn().with_context(|| format!("failed to start {program}"))?, path))
     }
 
+    /// Asks it to end, and waits until it has.
+    pub(super) fn stop(&mut self) -> anyhow::Result<()> {
+        busybox(&["kill", "-TERM", &self.0.id().to_string()])?;
+        let began = Instant::now();
+        while self.0.try_wait().context("failed to wait for a process")?.is_none() {
+            ensure!(began.elapsed() < PATIENCE, "it does not end: {}", self.end());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
     /// Kills it where it stands.
-    fn end_now(&mut self) -> anyhow::Result<()> {
+    pub(super) fn end_now(&mut self) -> anyhow::Result<()> {
         self.0.kill().context("failed to kill a process")?;
         self.0.wait().context("failed to wait for a process")?;
         Ok(())

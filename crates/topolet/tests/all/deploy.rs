@@ -280,7 +280,7 @@ fn the_job_prints_a_node_file() {
 #[test]
 fn no_kustomization_has_a_definition_that_others_share() {
     let Some(cluster) = cluster() else { return };
-    for folder in ["crd", "observe", "openshift", "node", "scheduler", "claims", "prometheus"] {
+    for folder in ["crd", "observe", "openshift", "node", "scheduler", "claims", "prometheus", "guard"] {
         if !Path::new(&deploy(folder)).join("kustomization.yaml").exists() {
             continue;
         }
@@ -289,6 +289,37 @@ fn no_kustomization_has_a_definition_that_others_share() {
         assert_eq!(kinds, usize::from(folder == "crd"), "{folder}");
         assert!(!objects.contains("name: noderesourcetopologies.topology.node.k8s.io"), "{folder}");
     }
+}
+
+#[test]
+fn the_guard_of_the_daemon_set_reports_where_no_runtime_listens() {
+    let Some(cluster) = cluster() else { return };
+    apply(&cluster, "guard");
+    let (kubelet, cgroup) = (Folder::new(), Folder::new());
+    std::fs::write(cgroup.path().join("cgroup.controllers"), "cpuset cpu memory\n").unwrap();
+    let mut guard = cluster
+        .run_container(Workload {
+            kind: "daemonset",
+            namespace: "topolet",
+            name: "topolet-guard",
+            program: Path::new(env!("CARGO_BIN_EXE_topolet")),
+            node: NODE,
+            host: &[("/var/lib/kubelet", kubelet.path()), ("/sys/fs/cgroup", cgroup.path())],
+            instead: &[],
+        })
+        .unwrap();
+    let report = guard.path("/run/topolet-guard/report.json");
+    let reported = until("it reports", || {
+        assert_eq!(guard.why_ended(), None, "{}", guard.log());
+        let report: Value = serde_json::from_slice(&std::fs::read(&report).ok()?).ok()?;
+        let reason = &report["conditions"]["GuardConnected"]["failed"]["reason"];
+        reason.as_str().map(str::to_owned)
+    });
+    assert_eq!(reported, "NotConnected", "{}", guard.log());
+    // The observer reads what it reports.
+    let mounts = template(&cluster)["spec"]["containers"][0]["volumeMounts"].clone();
+    let own = mounts.as_array().unwrap().iter().find(|mount| mount["mountPath"] == "/run/topolet-guard");
+    assert_eq!(own.unwrap()["readOnly"], true);
 }
 
 #[test]
