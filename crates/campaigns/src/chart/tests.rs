@@ -16,7 +16,7 @@ fn of(files: &[&str]) -> Objects {
     all
 }
 
-/// The agent's DaemonSet with what the kustomization `guard` adds to it.
+/// The agent's `DaemonSet` with what the kustomization `guard` adds to it.
 fn observer_of_the_guard() -> Objects {
     let read = |file: &str| -> Value {
         serde_saphyr::from_str(&fs::read_to_string(root().join("deploy").join(file)).unwrap()).unwrap()
