@@ -12,8 +12,10 @@ pub(crate) struct Bump {
     version: String,
 }
 
-/// Files that name the version, and what stands there, with `VERSION` in the place of the version.
+/// Files that name the version, and what stands there, with `VERSION` in the place of the version, or `MINOR` in the place of
+/// its first two numbers.
 const PLACES: &[(&str, &[&str])] = &[
+    ("README.md", &["Version MINOR, "]),
     ("deploy/README.md", &["-t topolet:VERSION "]),
     ("docs/packages.md", &["-t topolet:VERSION "]),
     ("deploy/observe/daemon-set.yaml", &["image: topolet:VERSION\n"]),
@@ -44,7 +46,7 @@ impl Bump {
         for (file, places) in PLACES {
             let mut text = read(file)?;
             for place in *places {
-                let (from, to) = (place.replace("VERSION", &old), place.replace("VERSION", &self.version));
+                let (from, to) = (filled(place, &old), filled(place, &self.version));
                 ensure!(text.contains(&from), "{file} lacks `{}`", from.trim());
                 text = text.replace(&from, &to);
             }
@@ -58,6 +60,12 @@ impl Bump {
         println!("{old} -> {}: look at {CHANGELOG}, commit, and tag v{0}", self.version);
         Ok(())
     }
+}
+
+/// A place with a version in it.
+fn filled(place: &str, version: &str) -> String {
+    let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+    place.replace("VERSION", version).replace("MINOR", minor)
 }
 
 /// The version of the workspace.
@@ -119,7 +127,7 @@ mod tests {
         for (file, places) in PLACES {
             let text = read(file).unwrap();
             for place in *places {
-                let place = place.replace("VERSION", &version);
+                let place = filled(place, &version);
                 assert!(text.contains(&place), "{file} lacks {place}");
             }
         }

@@ -1,8 +1,7 @@
 //! `cargo xtask guide`: the guide as a book of web pages, with every link in it checked.
 //!
 //! The chapters link to documents and pictures of the repository, so that they can be read there. A book has none of these:
-//! included files are put in, pictures and the guide's own files are copied, and the other links that leave the guide lead to
-//! the repository on the web. A reference of commands and documents is made of the program and its schemas.
+//! pictures and the guide's own files are copied, and the other links that leave the guide lead to the repository on the web. A reference of commands and documents is made of the program and its schemas.
 
 mod chapter;
 mod pages;
@@ -48,7 +47,7 @@ impl Guide {
             let path = entry?.path();
             let name = path.file_name().context("a chapter has no name")?;
             let text = fs::read_to_string(&path)?;
-            let chapter = chapter::standing_alone(&text, &chapters)
+            let chapter = chapter::standing_alone(&text)
                 .with_context(|| format!("failed to prepare {}", path.display()))?;
             fs::write(source.join(name), chapter.text)?;
             for copied in chapter.copied {

@@ -27,10 +27,9 @@ const DOCUMENT: &str = "deploy/chart/README.md";
 /// What helm renders with [`EVERYTHING`]: what tests compare with the kustomizations, without helm.
 const RENDERED: &str = "fixtures/chart/rendered.yaml";
 /// Values with which the chart has what the kustomizations have, each by itself. Certificates are drawn anew each time.
-const EVERYTHING: &str =
-    "scheduler.enabled=true,scheduler.certificates.make=false,nodes.enabled=true,claims.enabled=true";
+const EVERYTHING: &str = "scheduler.enabled=true,scheduler.certificates.make=false,guard.enabled=true,nodes.enabled=true,claims.enabled=true";
 /// The kustomizations with the same objects.
-const KUSTOMIZATIONS: [&str; 3] = ["observe", "node", "scheduler"];
+const KUSTOMIZATIONS: [&str; 3] = ["guard", "node", "scheduler"];
 
 /// Renders the chart with helm and compares it with the kustomizations; installs, upgrades and removes it on a local control
 /// plane. Needs Go; the first build takes some minutes.

@@ -7,6 +7,10 @@
 //! - What a node file contains: `crates/node-input/src/packed.rs`. Where the configuration, state and pods of a live
 //!   node are looked for: `this_node.rs` beside it. Which running pods are known, and what is known of each:
 //!   `crates/node-input/src/residents.rs`.
+#![cfg_attr(
+    not(feature = "bundles"),
+    expect(dead_code, reason = "diagnoses of bundles alone use some parts")
+)]
 
 mod sources;
 mod node;
@@ -73,6 +77,7 @@ mod sriov_policy;
 mod state_beside;
 mod node_status;
 mod upgrade;
+#[cfg(feature = "bundles")]
 mod diagnosis;
 mod checked_config;
 mod next_restart;
@@ -122,6 +127,7 @@ pub use claims::{BadFeatureGates, ClaimCount, NodeClaims, scheduler_features};
 pub use claims_beside::ClaimsBeside;
 pub use configuration::{PINNED, from_text as configuration_of_text};
 pub use devices::DeviceText;
+#[cfg(feature = "bundles")]
 pub use diagnosis::{Anonymised, DiagnosisOf, NameKind, Names, Pictures, anonymised, diagnose, differences};
 pub use exported::ExportedNode;
 pub use fates::FateOfPod;

@@ -63,7 +63,7 @@ pub(crate) fn unpacked(name: &str, bytes: &[u8]) -> anyhow::Result<SysfsTree> {
             let archives = names.archives.join(", ");
             Some(format!("{} and archives in it: {archives}; {}", unpacks(name), diagnosed(name)))
         }
-        TreeError::ManyMachines(_) => Some(unpacks(name)),
+        TreeError::ManyMachines(_) | TreeError::Archive(ArchiveError::Packing { .. }) => Some(unpacks(name)),
         TreeError::Archive(
             ArchiveError::FileTooLarge { .. } | ArchiveError::TooLarge | ArchiveError::StreamTooLarge,
         ) => Some(format!("{} to a folder, which may be larger", unpacks(name))),

@@ -103,6 +103,7 @@ Examples:
   # A node that was captured
   topolet status -m node.tar.zst";
 
+#[cfg(feature = "bundles")]
 pub(crate) const DIAGNOSE: &str = "\
 Examples:
   # A must-gather, a sosreport, or a folder with what a user has sent

@@ -7,7 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 const WHOLE: &str = "cargo install --path crates/topolet";
 
 /// Commands and options that come with a feature, and whether this build has it.
-const PARTS: [(&[&str], bool); 2] = [
+const PARTS: [(&[&str], bool); 3] = [
+    (&["diagnose"], cfg!(feature = "bundles")),
     (
         &[
             "serve",
@@ -35,6 +36,11 @@ fn lacking() -> impl Iterator<Item = &'static str> {
     PARTS.iter().filter(|(_, is_there)| !is_there).flat_map(|(words, _)| words.iter().copied())
 }
 
+/// What is not in this build, and how to get it.
+pub(crate) fn lacks(what: &str) -> String {
+    format!("this build has no {what}: `{WHOLE}` builds the whole program")
+}
+
 /// The last line of the help: what a smaller build lacks.
 pub(crate) fn help() -> String {
     let commands: Vec<&str> = lacking().filter(|word| !word.starts_with('-')).collect();
@@ -56,6 +62,5 @@ pub(crate) fn explained(error: clap::Error) -> clap::Error {
     let Some(lacking) = lacking().find(|word| asked.split(['=', ' ']).next() == Some(word)) else {
         return error;
     };
-    let text = format!("this build has no `{lacking}`: `{WHOLE}` builds the whole program\n");
-    clap::Error::raw(error.kind(), text)
+    clap::Error::raw(error.kind(), lacks(&format!("`{lacking}`")) + "\n")
 }

@@ -1,6 +1,7 @@
 //! The guide: every command in it runs, and prints what is written there.
 //!
-//! `TRYCMD=overwrite cargo test -p topolet --test guide` writes what they print now. With `TOPOLET_PROGRAM=PATH` another
+//! Files that a chapter shows are in it word for word, so that it can be read anywhere: behind `<!-- text of PATH -->`.
+//! `TRYCMD=overwrite cargo test -p topolet --test guide` writes both as they are now. With `TOPOLET_PROGRAM=PATH` another
 //! program than that of the test's own build has to print it: a build without features.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -33,9 +34,43 @@ fn commands_print_what_the_guide_says() {
     cases.env("LC_ALL", "C.UTF-8").case(guide().join("src/*.md"));
     if let Some(program) = std::env::var_os("TOPOLET_PROGRAM") {
         cases.register_bin("topolet", Path::new(&program));
-        // What runs on a node is not in that build.
-        cases.skip(guide().join("src/guard.md"));
+        // What reads bundles, and what runs on a node, is not in that build.
+        for chapter in ["diagnose.md", "guard.md"] {
+            cases.skip(guide().join("src").join(chapter));
+        }
     }
+}
+
+/// A chapter in which each block behind `<!-- text of PATH -->` is the file, with the number of these.
+fn with_files(name: &str, text: &str) -> (String, usize) {
+    let (mut made, mut rest, mut files) = (String::new(), text, 0);
+    while let Some((before, behind)) = rest.split_once("<!-- text of ") {
+        let (path, behind) = behind.split_once(" -->\n```").unwrap();
+        let (language, behind) = behind.split_once('\n').unwrap();
+        // A file may be empty.
+        let end = if behind.starts_with("```\n") { 0 } else { behind.find("\n```\n").unwrap() + 1 };
+        let file = fs::read_to_string(guide().join("src").join(path));
+        let file = file.unwrap_or_else(|error| panic!("{name}: {path}: {error}"));
+        made += &format!("{before}<!-- text of {path} -->\n```{language}\n{file}");
+        (rest, files) = (&behind[end..], files + 1);
+    }
+    (made + rest, files)
+}
+
+#[test]
+fn chapters_show_files_as_they_are() {
+    let mut shown = 0;
+    for (name, text) in chapters() {
+        assert!(!text.contains("{{#"), "{name}: only mdBook reads this, and a chapter is read elsewhere too");
+        let (made, files) = with_files(&name, &text);
+        shown += files;
+        if made != text {
+            let is_written = std::env::var("TRYCMD").is_ok_and(|what| what == "overwrite");
+            assert!(is_written, "{name}: a file that it shows has changed: TRYCMD=overwrite writes it");
+            fs::write(guide().join("src").join(&name), made).unwrap();
+        }
+    }
+    assert!(shown > 5, "{shown} files");
 }
 
 #[test]

@@ -10,10 +10,13 @@ mod limits;
 mod pack;
 mod placed;
 mod tar_entries;
+#[cfg(feature = "archives")]
+mod zip_entries;
+#[cfg(not(feature = "archives"))]
+#[path = "archive/no_zip_entries.rs"]
 mod zip_entries;
 
 use bounded::{failed, stream};
-use zip_entries::is_zip;
 
 use crate::entries::{Packer, is_tar};
 use crate::memory::MemoryTree;
@@ -28,6 +31,13 @@ pub use placed::ArchiveNames;
 #[must_use]
 pub fn is_archive(start: &[u8]) -> bool {
     Packer::of(start).is_some() || is_zip(start) || is_tar(start)
+}
+
+/// What the first entry of a zip archive begins with, and the end of one without entries.
+const ZIP: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
+
+fn is_zip(bytes: &[u8]) -> bool {
+    ZIP.iter().any(|magic| bytes.starts_with(magic))
 }
 
 /// Unpacks the files of machines, and names what else is there.

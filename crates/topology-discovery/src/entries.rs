@@ -16,6 +16,11 @@
 //! ```
 
 mod blocks;
+#[cfg(feature = "archives")]
+mod other;
+#[cfg(not(feature = "archives"))]
+#[path = "entries/no_other.rs"]
+mod other;
 mod packer;
 mod tar_stream;
 

@@ -17,6 +17,11 @@ app.kubernetes.io/name: topolet
 app.kubernetes.io/component: observer
 {{- end }}
 
+{{- define "topolet.guard" -}}
+app.kubernetes.io/name: topolet
+app.kubernetes.io/component: guard
+{{- end }}
+
 {{- define "topolet.scheduler" -}}
 app.kubernetes.io/name: topolet-scheduler
 app.kubernetes.io/component: scheduler

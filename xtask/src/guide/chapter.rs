@@ -1,6 +1,5 @@
 //! A chapter as a book has it: without anything that lies beside the guide.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -15,33 +14,27 @@ pub(super) struct Chapter {
     pub(super) copied: Vec<PathBuf>,
 }
 
-/// A chapter with included files put in and with links that are good in the book.
-pub(super) fn standing_alone(text: &str, folder: &Path) -> anyhow::Result<Chapter> {
+/// A chapter with links that are good in the book.
+pub(super) fn standing_alone(text: &str) -> anyhow::Result<Chapter> {
     let mut chapter = Chapter::default();
     for line in text.lines() {
-        if let Some(path) = line.strip_prefix("{{#include ").and_then(|rest| rest.strip_suffix("}}")) {
-            let included =
-                fs::read_to_string(folder.join(path)).with_context(|| format!("failed to include {path}"))?;
-            chapter.text.push_str(&included);
-        } else {
-            let mut parts = line.split("](../");
-            chapter.text.push_str(parts.next().unwrap_or_default());
-            for part in parts {
-                let (link, rest) = part.split_once(')').context("a link has no end")?;
-                let path = in_repository(&format!("../{link}"))?;
-                let link = if is_copied(&path) {
-                    chapter.copied.push(path.clone());
-                    path.display().to_string()
-                } else {
-                    format!("{REPOSITORY}/{}", path.display())
-                };
-                chapter.text.push_str("](");
-                chapter.text.push_str(&link);
-                chapter.text.push(')');
-                chapter.text.push_str(rest);
-            }
-            chapter.text.push('\n');
+        let mut parts = line.split("](../");
+        chapter.text.push_str(parts.next().unwrap_or_default());
+        for part in parts {
+            let (link, rest) = part.split_once(')').context("a link has no end")?;
+            let path = in_repository(&format!("../{link}"))?;
+            let link = if is_copied(&path) {
+                chapter.copied.push(path.clone());
+                path.display().to_string()
+            } else {
+                format!("{REPOSITORY}/{}", path.display())
+            };
+            chapter.text.push_str("](");
+            chapter.text.push_str(&link);
+            chapter.text.push(')');
+            chapter.text.push_str(rest);
         }
+        chapter.text.push('\n');
     }
     Ok(chapter)
 }
@@ -68,25 +61,20 @@ fn in_repository(link: &str) -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workspace_tools::workspace::root;
 
     #[test]
     fn a_chapter_stands_alone() {
-        let folder = root().join("docs/guide/src");
-        let text = "see [a](merge.md), [b](../../nrt.md#placement) and ![c](../../growth.svg)\n{{#include ../files/kubelet.yaml}}\n";
-        let made = standing_alone(text, &folder).unwrap();
-        let (first, included) = made.text.split_once('\n').unwrap();
+        let text = "see [a](merge.md), [b](../../nrt.md#placement) and ![c](../../growth.svg)\n";
+        let made = standing_alone(text).unwrap();
         let expected =
-            format!("see [a](merge.md), [b]({REPOSITORY}/docs/nrt.md#placement) and ![c](docs/growth.svg)");
-        assert_eq!(first, expected);
-        assert_eq!(included, fs::read_to_string(root().join("docs/guide/files/kubelet.yaml")).unwrap());
+            format!("see [a](merge.md), [b]({REPOSITORY}/docs/nrt.md#placement) and ![c](docs/growth.svg)\n");
+        assert_eq!(made.text, expected);
         assert_eq!(made.copied, [Path::new("docs/growth.svg")]);
     }
 
     #[test]
     fn no_link_leaves_the_repository() {
         assert!(in_repository("../../../../x.md").is_err());
-        assert!(standing_alone("{{#include nowhere.rs}}", &root()).is_err());
-        assert!(standing_alone("[a](../no-end", &root()).is_err());
+        assert!(standing_alone("[a](../no-end").is_err());
     }
 }

@@ -70,13 +70,15 @@ pub(super) fn refused(helm: &Helm) -> anyhow::Result<Vec<Row>> {
         ("observe.kubeletRoot=var/lib/kubelet", "kubeletRoot"),
         ("scheduler.enabled=yes", "enabled"),
         ("image.pullPolicy=Sometimes", "pullPolicy"),
+        ("guard.socket=nri.sock", "socket"),
+        ("guard.enabled=true,openshift.enabled=true", "guard.enabled"),
     ];
     for (values, named) in wrong {
         let fault = helm.template(values).err().map(|fault| fault.to_string()).unwrap_or_default();
         ensure!(fault.contains(named), "helm says of the value {values}: {fault:?}");
     }
     Ok(vec![(
-        "a value that is misspelt or of another type".to_owned(),
+        "a value that is misspelt, of another type, or of no use beside another".to_owned(),
         format!("{} of {} refused by name", wrong.len(), wrong.len()),
     )])
 }

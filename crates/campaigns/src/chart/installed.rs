@@ -40,15 +40,15 @@ pub(super) fn tried(cluster: &Cluster, helm: &Helm) -> anyhow::Result<Vec<Row>> 
     let kind = "crd/noderesourcetopologies.topology.node.k8s.io";
     cluster.kubectl(&["wait", "--for=condition=Established", kind, "--timeout=30s"])?;
     soon("an object of another producer", || cluster.apply(OF_OTHERS).map(drop))?;
-    let before = objects(cluster)?;
+    let before = listed(cluster, "before")?;
 
     cluster.kubectl(&["apply", "-k", &deploy("crd")])?;
     cluster.kubectl(&["apply", "-k", &deploy("observe")])?;
-    let kustomized = objects(cluster)?;
+    let kustomized = listed(cluster, "kustomized")?;
     let values = ["--set", "scheduler.enabled=true,observe.publishState=true"];
     let install = ["upgrade", "--install", "topolet", CHART, "--take-ownership"];
     release(&[&install[..], &values[..]].concat())?;
-    let installed = objects(cluster)?;
+    let installed = listed(cluster, "installed")?;
     let replaced: Vec<_> =
         kustomized.iter().filter(|(name, uid)| installed.get(*name) != Some(uid)).collect();
     ensure!(replaced.is_empty(), "helm has replaced {replaced:?}");
@@ -69,7 +69,7 @@ pub(super) fn tried(cluster: &Cluster, helm: &Helm) -> anyhow::Result<Vec<Row>> 
     rows.push(workloads(cluster)?);
 
     release(&["uninstall", "topolet", "--wait"])?;
-    let left = objects(cluster)?;
+    let left = listed(cluster, "uninstalled")?;
     let gone: Vec<_> = before.iter().filter(|(name, uid)| left.get(*name) != Some(uid)).collect();
     ensure!(gone.is_empty(), "gone: {gone:?}");
     let mut left: Vec<_> = left.into_keys().collect();
@@ -93,6 +93,7 @@ pub(super) fn tried(cluster: &Cluster, helm: &Helm) -> anyhow::Result<Vec<Row>> 
         ),
     ));
     removed(cluster, &before)?;
+    listed(cluster, "removed")?;
     rows.push((
         "the commands of `docs/remove.md`".to_owned(),
         "every object is gone that was not there before, and no other".to_owned(),
@@ -179,6 +180,16 @@ fn secrets(cluster: &Cluster) -> anyhow::Result<Vec<Value>> {
             Ok(object["data"].clone())
         })
         .collect()
+}
+
+/// The same, and their names are left in `chart/NAME.txt` of cargo's target folder.
+fn listed(cluster: &Cluster, name: &str) -> anyhow::Result<BTreeMap<String, String>> {
+    let all = objects(cluster)?;
+    let folder = target().join("chart");
+    fs_err::create_dir_all(&folder)?;
+    let names: String = all.keys().map(|object| format!("{object}\n")).collect();
+    fs_err::write(folder.join(format!("{name}.txt")), names)?;
+    Ok(all)
 }
 
 /// The UID of every object, by kind, namespace and name.

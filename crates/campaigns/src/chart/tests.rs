@@ -1,6 +1,7 @@
 //! The committed rendering beside the kustomizations' files: helm is not needed.
 
 use fs_err as fs;
+use serde_json::Value;
 use workspace_tools::workspace::root;
 
 use super::objects::{Objects, differences};
@@ -13,6 +14,21 @@ fn of(files: &[&str]) -> Objects {
         all.extend(Objects::of(&fs::read_to_string(root().join("deploy").join(file)).unwrap()).unwrap());
     }
     all
+}
+
+/// The agent's `DaemonSet` with what the kustomization `guard` adds to it.
+fn observer_of_the_guard() -> Objects {
+    let read = |file: &str| -> Value {
+        serde_saphyr::from_str(&fs::read_to_string(root().join("deploy").join(file)).unwrap()).unwrap()
+    };
+    let (mut set, patch) = (read("observe/daemon-set.yaml"), read("guard/observer.yaml"));
+    for list in ["/spec/template/spec/containers/0/volumeMounts", "/spec/template/spec/volumes"] {
+        let more = patch.pointer(list).unwrap().as_array().unwrap();
+        // kustomize puts what a patch adds to a list in front.
+        let there = set.pointer_mut(list).unwrap().as_array_mut().unwrap();
+        there.splice(0..0, more.iter().cloned());
+    }
+    Objects::of(&set.to_string()).unwrap()
 }
 
 #[test]
@@ -28,16 +44,17 @@ fn what_was_rendered_is_of_todays_templates() {
 #[test]
 fn the_chart_has_the_objects_of_the_kustomizations() {
     let rendered = Objects::of(&fs::read_to_string(root().join(RENDERED)).unwrap()).unwrap();
-    let kustomizations = of(&[
+    let mut kustomizations = of(&[
         "observe/rights.yaml",
-        "observe/daemon-set.yaml",
         "observe/service.yaml",
+        "guard/daemon-set.yaml",
         "node/rights.yaml",
         "node/publisher.yaml",
         "scheduler/rights.yaml",
         "scheduler/deployment.yaml",
         "claims/rights.yaml",
     ]);
+    kustomizations.extend(observer_of_the_guard());
     assert!(rendered.len() > 15, "{}", rendered.len());
     assert_eq!(differences(&rendered, &kustomizations), Vec::<String>::new());
 }

@@ -8,6 +8,10 @@ mod claim;
 mod completions;
 mod config;
 mod demo;
+#[cfg(feature = "bundles")]
+mod diagnose;
+#[cfg(not(feature = "bundles"))]
+#[path = "without_bundles.rs"]
 mod diagnose;
 mod diff;
 mod explain;
@@ -36,6 +40,7 @@ use self::claim::ClaimCommandArguments;
 use self::completions::CompletionsArguments;
 use self::config::ConfigArguments;
 use self::demo::DemoArguments;
+#[cfg(feature = "bundles")]
 use self::diagnose::DiagnoseArguments;
 use self::diff::DiffArguments;
 use self::explain::ExplainArguments;
@@ -108,6 +113,7 @@ pub(crate) enum Command {
     Status(StatusArguments),
     /// Says what is wrong with the nodes of a support bundle: must-gather, sosreport, cluster-info dump or loose files. Exit
     /// status 2 if anything is, 1 if nothing in it tells of a node.
+    #[cfg(feature = "bundles")]
     #[command(after_help = examples::DIAGNOSE)]
     Diagnose(DiagnoseArguments),
     /// Says whether slices, device classes and claims are valid and do what they were meant to do.
@@ -157,6 +163,7 @@ pub(crate) fn run(arguments: &Arguments, screen: Screen) -> anyhow::Result<Outco
         Command::Simulate(arguments) => simulate::run(arguments, screen),
         Command::State(arguments) => state::run(arguments, screen),
         Command::Status(arguments) => status::run(arguments, screen),
+        #[cfg(feature = "bundles")]
         Command::Diagnose(arguments) => diagnose::run(arguments, screen),
         Command::Claim(arguments) => claim::run(arguments, screen),
         Command::Config(arguments) => config::run(arguments, screen),

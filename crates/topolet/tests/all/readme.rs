@@ -56,6 +56,33 @@ fn the_text_is_what_the_demo_prints() {
     check_refusal(rest.split_once("\n```").unwrap().0);
 }
 
+/// The list of headings of a document, as links within it.
+fn contents(document: &str) -> String {
+    let mut is_block = false;
+    let headings = document.lines().filter(|line| {
+        is_block ^= line.starts_with("```");
+        !is_block && line.starts_with("##")
+    });
+    let link = |line: &str| {
+        let heading = line.trim_start_matches('#').trim_start();
+        let kept = heading.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
+        let anchor: String =
+            kept.map(|char| if char == ' ' { '-' } else { char.to_ascii_lowercase() }).collect();
+        let depth = line.len() - line.trim_start_matches('#').len() - 2;
+        format!("{:width$}- [{heading}](#{anchor})\n", "", width = 2 * depth)
+    };
+    headings.map(link).collect()
+}
+
+#[test]
+fn the_contents_of_the_programs_readme_are_its_headings() {
+    let readme = fs::read_to_string(root().join("crates/topolet/README.md")).unwrap();
+    let (_, rest) = readme.split_once("<!-- contents -->\n").unwrap();
+    let (written, _) = rest.split_once("<!-- end -->").unwrap();
+    assert_eq!(written, contents(&readme));
+    assert!(written.lines().count() > 20, "{written}");
+}
+
 #[test]
 fn its_first_screen_has_two_commands_that_are_there() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();

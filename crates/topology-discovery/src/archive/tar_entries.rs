@@ -1,6 +1,5 @@
 //! The entries of a tar stream.
 
-use std::borrow::Cow;
 use std::io::Read;
 
 use super::limits::ArchiveError;
@@ -52,14 +51,5 @@ fn of_entries(at: usize, error: EntriesError) -> ArchiveError {
         EntriesError::NameTooLong => ArchiveError::NameTooLong,
         EntriesError::Name(name) | EntriesError::NoTarget(name) => ArchiveError::Name(name),
         _ => ArchiveError::OtherForm,
-    }
-}
-
-/// A name as text; most of an archive's names are not copied for it.
-pub(super) fn text_of(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ArchiveError> {
-    let no_text = |bytes: &[u8]| ArchiveError::Name(String::from_utf8_lossy(bytes).into_owned());
-    match bytes {
-        Cow::Borrowed(bytes) => Ok(std::str::from_utf8(bytes).map_err(|_| no_text(bytes))?.into()),
-        Cow::Owned(bytes) => Ok(String::from_utf8(bytes).map_err(|error| no_text(error.as_bytes()))?.into()),
     }
 }

@@ -8,14 +8,6 @@ use rawzip::{CompressionMethod, ZipArchive, ZipFileHeaderRecord, ZipSliceArchive
 
 use super::limits::{ArchiveError, MAX_NAME};
 use super::placed::Placed;
-use super::tar_entries::text_of;
-
-/// What the first entry begins with, and the end of an archive without entries.
-const MAGIC: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
-
-pub(super) fn is_zip(bytes: &[u8]) -> bool {
-    MAGIC.iter().any(|magic| bytes.starts_with(magic))
-}
 
 /// Reads all entries.
 pub(super) fn read(bytes: &[u8]) -> Result<Placed, ArchiveError> {
@@ -87,4 +79,13 @@ fn unpack(
 
 fn other(error: rawzip::Error) -> Error {
     Error::new(ErrorKind::InvalidData, error)
+}
+
+/// A name as text; most of an archive's names are not copied for it.
+fn text_of(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ArchiveError> {
+    let no_text = |bytes: &[u8]| ArchiveError::Name(String::from_utf8_lossy(bytes).into_owned());
+    match bytes {
+        Cow::Borrowed(bytes) => Ok(std::str::from_utf8(bytes).map_err(|_| no_text(bytes))?.into()),
+        Cow::Owned(bytes) => Ok(String::from_utf8(bytes).map_err(|error| no_text(error.as_bytes()))?.into()),
+    }
 }

@@ -2,11 +2,10 @@
 
 use std::io::{self, BufRead, Error, ErrorKind, Read};
 
-use bzip2::bufread::BzDecoder;
-use flate2::bufread::GzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use thiserror::Error;
-use xz4rust::{DICT_SIZE_MIN, XzDecoder, XzError, XzNextBlockResult};
+
+use super::other::Other;
 
 /// The most bytes that a packer may refer back, which the unpacker keeps.
 const MAX_WINDOW: usize = 64 << 20;
@@ -80,9 +79,7 @@ struct Parts<R: BufRead> {
 
 enum Part<R: BufRead> {
     Zstd(Box<StreamingDecoder<R, FrameDecoder>>),
-    Gzip(Box<GzDecoder<R>>),
-    Xz(XzPart<R>),
-    Bzip2(BzDecoder<R>),
+    Other(Other<R>),
 }
 
 impl<R: BufRead> Part<R> {
@@ -94,9 +91,9 @@ impl<R: BufRead> Part<R> {
                     decoder.map_err(|error| Error::new(ErrorKind::Unsupported, error.to_string()))?,
                 ))
             }
-            Packer::Gzip => Self::Gzip(Box::new(GzDecoder::new(packed))),
-            Packer::Xz => Self::Xz(XzPart::new(packed)),
-            Packer::Bzip2 => Self::Bzip2(BzDecoder::new(packed)),
+            Packer::Gzip => Self::Other(Other::gzip(packed)?),
+            Packer::Xz => Self::Other(Other::xz(packed, MAX_WINDOW)?),
+            Packer::Bzip2 => Self::Other(Other::bzip2(packed)?),
         })
     }
 
@@ -104,9 +101,7 @@ impl<R: BufRead> Part<R> {
     fn rest(self) -> R {
         match self {
             Self::Zstd(decoder) => decoder.into_inner(),
-            Self::Gzip(decoder) => decoder.into_inner(),
-            Self::Xz(part) => part.packed,
-            Self::Bzip2(decoder) => decoder.into_inner(),
+            Self::Other(other) => other.rest(),
         }
     }
 }
@@ -117,9 +112,7 @@ impl<R: BufRead> Read for Parts<R> {
             let Some(part) = &mut self.part else { return Ok(0) };
             let count = match part {
                 Part::Zstd(decoder) => decoder.read(buffer),
-                Part::Gzip(decoder) => decoder.read(buffer),
-                Part::Xz(part) => part.read(buffer),
-                Part::Bzip2(decoder) => decoder.read(buffer),
+                Part::Other(other) => other.read(buffer),
             }?;
             if count > 0 || buffer.is_empty() {
                 return Ok(count);
@@ -150,55 +143,5 @@ fn pass_zeros(stream: &mut impl BufRead) -> io::Result<bool> {
         if !is_all {
             return Ok(true);
         }
-    }
-}
-
-/// One stream of xz.
-struct XzPart<R> {
-    decoder: Box<XzDecoder<'static>>,
-    packed: R,
-    is_read: bool,
-}
-
-impl<R: BufRead> XzPart<R> {
-    fn new(packed: R) -> Self {
-        let decoder = XzDecoder::in_heap_with_alloc_dict_size(DICT_SIZE_MIN, MAX_WINDOW);
-        Self { decoder, packed, is_read: false }
-    }
-}
-
-impl<R: BufRead> Read for XzPart<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !self.is_read && !buffer.is_empty() {
-            let there = self.packed.fill_buf()?;
-            let is_end = there.is_empty();
-            let step = self.decoder.decode(there, buffer).map_err(failed)?;
-            let (taken, given) = (step.input_consumed(), step.output_produced());
-            self.packed.consume(taken);
-            self.is_read = matches!(step, XzNextBlockResult::EndOfStream(..));
-            if given > 0 {
-                return Ok(given);
-            }
-            if taken == 0 && is_end && !self.is_read {
-                return Err(ErrorKind::UnexpectedEof.into());
-            }
-        }
-        Ok(0)
-    }
-}
-
-fn failed(error: XzError) -> Error {
-    match error {
-        XzError::NeedsLargerInputBuffer => ErrorKind::UnexpectedEof.into(),
-        XzError::DictionaryTooLarge(_) | XzError::UnsupportedLzmaProperties(_) => {
-            Error::new(ErrorKind::Unsupported, "its window is larger than 64 MiB")
-        }
-        XzError::Sha256NotSupported | XzError::UnsupportedCheckType(_) => {
-            Error::new(ErrorKind::Unsupported, "its sums are neither CRC32 nor CRC64")
-        }
-        XzError::BcjFilterNotSupported | XzError::DeltaFilterUnsupported => {
-            Error::new(ErrorKind::Unsupported, "a filter other than LZMA2")
-        }
-        error => Error::new(ErrorKind::InvalidData, error),
     }
 }
