@@ -79,6 +79,13 @@ impl<'h> Choice<'h> {
         }
     }
 
+    /// A pod comes for the first time.
+    pub(crate) fn learn(&mut self, pod: &Pod) {
+        if let Some(extender) = &mut self.extender {
+            extender.learn(pod);
+        }
+    }
+
     /// The machine that a pod of the kind is sent to; the first of equal ones.
     ///
     /// # Errors

@@ -399,6 +399,9 @@ impl<'h> Run<'h> {
         };
         let sent = self.claiming.get(arrival.template).map_or(&template.pod, |claiming| &claiming.pod);
         let pod = one_of(sent, number, tries);
+        if tries == 1 {
+            self.choice.learn(&pod);
+        }
         let searches = &mut self.outcome.searches;
         let at = match self.choice.choose(&mut self.sites, arrival.template, &pod, searches) {
             Ok(at) => at,

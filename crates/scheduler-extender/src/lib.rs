@@ -74,6 +74,8 @@ mod zones;
 mod shape;
 mod question;
 mod situation;
+mod mix;
+mod rooms;
 mod threads;
 
 pub use judgement::{ClaimElsewhere, ClaimRule, Judgement, Knowledge, Reason, Verdict};
