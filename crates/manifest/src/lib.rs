@@ -95,7 +95,7 @@ pub use profile_refusals::ProfileRefusal;
 pub use refusal::Refusal;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioClaims, ScenarioConfiguration, ScenarioCpuDevices, ScenarioMachine,
-    ScenarioOptions, ScenarioPlace, ScenarioPod, ScenarioRetry, SchedulerName, Spans, TracedPod,
+    ScenarioOptions, ScenarioPlace, ScenarioPod, ScenarioRepack, ScenarioRetry, SchedulerName, Spans, TracedPod,
     read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};

@@ -114,7 +114,7 @@ impl Fleet {
 
     /// Pods of so many kinds as room is kept for have come.
     fn learn(&mut self) -> Result<(), Box<dyn Error>> {
-        let kind = |at| Ok((pod("kind", &(1 + at % 10).to_string(), 256 * (1 + at))?, 1));
+        let kind = |at: u64| Ok((pod("kind", &(1 + at % 10).to_string(), 256 * (1 + at))?, 1));
         let kinds = (0..KINDS).map(kind).collect::<Result<Vec<(Pod, u32)>, Box<dyn Error>>>()?;
         self.view.pin_mix(kinds);
         Ok(())

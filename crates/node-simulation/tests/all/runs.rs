@@ -74,7 +74,7 @@ fn simulate_with(
 ) -> Outcome {
     let view = view();
     let node = node(&view, policy);
-    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler, retry };
+    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler, retry, repack: None };
     let kind = |size: usize| template(&format!("of-{size}"), &size.to_string(), Lifetime::Forever);
     let arrival = |(at, size, leaves): &Traced| Arrival {
         at: Duration::from_secs(*at),
@@ -170,7 +170,7 @@ fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
         }
         for scheduler in [Scheduler::Spread, Scheduler::Pack] {
             let fleet =
-                Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler, retry: Retry::Never };
+                Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler, retry: Retry::Never, repack: None };
             let pods: Vec<Arrival> =
                 (0..5).map(|at| Arrival { at: Duration::from_secs(at), template: 0, stays: None }).collect();
             let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut NoObserver);
@@ -244,7 +244,7 @@ fn mixed(policy: &str, scheduler: Scheduler, seed: u64) -> Outcome {
     let (view, memory) = (view(), Inventory::new(view().nodes().clone()));
     let node = node(&view, policy);
     let host = Host::new(&node, view.cpus(), memory, &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 3)], scheduler, retry: Retry::BackOff };
+    let fleet = Fleet { hosts: vec![(host, 3)], scheduler, retry: Retry::BackOff, repack: None };
     let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
     let kinds = [template("two", "2", hour), template("three", "3", hour), template("six", "6", hour)];
     let pods = arrivals(&kinds, Distribution::exponential(Duration::from_mins(5)).unwrap(), 200, seed);
@@ -298,7 +298,7 @@ fn whole_cores_are_no_published_amount() {
         .map(|(at, template)| Arrival { at: Duration::from_secs(at as u64), template, stays: None })
         .collect();
     let refusals = |scheduler| {
-        let fleet = Fleet { hosts: vec![(host(&node, &view), 1)], scheduler, retry: Retry::Never };
+        let fleet = Fleet { hosts: vec![(host(&node, &view), 1)], scheduler, retry: Retry::Never, repack: None };
         let outcome = run(&fleet, &kinds, &pods, &mut NoObserver);
         (outcome.admitted(), outcome.node_refusals().values().sum::<u64>())
     };
@@ -313,7 +313,7 @@ fn work_grows_with_the_number_of_pods_and_no_faster() {
     let view = view();
     let node = node(&view, "restricted");
     let fleet =
-        Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread, retry: Retry::Never };
+        Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread, retry: Retry::Never, repack: None };
     let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
     let kinds = [template("small", "2", hour), template("large", "6", hour)];
     let every = Distribution::exponential(Duration::from_mins(10)).unwrap();
