@@ -440,7 +440,9 @@ impl<'h> Run<'h> {
             Arrived::Fated(fate) => Tried::Fated(fate),
         };
         self.end_change(at, before);
-        if matches!(tried, Tried::Refused(_)) && self.makes_room(&pod, number, (now, tries), arrival, observer) {
+        if matches!(tried, Tried::Refused(_))
+            && self.makes_room(&pod, number, (now, tries), arrival, observer)
+        {
             return Tried::Runs;
         }
         tried

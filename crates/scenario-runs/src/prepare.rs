@@ -14,8 +14,8 @@ use node_input::{
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
-    Arrival, Claims, CpuDriver, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Repack, Retry,
-    Scheduler, Template, Weight,
+    Arrival, Claims, CpuDriver, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Repack,
+    Retry, Scheduler, Template, Weight,
 };
 use pod_spec::{PodRules, ResourceName};
 use topology_admission::Node;

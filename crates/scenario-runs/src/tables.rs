@@ -50,7 +50,9 @@ fn configurations(report: &Report, page: Page) -> Vec<Vec<String>> {
                 format!("{:+.1} {} {:.1}", more.mean, page.plus_minus(), more.error)
             })
         }));
-        row.extend(has_moves.then(|| summary.moves.map_or("-".to_owned(), |moves| in_mean(moves, report.runs))));
+        row.extend(
+            has_moves.then(|| summary.moves.map_or("-".to_owned(), |moves| in_mean(moves, report.runs))),
+        );
         row.push(in_a_run(summary.refused_in_all(), summary.refused_in_a_run));
         row.extend([
             if summary.placed == 0 { "-".to_owned() } else { percent(summary.aligned_share) },

@@ -99,8 +99,8 @@ impl Mix {
         let mut heaviest: Vec<&(Shape, f64)> = of.iter().collect();
         heaviest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         heaviest.truncate(KINDS);
-        let is_same = heaviest.len() == self.kinds.len()
-            && heaviest.iter().all(|(kind, _)| self.kinds.contains(kind));
+        let is_same =
+            heaviest.len() == self.kinds.len() && heaviest.iter().all(|(kind, _)| self.kinds.contains(kind));
         if !is_same {
             self.kinds = heaviest.iter().map(|(kind, _)| kind.clone()).collect();
             self.epoch += 1;
@@ -140,7 +140,11 @@ fn add(tracked: &mut Vec<(Shape, f64)>, kind: Shape, weight: f64) {
         return;
     }
     if tracked.len() >= TRACKED {
-        let lightest = tracked.iter().enumerate().min_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other)).map(|(at, _)| at);
+        let lightest = tracked
+            .iter()
+            .enumerate()
+            .min_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other))
+            .map(|(at, _)| at);
         if let Some(at) = lightest {
             tracked.remove(at);
         }

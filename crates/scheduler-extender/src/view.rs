@@ -9,8 +9,8 @@ use topology_admission::Node;
 
 use crate::basis::Basis;
 use crate::in_flight::InFlight;
-use crate::mix::Mix;
 use crate::member::{Assumed, Member, NodeState, Place, Updated};
+use crate::mix::Mix;
 use crate::question::Questions;
 use crate::rooms::Rooms;
 use crate::shape::Shape;
@@ -276,7 +276,8 @@ impl View {
     fn enter_room(&mut self, place: Place) {
         let Some(id) = self.members.get(place.0).and_then(|member| member.situation) else { return };
         let Some(situation) = self.situations.get_mut(id) else { return };
-        if situation.room.is_none() && self.rooms.epoch() == self.mix.epoch()
+        if situation.room.is_none()
+            && self.rooms.epoch() == self.mix.epoch()
             && let Basis::Exact(exact) = &*situation.basis
         {
             situation.room = self.rooms.there(&self.mix, &exact.node, &exact.ledger);

@@ -131,7 +131,9 @@ impl Answers {
         open.answered(&pod.uid, &names, asker, self.outlook.clock.now());
         drop(open);
         let scored = names.into_iter().zip(scores);
-        Ok(scored.map(|(host, score)| HostPriority { host, score: score.of(self.best_score).into() }).collect())
+        Ok(scored
+            .map(|(host, score)| HostPriority { host, score: score.of(self.best_score).into() })
+            .collect())
     }
 
     /// The nodes with the places that the devices of the pod's claims would have there, as far as that is known.

@@ -51,7 +51,8 @@ mod tests {
                 (name.into(), amount.parse().unwrap_or_else(|error| panic!("{amount}: {error}")))
             })
             .into();
-        let container = Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
+        let container =
+            Container { name: "app".into(), role: Role::App, requests: ResourceList::new(), limits };
         let pod = Pod::new("default", uid, vec![container]).with_defaults(PodLevelResources::Count);
         Arc::new(Pod { uid: PodUid::new(uid), ..pod })
     }

@@ -83,7 +83,10 @@ impl PodKinds {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a place more or less of as many as are not exact is worth nothing")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a place more or less of as many as are not exact is worth nothing"
+)]
 const fn float(parts: u64) -> f64 {
     parts as f64
 }

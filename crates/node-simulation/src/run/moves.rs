@@ -80,7 +80,9 @@ impl Run<'_> {
         let leaves = arrival.stays.map(|stays| now.saturating_add(stays));
         let own = Running { template: arrival.template, number, leaves };
         let settled = match self.sites.get_mut(at).map(|site| site.arrive(pod)) {
-            Some(Arrived::Admitted(placement, settled)) if placement.preempted.is_empty() => Some((placement, settled)),
+            Some(Arrived::Admitted(placement, settled)) if placement.preempted.is_empty() => {
+                Some((placement, settled))
+            }
             _ => None,
         };
         if settled.is_some() {

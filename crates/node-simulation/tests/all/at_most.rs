@@ -83,7 +83,8 @@ fn bound(policy: &str, scope: &str, pods: &[Traced]) -> (u64, u64) {
     let cards = (0..CARDS[1]).map(|at| Device::new(&format!("card-{at}"), &[1]));
     let inventory = Inventory::new(view.nodes().clone()).with("acme.com/card", cards);
     let host = Host::new(&node, view.cpus(), inventory, &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never, repack: None };
+    let fleet =
+        Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never, repack: None };
     let templates = templates();
     let arrival = |(at, kind, stays): &Traced| Arrival {
         at: Duration::from_secs(*at),

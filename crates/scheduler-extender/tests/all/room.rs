@@ -44,7 +44,8 @@ fn the_last_place_of_a_large_kind_is_spared() {
 #[test]
 fn alignment_comes_before_room() {
     let lax = node(SMALL, "best-effort", "container");
-    let mut view = view(&[("empty", &lax, &[]), ("torn", &lax, &["x cpu=2 memory=1Gi", "y cpu=3 memory=1Gi"])]);
+    let mut view =
+        view(&[("empty", &lax, &[]), ("torn", &lax, &["x cpu=2 memory=1Gi", "y cpu=3 memory=1Gi"])]);
     view.pin_mix(kinds(&[("large cpu=4 memory=1Gi", 1000)]));
     let found = scores(&mut view, "new cpu=2 memory=1Gi", &["empty", "torn"]);
     assert!(found[0] >= 80 && (20..40).contains(&found[1]), "{found:?}");
@@ -137,12 +138,24 @@ fn equal_nodes_are_decided_once() {
 #[derive(Clone, Debug)]
 enum Event {
     /// A pod is bound to a node, which publishes it or not.
-    Come { node: usize, cpus: u32, is_published: bool },
+    Come {
+        node: usize,
+        cpus: u32,
+        is_published: bool,
+    },
     /// The first pod of a node ends.
-    End { node: usize },
-    Remove { node: usize },
-    Learn { cpus: u32 },
-    Ask { cpus: u32 },
+    End {
+        node: usize,
+    },
+    Remove {
+        node: usize,
+    },
+    Learn {
+        cpus: u32,
+    },
+    Ask {
+        cpus: u32,
+    },
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
