@@ -60,14 +60,13 @@ impl Rooms {
             return None;
         }
         let known = self.known.entry(Arc::as_ptr(node).addr()).or_default();
-        let of = match known.iter().find(|own| own.kinds.are_of(node, ledger)) {
-            Some(own) => Arc::clone(own),
-            None => {
-                let kinds = PodKinds::new(node, ledger, mix.pods());
-                let own = Arc::new(OfNode { node: Arc::clone(node), kinds });
-                known.push(Arc::clone(&own));
-                own
-            }
+        let of = if let Some(own) = known.iter().find(|own| own.kinds.are_of(node, ledger)) {
+            Arc::clone(own)
+        } else {
+            let kinds = PodKinds::new(node, ledger, mix.pods());
+            let own = Arc::new(OfNode { node: Arc::clone(node), kinds });
+            known.push(Arc::clone(&own));
+            own
         };
         let places = of.kinds.places(&of.node, ledger);
         Some(RoomThere { of, places })
@@ -76,7 +75,7 @@ impl Rooms {
     /// By kind: places on all nodes together.
     #[expect(clippy::cast_precision_loss, reason = "they are shown to people")]
     pub(crate) fn places(&self) -> impl Iterator<Item = f64> {
-        self.totals.iter().map(|parts| *parts as f64 / f64::from(PodKinds::PARTS))
+        self.totals.iter().map(|parts| *parts as f64 / PodKinds::PARTS as f64)
     }
 
     /// One node more has this room.

@@ -32,8 +32,9 @@ impl Score {
 
     /// The number where the greatest score is `most`, 0 to `most`: the more steps, the finer.
     #[must_use]
-    pub const fn of(self, most: u16) -> u16 {
-        (self.0 as u32 * most as u32 / Self::BEST.0 as u32) as u16
+    pub fn of(self, most: u16) -> u16 {
+        let score = u32::from(self.0) * u32::from(most) / u32::from(Self::BEST.0);
+        u16::try_from(score).unwrap_or(most)
     }
 }
 

@@ -38,7 +38,7 @@ enum Sums {
 
 impl PodKinds {
     /// Parts of a place: counts are in them.
-    pub const PARTS: u32 = PARTS as u32;
+    pub const PARTS: u64 = PARTS;
 
     /// What the node of `ledger` makes of these pods.
     pub fn new<'a>(node: &Node, ledger: &Ledger, pods: impl IntoIterator<Item = &'a Pod>) -> Self {

@@ -36,7 +36,7 @@ impl Run<'_> {
             for (at, set) in self.sets(count, left) {
                 left -= 1;
                 let fits = self.sites.get(at).is_some_and(|site| site.fits_without(&set, pod));
-                if fits && self.moved(repack, (at, &set), pod, number, (now, tries), arrival, observer) {
+                if fits && self.moved(repack, (at, &set), (pod, number), (now, tries), arrival, observer) {
                     return true;
                 }
             }
@@ -67,8 +67,7 @@ impl Run<'_> {
         &mut self,
         repack: Repack,
         (at, set): (usize, &[PodUid]),
-        pod: &Pod,
-        number: usize,
+        (pod, number): (&Pod, usize),
         (now, tries): (Duration, u32),
         arrival: Arrival,
         observer: &mut dyn Observer,
