@@ -178,13 +178,11 @@ impl Outlook {
             open.view.offered(&pod, &answer.nodes);
             open.offers.insert(pod.uid.clone(), answer.at);
         }
-        let since = match open.unbound.get(&pod.uid) {
-            Some(before) => before.since,
-            None => {
-                open.view.learn(&pod);
-                now
-            }
-        };
+        let before = open.unbound.get(&pod.uid).map(|before| before.since);
+        if before.is_none() {
+            open.view.learn(&pod);
+        }
+        let since = before.unwrap_or(now);
         open.unbound.insert(pod.uid.clone(), Unbound { pod, since, waits });
         self.tell(open);
     }

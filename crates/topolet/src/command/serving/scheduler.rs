@@ -66,7 +66,7 @@ pub(crate) struct SchedulerArguments {
     /// each. 100 with a `weight` of 1 counts as much as 10 with a `weight` of 10, in finer steps.
     #[arg(long, value_name = "SCORE", default_value_t = 10, value_parser = clap::value_parser!(u16).range(10..=1000))]
     best_score: u16,
-    /// For which units nodes keep room: `placement.mix` of this TopoletConfiguration. Without it the kinds of pods that come.
+    /// For which units nodes keep room: `placement.mix` of this `TopoletConfiguration`. Without it the kinds of pods that come.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     mix: Option<PathBuf>,
     #[command(flatten)]
