@@ -77,6 +77,7 @@ pub use node::pod_policy::{Chosen, KubeletAgain};
 pub use node::room::{Cell, Room};
 pub use node::start::{RootFileSystem, StartError, StartFault, StartOptions, pod_rules};
 pub use node::{Node, NodeSetup, Origin, PodAllocations};
+pub use placement::PodKinds;
 pub use pod_spec::PodLevel;
 pub use repack::apply::{Applied, ApplyError, Differs};
 pub use repack::movable::{LIVE, LeftAlone};

@@ -20,7 +20,9 @@ mod rows;
 mod mix;
 mod known;
 mod places;
+mod kinds;
 
+pub use kinds::PodKinds;
 pub(crate) use known::{Known, KnownMix};
 pub(crate) use mix::Mix;
 pub(crate) use rows::Rows;

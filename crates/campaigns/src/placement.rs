@@ -4,6 +4,7 @@
 mod machines;
 mod scenario;
 mod cell;
+mod fleet;
 mod tables;
 mod workloads;
 
@@ -16,7 +17,7 @@ use workspace_tools::workspace::{cargo, root};
 
 use cell::{Cell, Simulated, Strategy};
 use machines::MACHINES;
-use scenario::scenario;
+use scenario::{Fleet, scenario, strategies};
 use workloads::{WORKLOADS, Workload};
 
 /// Simulates eight workloads on six machines under every placement strategy.
@@ -34,6 +35,9 @@ pub(crate) struct Placement {
     /// The first seed; held-out workloads, for which no strategy was tuned, use others.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Compares schedulers on fleets of 4, 20 and 100 nodes instead.
+    #[arg(long)]
+    fleet: bool,
     /// Only this workload.
     #[arg(long)]
     workload: Option<String>,
@@ -46,11 +50,17 @@ impl Placement {
         let wanted = |own: &&Workload| self.workload.as_ref().is_none_or(|name| own.name == name);
         let workloads: Vec<&'static Workload> = WORKLOADS.iter().filter(wanted).collect();
         ensure!(!workloads.is_empty(), "there is no such workload: {}", workload_names());
+        if self.fleet {
+            ensure!(!self.write || self.workload.is_none(), "--write is for all workloads");
+            return fleet::run(&workloads, self.seed, self.runs, self.write);
+        }
         let mut cells = Vec::new();
         for machine in MACHINES {
             let nodes = machines::nodes(machine)?;
             for workload in workloads.iter().copied() {
-                let text = scenario(workload, machine, &nodes, &self.drawn());
+                let configurations = strategies(workload, machine);
+                let fleet = Fleet { machine, count: 1, configurations: &configurations };
+                let text = scenario(workload, &fleet, &nodes, &self.drawn());
                 let name = format!("{}-{machine}", workload.name);
                 let devices = folder.join(format!("{name}-devices.yaml"));
                 fs::write(&devices, scenario::devices(workload, &nodes))?;
@@ -80,6 +90,9 @@ impl Placement {
     }
 }
 
+/// The program without what speaks with clusters, which no simulation needs.
+const TOPOLET: &[&str] = &["run", "--release", "--quiet", "-p", "topolet", "--no-default-features", "--"];
+
 fn workload_names() -> String {
     WORKLOADS.iter().map(|own| own.name).collect::<Vec<_>>().join(", ")
 }
@@ -87,8 +100,7 @@ fn workload_names() -> String {
 /// Runs a scenario.
 fn simulated(path: &Path, text: &str) -> anyhow::Result<Vec<Strategy>> {
     fs::write(path, text)?;
-    let mut command =
-        cargo(&["run", "--release", "--quiet", "-p", "topolet", "--", "simulate", "-o", "json", "-f"]);
+    let mut command = cargo(&[TOPOLET, &["simulate", "-o", "json", "-f"]].concat());
     let output = command.arg(path).output().context("cargo cannot be started")?;
     ensure!(
         output.status.success(),

@@ -95,8 +95,8 @@ pub use profile_refusals::ProfileRefusal;
 pub use refusal::Refusal;
 pub use scenario::{
     Scenario, ScenarioArrivals, ScenarioClaims, ScenarioConfiguration, ScenarioCpuDevices, ScenarioMachine,
-    ScenarioOptions, ScenarioPlace, ScenarioPod, ScenarioRetry, SchedulerName, Spans, TracedPod,
-    read_scenario,
+    ScenarioOptions, ScenarioPlace, ScenarioPod, ScenarioRepack, ScenarioRetry, SchedulerName, Spans,
+    TracedPod, read_scenario,
 };
 pub use source::{MAX_BYTES, MAX_LIST_BYTES, Source};
 pub use warning::Warning;

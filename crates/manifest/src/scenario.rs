@@ -5,6 +5,7 @@ mod claims;
 mod read;
 mod spans;
 
+use core::num::NonZeroU32;
 use core::ops::Range;
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub scheduler: SchedulerName,
     /// Whether pods that did not run are tried again.
     pub retry: ScenarioRetry,
+    /// Whether pods move for one that was refused.
+    pub repack: Option<ScenarioRepack>,
     /// Kinds of machines, at least one.
     pub machines: Vec<ScenarioMachine>,
     /// Configurations, each of which is tried on all machines; their names differ. Maybe none.
@@ -74,6 +77,15 @@ pub enum ScenarioRetry {
     BackOff,
 }
 
+/// Pods that move so that one that was refused fits: `repack`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScenarioRepack {
+    /// `moves`: the most that move for one, 1 to 3.
+    pub moves: NonZeroU32,
+    /// `price`: so much longer a pod runs that was moved.
+    pub price: Duration,
+}
+
 /// A kind of machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioMachine {
@@ -98,6 +110,8 @@ pub struct ScenarioConfiguration {
     pub name: String,
     /// How pods are sent to machines; `None`: as [`Scenario::scheduler`] says.
     pub scheduler: Option<SchedulerName>,
+    /// Whether pods move for one that was refused; `None`: as [`Scenario::repack`] says.
+    pub repack: Option<ScenarioRepack>,
     /// A built-in one, or the path of a file.
     pub config: Option<String>,
     /// The kubelet whose rules apply, as a version; `None`: the default release.

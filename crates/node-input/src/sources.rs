@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use admission_report::UserAdvice;
-use node_config::{DecidedBy, OwnOptions, Rules};
+use node_config::{DecidedBy, MixUnit, OwnOptions, Rules};
 
 use crate::addition::Addition;
 use crate::base_choice::{BaseChoice, Reading};
@@ -79,6 +79,20 @@ impl OptionsSource {
             Self::File(path) => configuration::own_options(path),
             Self::Given(options) => Ok(OwnOptions::clone(options)),
         }
+    }
+
+    /// The units of `placement.mix`, at least one.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has none.
+    pub fn mix(&self) -> anyhow::Result<Vec<MixUnit>> {
+        let mix = self.options()?.placement.mix;
+        anyhow::ensure!(
+            !mix.is_empty(),
+            "{} has no placement.mix: it lists units as `- {{count: 1, requests: {{cpu: 8, memory: 4Gi}}}}`",
+            self.name()
+        );
+        Ok(mix)
     }
 
     /// The options as a `TopoletConfiguration`.

@@ -24,7 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let view = KubeletView::new(&machine)?;
     let node = Node::start(&view, &config)?;
     let host = Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 2)], scheduler: Scheduler::Spread, retry: Retry::Never };
+    let fleet =
+        Fleet { hosts: vec![(host, 2)], scheduler: Scheduler::Spread, retry: Retry::Never, repack: None };
 
     // One arrives each minute, asks for three CPUs and runs for about ten minutes.
     let amounts: ResourceList = [("cpu".into(), "3".parse()?), ("memory".into(), "1Gi".parse()?)].into();

@@ -63,6 +63,11 @@ impl<'h> Choice<'h> {
         self.sums.get(kind)?.get(template)
     }
 
+    /// How many CPUs a pod of the kind asks for on a machine, in thousandths.
+    pub(crate) fn cpus(&self, kind: usize, template: usize) -> i64 {
+        self.sums(kind, template).map_or(0, |sums| self.books.cpus(sums))
+    }
+
     /// Tells of all machines before the first pod comes.
     pub(crate) fn begin(&mut self, sites: &[HostState<'_>]) {
         if self.scheduler == Scheduler::Topolet {
@@ -76,6 +81,13 @@ impl<'h> Choice<'h> {
     pub(crate) fn publish(&mut self, at: usize, site: &HostState<'_>) {
         if let Some(extender) = &mut self.extender {
             extender.publish(at, site.kind, site.ledger());
+        }
+    }
+
+    /// A pod comes for the first time.
+    pub(crate) fn learn(&mut self, pod: &Pod) {
+        if let Some(extender) = &mut self.extender {
+            extender.learn(pod);
         }
     }
 

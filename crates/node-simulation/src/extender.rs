@@ -11,6 +11,9 @@ use pod_spec::Pod;
 use scheduler_extender::{NodeFacts, NodeState, OneThread, StateVersion, View};
 use topology_admission::{Ledger, Node};
 
+/// The greatest score that kube-scheduler is given, as deployed.
+const STEPS: u16 = 100;
+
 /// A view of all machines, as the extender has it when every node has published its last change.
 #[derive(Debug)]
 pub(crate) struct Extender {
@@ -49,6 +52,11 @@ impl Extender {
         self.view.update(name, state);
     }
 
+    /// A pod has come to the cluster.
+    pub(crate) fn learn(&mut self, pod: &Pod) {
+        self.view.learn(pod);
+    }
+
     /// Of the machines that have enough in sum, given with what would be left of them, the best that would admit the pod:
     /// by score, then where most is left, then the first.
     pub(crate) fn choose(&mut self, pod: &Pod, enough: &[(i64, usize)]) -> Option<usize> {
@@ -56,7 +64,7 @@ impl Extender {
         let judged = self.view.filter(pod, &names, &OneThread);
         let scores = self.view.score(pod, &names, &OneThread);
         let fitting = enough.iter().zip(judged).zip(scores).filter(|((_, judged), _)| judged.verdict.fits());
-        let best = fitting.max_by_key(|(((left, at), _), score)| (*score, *left, Reverse(*at)));
+        let best = fitting.max_by_key(|(((left, at), _), score)| (score.of(STEPS), *left, Reverse(*at)));
         best.map(|(((_, at), _), _)| *at)
     }
 }

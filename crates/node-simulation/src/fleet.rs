@@ -1,6 +1,8 @@
 //! The machines of a run.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU32;
+use core::time::Duration;
 
 use crate::host::Host;
 use crate::queue::Retry;
@@ -15,4 +17,15 @@ pub struct Fleet<'a> {
     pub scheduler: Scheduler,
     /// Whether pods that did not run are tried again.
     pub retry: Retry,
+    /// Whether pods move for one that was refused; `None`: they stay where they are.
+    pub repack: Option<Repack>,
+}
+
+/// Pods that move so that one that was refused fits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Repack {
+    /// The most that move for one.
+    pub most: NonZeroU32,
+    /// What a move costs: so much longer a pod runs that was moved, since it is made anew.
+    pub price: Duration,
 }

@@ -47,7 +47,7 @@ pub use at_most::Limits;
 pub use capacity::{Capacity, Limit, capacity};
 pub use claims::{Claims, CpuDevices, CpuDriver, DeviceAlignments, PrepareError};
 pub use distribution::{Distribution, DistributionError};
-pub use fleet::Fleet;
+pub use fleet::{Fleet, Repack};
 pub use host::{Host, NoPlugins, Plugins};
 pub use outcome::{HostOutcome, NumaUse, Outcome, Searches, Step, TemplateOutcome};
 pub use queue::Retry;

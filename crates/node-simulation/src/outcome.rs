@@ -18,6 +18,8 @@ pub struct Outcome {
     pub templates: Vec<TemplateOutcome>,
     /// By kind of machine, in the order in which the kinds were given.
     pub hosts: Vec<HostOutcome>,
+    /// How often pods were moved so that another one fits.
+    pub moves: u64,
     /// Pods that were ended so that a critical one fits.
     pub preempted: u64,
     /// From the beginning to the last arrival.

@@ -2,6 +2,7 @@
 //! wait are tried again, then new ones come.
 
 mod figures;
+mod moves;
 
 use alloc::boxed::Box;
 use alloc::collections::BinaryHeap;
@@ -18,13 +19,13 @@ use topology_admission::{Placement, Refused};
 
 use crate::choice::Choice;
 use crate::claims::{Claiming, PrepareError};
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, Repack};
 use crate::host::Host;
 use crate::levels::Demands;
 use crate::outcome::{Outcome, TemplateOutcome};
 use crate::queue::{Queue, Retry, Waiting, WhyNot};
 use crate::scheduler::{ResourceIndex, Scheduler};
-use crate::site::{Arrived, HostState};
+use crate::site::{Arrived, HostState, Running};
 use crate::workload::{Arrival, Template};
 
 /// What was decided on one pod.
@@ -125,6 +126,7 @@ struct Run<'h> {
     arrivals: &'h [Arrival],
     scheduler: Scheduler,
     retry: Retry,
+    repack: Option<Repack>,
     choice: Choice<'h>,
     hosts: &'h [(Host<'h>, usize)],
     /// By kind of machine.
@@ -184,6 +186,7 @@ impl<'h> Run<'h> {
             arrivals,
             scheduler: fleet.scheduler,
             retry: fleet.retry,
+            repack: fleet.repack,
             choice,
             hosts: &fleet.hosts,
             demands,
@@ -288,9 +291,9 @@ impl<'h> Run<'h> {
     /// A pod does not run any more.
     fn forget(&mut self, site: usize, pod: &PodUid) {
         let Some(site) = self.sites.get_mut(site) else { return };
-        if let Some(template) = site.running.remove(pod) {
+        if let Some(own) = site.running.remove(pod) {
             self.running -= 1;
-            if let Some(sums) = self.choice.sums(site.kind, template) {
+            if let Some(sums) = self.choice.sums(site.kind, own.template) {
                 site.account.leave(sums);
             }
         }
@@ -399,9 +402,15 @@ impl<'h> Run<'h> {
         };
         let sent = self.claiming.get(arrival.template).map_or(&template.pod, |claiming| &claiming.pod);
         let pod = one_of(sent, number, tries);
+        if tries == 1 {
+            self.choice.learn(&pod);
+        }
         let searches = &mut self.outcome.searches;
         let at = match self.choice.choose(&mut self.sites, arrival.template, &pod, searches) {
             Ok(at) => at,
+            Err(Outcome::NO_ROOM) if self.makes_room(&pod, number, (now, tries), arrival, observer) => {
+                return Tried::Runs;
+            }
             Err(reason) => return Tried::SentNowhere(reason),
         };
         let before = self.begin_change(at, now);
@@ -409,20 +418,16 @@ impl<'h> Run<'h> {
         let kind = site.kind;
         let tried = match site.arrive(&pod) {
             Arrived::Admitted(placement, settled) => {
-                site.running.insert(pod.uid.clone(), arrival.template);
-                if let Some(sums) = self.choice.sums(kind, arrival.template) {
-                    site.account.enter(sums);
-                }
-                self.running += 1;
+                let leaves = arrival.stays.map(|stays| now.saturating_add(stays));
+                self.begin_running(at, &pod, Running { template: arrival.template, number, leaves });
                 self.changes += 1;
                 self.count_admitted(kind, arrival, tries, now, &settled);
                 for gone in &placement.preempted {
                     self.outcome.preempted += 1;
                     self.forget(at, gone);
                 }
-                if let Some(stays) = arrival.stays {
-                    let leaves = now.saturating_add(stays);
-                    self.departures.push(Reverse((leaves, number, at, pod.uid)));
+                if let Some(leaves) = leaves {
+                    self.departures.push(Reverse((leaves, number, at, pod.uid.clone())));
                 }
                 observer.decided(number, Decision::Admitted(&placement));
                 Tried::Runs
@@ -435,7 +440,24 @@ impl<'h> Run<'h> {
             Arrived::Fated(fate) => Tried::Fated(fate),
         };
         self.end_change(at, before);
+        if matches!(tried, Tried::Refused(_))
+            && self.makes_room(&pod, number, (now, tries), arrival, observer)
+        {
+            return Tried::Runs;
+        }
         tried
+    }
+
+    /// Whether pods move for one that was refused, which runs then.
+    fn makes_room(
+        &mut self,
+        pod: &Pod,
+        number: usize,
+        when: (Duration, u32),
+        arrival: Arrival,
+        observer: &mut dyn Observer,
+    ) -> bool {
+        self.repack.is_some_and(|repack| self.make_room(repack, pod, number, when, arrival, observer))
     }
 }
 

@@ -103,6 +103,12 @@ impl ResourceIndex {
         self.resources.iter().map(need).collect()
     }
 
+    /// What of the sums are CPUs, in thousandths.
+    pub(crate) fn cpus(&self, sums: &RequestSums) -> i64 {
+        let at = self.resources.iter().position(|name| name.as_str() == "cpu");
+        at.and_then(|at| sums.get(at)).copied().unwrap_or(0)
+    }
+
     pub(crate) fn account(&self, host: &Host<'_>) -> Account {
         Account {
             capacity: self.capacity(host).collect(),

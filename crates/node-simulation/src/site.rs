@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use admission_report::{Alignment, DecidedClaims};
 use kubelet_fates::{Blocker, Fate, Kubelet};
@@ -27,10 +28,35 @@ pub(crate) struct HostState<'h> {
     pub(crate) claims: Option<ClaimSite>,
     pub(crate) levels: Levels,
     pub(crate) account: Account,
-    /// The kinds of the pods that run.
-    pub(crate) running: BTreeMap<PodUid, usize>,
+    /// The pods that run.
+    pub(crate) running: BTreeMap<PodUid, Running>,
     /// The pod on which its kubelet crashes or hangs: it gets to no other.
     blocker: Option<Blocker>,
+}
+
+/// A pod that runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Running {
+    /// Its kind.
+    pub(crate) template: usize,
+    /// The number of its arrival.
+    pub(crate) number: usize,
+    /// When it leaves; `None`: it runs to the end.
+    pub(crate) leaves: Option<Duration>,
+}
+
+/// What runs on a machine without claims, to be [restored](HostState::restore).
+pub(crate) struct Saved {
+    ledger: Ledger,
+    account: Account,
+    running: BTreeMap<PodUid, Running>,
+}
+
+impl Saved {
+    /// How many pods run.
+    pub(crate) fn running(&self) -> u64 {
+        self.running.len() as u64
+    }
 }
 
 /// What came of a pod that was sent to a machine.
@@ -161,6 +187,26 @@ impl<'h> HostState<'h> {
 
     fn measure(&mut self) {
         self.host.measure(&self.ledger, self.claims.as_ref(), &mut self.levels.free);
+    }
+
+    /// Whether `pod` would be admitted if these had left.
+    pub(crate) fn fits_without(&self, pods: &[PodUid], pod: &Pod) -> bool {
+        let without = pods.iter().fold(self.ledger.clone(), |ledger, pod| ledger.release(pod));
+        let admission = self.host.node.admission(&without, pod);
+        let (attempt, replies) = admission.attempt_with(|question| self.host.plugins.answer(question));
+        let fate = || Kubelet::of(self.host.node).and_then(|own| own.fate(&without, pod, &replies));
+        matches!(attempt.verdict, Verdict::Admitted(_)) && self.blocker.is_none() && fate().is_none()
+    }
+
+    /// What runs on it.
+    pub(crate) fn saved(&self) -> Saved {
+        Saved { ledger: self.ledger.clone(), account: self.account.clone(), running: self.running.clone() }
+    }
+
+    /// As it was then.
+    pub(crate) fn restore(&mut self, saved: Saved) {
+        (self.ledger, self.account, self.running) = (saved.ledger, saved.account, saved.running);
+        self.measure();
     }
 
     /// What the machine's pods hold.

@@ -14,14 +14,14 @@ use node_input::{
 };
 use node_output::{manifest_error, manifest_style};
 use node_simulation::{
-    Arrival, Claims, CpuDriver, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Retry,
-    Scheduler, Template, Weight,
+    Arrival, Claims, CpuDriver, Distribution, DistributionError, Fleet, Host, Lifetime, NoPlugins, Repack,
+    Retry, Scheduler, Template, Weight,
 };
 use pod_spec::{PodRules, ResourceName};
 use topology_admission::Node;
 use topology_manifest::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioOptions, ScenarioPlace,
-    ScenarioPod, ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
+    ScenarioPod, ScenarioRepack, ScenarioRetry, SchedulerName, Source, Spans, read_scenario,
 };
 use topology_model::{CpuTable, KubeletView};
 
@@ -51,6 +51,7 @@ pub struct Prepared {
 pub(crate) struct PreparedConfiguration {
     pub(crate) name: String,
     pub(crate) scheduler: Scheduler,
+    pub(crate) repack: Option<Repack>,
     /// The kinds of pods, with the fields that an API server of the release fills in.
     pub(crate) templates: Vec<Template>,
     /// How pods claim devices; `None`: device plugins offer everything.
@@ -145,7 +146,7 @@ impl Prepared {
             (host, *count)
         };
         let hosts = configuration.nodes.iter().zip(&self.machines).map(host).collect();
-        Fleet { hosts, scheduler: configuration.scheduler, retry: self.retry }
+        Fleet { hosts, scheduler: configuration.scheduler, retry: self.retry, repack: configuration.repack }
     }
 
     /// The pods of a run: the same for every configuration.
@@ -195,6 +196,7 @@ impl Reading<'_> {
         let default = [ScenarioConfiguration {
             name: "pinned".to_owned(),
             scheduler: None,
+            repack: None,
             config: None,
             kubelet: None,
             options: None,
@@ -221,6 +223,7 @@ impl Reading<'_> {
             configurations.push(PreparedConfiguration {
                 name: configuration.name.clone(),
                 scheduler,
+                repack: configuration.repack.or(scenario.repack).map(repack),
                 templates,
                 claims,
                 nodes,
@@ -436,6 +439,10 @@ impl Reading<'_> {
         prepared.warnings.extend(found);
         Ok(prepared)
     }
+}
+
+const fn repack(ScenarioRepack { moves, price }: ScenarioRepack) -> Repack {
+    Repack { most: moves, price }
 }
 
 const fn scheduler(name: SchedulerName) -> Scheduler {

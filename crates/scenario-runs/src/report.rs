@@ -63,6 +63,9 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tried_again: Option<TriedAgain>,
     pub(crate) preempted: u64,
+    /// How often pods were moved so that another one fits; absent where none may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) moves: Option<u64>,
     /// Admitted pods that hold exclusive CPUs, memory or devices.
     pub(crate) placed: u64,
     /// Those of them that are on the minimum number of NUMA nodes.
@@ -278,6 +281,7 @@ impl Summary {
             more_than_first: None,
             refused_in_a_run: Spread::of(runs.iter().map(|run| run.refused().values().sum())),
             preempted: sum(|run| run.preempted),
+            moves: configuration.repack.map(|_| sum(|run| run.moves)),
             placed,
             aligned,
             aligned_share: rounded(share(aligned, placed)),

@@ -31,6 +31,8 @@ fn configurations(report: &Report, page: Page) -> Vec<Vec<String>> {
     let first = report.configurations.first().map_or("", |summary| &summary.configuration);
     let is_compared = report.configurations.iter().any(|summary| summary.more_than_first.is_some());
     head.extend(is_compared.then(|| format!("MORE THAN {first}")));
+    let has_moves = report.configurations.iter().any(|summary| summary.moves.is_some());
+    head.extend(has_moves.then(|| "MOVES".to_owned()));
     let others = ["REFUSED", "ALIGNED", "CPUS HELD", "FRAGMENTED", "STRANDED", "WHY REFUSED"];
     head.extend(others.map(str::to_owned));
     let mut rows = vec![head];
@@ -48,6 +50,9 @@ fn configurations(report: &Report, page: Page) -> Vec<Vec<String>> {
                 format!("{:+.1} {} {:.1}", more.mean, page.plus_minus(), more.error)
             })
         }));
+        row.extend(
+            has_moves.then(|| summary.moves.map_or("-".to_owned(), |moves| in_mean(moves, report.runs))),
+        );
         row.push(in_a_run(summary.refused_in_all(), summary.refused_in_a_run));
         row.extend([
             if summary.placed == 0 { "-".to_owned() } else { percent(summary.aligned_share) },
@@ -104,6 +109,9 @@ pub fn legend(report: &Report, page: Page) -> String {
             "admitted pods of a run less those of the first configuration with the same seed: the mean, and its standard error; a \
              mean within twice of that may be chance",
         ));
+    }
+    if report.configurations.iter().any(|summary| summary.moves.is_some()) {
+        rows.push(("MOVES", "pods that were moved to another place so that a refused one fits"));
     }
     rows.push(("REFUSED", refused));
     rows.extend([

@@ -21,6 +21,8 @@ const PODS: usize = 60;
 const CHANGED: usize = 10;
 /// A new shape is measured so often, and the least of the times is taken: others use the machine, too.
 const TIMES: usize = 5;
+/// So many kinds of pods have room kept for them.
+const KINDS: u64 = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let asked = std::env::args().skip(1).map(|count| count.parse()).collect::<Result<Vec<usize>, _>>()?;
@@ -37,6 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         publishing: Duration::ZERO,
         fit: 0,
     };
+    if std::env::var("WITHOUT_ROOM").is_err() {
+        fleet.learn()?;
+    }
     let before = resident_bytes()?;
     for count in counts {
         fleet.grow(count)?;
@@ -104,6 +109,14 @@ impl Fleet {
                 self.ledgers.push(ledger);
             }
         }
+        Ok(())
+    }
+
+    /// Pods of so many kinds as room is kept for have come.
+    fn learn(&mut self) -> Result<(), Box<dyn Error>> {
+        let kind = |at: u64| Ok((pod("kind", &(1 + at % 10).to_string(), 256 * (1 + at))?, 1));
+        let kinds = (0..KINDS).map(kind).collect::<Result<Vec<(Pod, u32)>, Box<dyn Error>>>()?;
+        self.view.pin_mix(kinds);
         Ok(())
     }
 

@@ -9,7 +9,8 @@ use pod_spec::{Pod, PodUid};
 use topology_admission::{Attempt, Detail, Ledger, Node, Verdict};
 
 use crate::judgement::Knowledge;
-use crate::score::{Fit, score};
+use crate::rooms::RoomThere;
+use crate::score::Fit;
 use crate::zones::Zones;
 
 /// What is known of a node, with everything that holds something there.
@@ -45,11 +46,11 @@ impl Basis {
     }
 
     /// Whether `pod`, which holds nothing there, fits.
-    pub(crate) fn outcome(&self, pod: &Pod) -> Outcome {
+    pub(crate) fn outcome(&self, pod: &Pod, room: Option<&RoomThere>) -> Outcome {
         match self {
-            Self::Exact(exact) => exact.outcome(pod),
+            Self::Exact(exact) => exact.outcome(pod, room),
             Self::Approximate(zones) => match zones.place(pod) {
-                Ok(placed) => Outcome::Fits(placed.score.into()),
+                Ok(placed) => Outcome::Fits(placed.fit),
                 Err(reason) => Outcome::Refused(reason),
             },
         }
@@ -95,13 +96,15 @@ impl Basis {
 }
 
 impl Exact {
-    pub(crate) fn outcome(&self, pod: &Pod) -> Outcome {
+    pub(crate) fn outcome(&self, pod: &Pod, room: Option<&RoomThere>) -> Outcome {
         let (attempt, replies) = self.attempt(pod);
         match &attempt.verdict {
             Verdict::Admitted(_) if let Some(fate) = self.fate(pod, &replies) => {
                 Outcome::Refused(BriefReason::from(&fate))
             }
-            Verdict::Admitted(placement) => Outcome::Fits(score(&self.node, pod, placement, &attempt.after)),
+            Verdict::Admitted(placement) => {
+                Outcome::Fits(Fit::of(&self.node, pod, placement, &attempt.after, room))
+            }
             Verdict::Refused(_) | Verdict::NeedsPlugin(_) => self.refused(pod, &replies),
         }
     }

@@ -13,7 +13,7 @@ use pod_spec::{ClaimPlaces, Pod};
 use crate::basis::{Basis, Outcome};
 use crate::judgement::{ClaimRule, Judgement, Reason, Verdict};
 use crate::question::{Question, QuestionId};
-use crate::score::{Fit, Score};
+use crate::score::{Alignment, Fit, Score, Spans};
 use crate::shape::Shape;
 use crate::situation::{Situation, SituationId};
 use crate::threads::Threads;
@@ -81,11 +81,21 @@ impl View {
     ) -> Vec<Score> {
         let rows = self.rows(pod, nodes);
         self.decide(rows.iter().flatten().filter_map(|row| row.each().next()).collect(), threads);
-        let score = |row: &Row| match self.outcome(row.situation, *row.questions.first()?)? {
-            Outcome::Fits(fit) => Some(fit.score),
-            Outcome::Refused(_) | Outcome::RefusedBeside => None,
+        let fits: Vec<Option<(&Fit, Option<f64>)>> =
+            rows.iter().map(|row| row.as_ref().and_then(|row| self.fit(row))).collect();
+        let spans = Spans::of(fits.iter().flatten());
+        let score = |fit: &Option<(&Fit, Option<f64>)>| match fit {
+            Some((fit, cost)) => fit.score(cost.and_then(|cost| spans.spared(fit, cost))),
+            None => Score::UNKNOWN,
         };
-        rows.iter().map(|row| row.as_ref().and_then(score).unwrap_or(Score::UNKNOWN)).collect()
+        fits.iter().map(score).collect()
+    }
+
+    /// How the pod lies on a node that it fits, and what the room is worth that it takes away.
+    fn fit(&self, row: &Row) -> Option<(&Fit, Option<f64>)> {
+        let Outcome::Fits(fit) = self.outcome(row.situation, *row.questions.first()?)? else { return None };
+        let cost = fit.lost.as_deref().map(|lost| self.rooms.cost(&self.mix, lost));
+        Some((fit, cost))
     }
 
     fn rows<N: AsRef<str>>(
@@ -93,6 +103,7 @@ impl View {
         pod: &Pod,
         nodes: impl IntoIterator<Item = (N, Option<Arc<ClaimPlaces>>)>,
     ) -> Vec<Option<Row>> {
+        self.follow_mix();
         let forgotten = self.questions.trim();
         self.situations.forget(&forgotten);
         let shape = Shape::of(pod);
@@ -129,8 +140,7 @@ impl View {
             ids.into_iter().filter_map(|id| Some((id, self.questions.get(id)?))).collect();
         let situations = &self.situations;
         let outcomes = threads.map(asked, |(situation, id)| {
-            let basis = &situations.get(situation)?.basis;
-            Some((situation, id, answer(basis, questions.get(&id)?)))
+            Some((situation, id, answer(situations.get(situation)?, questions.get(&id)?)))
         });
         for (situation, question, outcome) in outcomes.into_iter().flatten() {
             self.situations.keep(situation, question, outcome);
@@ -215,11 +225,13 @@ impl Row {
 
 /// The outcome for the pod after those beside it have come. A pod that is refused only then gets no
 /// reason.
-fn answer(basis: &Basis, question: &Question) -> Outcome {
+fn answer(situation: &Situation, question: &Question) -> Outcome {
+    let basis = &*situation.basis;
     if question.beside.is_empty() {
-        return basis.outcome(question.shape.pod());
+        return basis.outcome(question.shape.pod(), situation.room.as_ref());
     }
-    if fits(basis, question) { Outcome::Fits(Score::UNKNOWN.into()) } else { Outcome::RefusedBeside }
+    let fits = fits(basis, question);
+    if fits { Outcome::Fits(Fit::by_zones(Alignment::NoZone)) } else { Outcome::RefusedBeside }
 }
 
 /// Whether the pod fits at every position in the order of those beside it, and keeps none of them out that

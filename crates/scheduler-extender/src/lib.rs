@@ -24,8 +24,8 @@
 //!
 //! # The score
 //!
-//! From 0 to 10, in bands: alignment decides first, and only inside a band the node that becomes fuller wins. How full
-//! is the mean, over the resources that the pod asks for and that NUMA nodes have, of what is allocated after it.
+//! From 0 to 10, or in finer steps ([`Score::of`]), in bands: alignment decides first, and only inside a band the node wins
+//! where the room that the pod takes away is worth least.
 //!
 //! | band | the pod lies |
 //! |---|---|
@@ -36,6 +36,13 @@
 //! | 0 to 1 | a container on more |
 //!
 //! By published amounts a pod that fits one zone gets 5, another one 0.
+//!
+//! Room is counted for the kinds of pods that [have come](View::learn), or [are given](View::pin_mix): how many more of each fit a
+//! node by NUMA node ([`PodKinds`](topology_admission::PodKinds)). What a pod takes away is the difference that its placement by
+//! the node's own rule makes. It is worth the more, the fewer such places all nodes have, and the more often such pods come. The
+//! node of a band that loses least gets the top of it, and the one that loses most the bottom. Without a mix the node that
+//! becomes fuller is better: how full is the mean, over the resources that the pod asks for and that NUMA nodes have, of what is
+//! allocated after it.
 //!
 //! # What is decided when
 //!
@@ -74,6 +81,8 @@ mod zones;
 mod shape;
 mod question;
 mod situation;
+mod mix;
+mod rooms;
 mod threads;
 
 pub use judgement::{ClaimElsewhere, ClaimRule, Judgement, Knowledge, Reason, Verdict};

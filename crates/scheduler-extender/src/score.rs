@@ -1,5 +1,7 @@
 //! How good a node is for a pod that fits it, from 0 to 10: alignment first, then how full it becomes.
 
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -10,49 +12,90 @@ use topology_admission::{Ledger, Node, Placed, Placement};
 use topology_model::NodeId;
 
 use crate::judgement::ClaimElsewhere;
+use crate::rooms::RoomThere;
 
-/// A score: 0 to [`Score::BEST`].
+/// A score: 0 to [`Score::BEST`], in thousandths of kube-scheduler's steps of 0 to 10.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Score(u8);
+pub struct Score(u16);
 
 impl Score {
     /// kube-scheduler's greatest score of an extender.
-    pub const BEST: Self = Self(10);
-    /// A node by whose published amounts a pod fits one zone.
-    pub(crate) const ONE_ZONE: Self = Self(5);
+    pub const BEST: Self = Self(10 * STEP);
     /// A node of which nothing better is known.
     pub(crate) const UNKNOWN: Self = Self(0);
 
-    /// The number.
+    /// The number in kube-scheduler's own steps, 0 to 10.
     #[must_use]
     pub const fn get(self) -> u8 {
-        self.0
+        (self.0 / STEP) as u8
+    }
+
+    /// The number where the greatest score is `most`, 0 to `most`: the more steps, the finer.
+    #[must_use]
+    pub fn of(self, most: u16) -> u16 {
+        let score = u32::from(self.0) * u32::from(most) / u32::from(Self::BEST.0);
+        u16::try_from(score).unwrap_or(most)
     }
 }
 
-/// How a pod lies, the best first. Every band is above the next, however full the nodes are.
+/// What the room that nodes would lose is worth: the least and the most, by alignment.
+pub(crate) struct Spans(BTreeMap<Alignment, (f64, f64)>);
+
+impl Spans {
+    pub(crate) fn of<'a>(fits: impl Iterator<Item = &'a (&'a Fit, Option<f64>)>) -> Self {
+        let mut spans = BTreeMap::new();
+        for (alignment, cost) in fits.filter_map(|(fit, cost)| Some((fit.alignment, (*cost)?))) {
+            let (least, most) = spans.entry(alignment).or_insert((cost, cost));
+            (*least, *most) = (cost.min(*least), cost.max(*most));
+        }
+        Self(spans)
+    }
+
+    /// Which share a node spares that loses room of this worth, in thousandths, against the others of its alignment.
+    pub(crate) fn spared(&self, fit: &Fit, cost: f64) -> Option<u16> {
+        let (least, most) = self.0.get(&fit.alignment)?;
+        let share = if most > least { (most - cost) / (most - least) } else { 1.0 };
+        // From 0 to 1.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 0 to 1000")]
+        Some((share * f64::from(WHOLE)) as u16)
+    }
+}
+
+/// What of a band is for how full a node becomes, in thousandths: the rest is for room.
+const TIE: u16 = 20;
+
+/// Thousandths of a step.
+const STEP: u16 = 1000;
+
+/// How a pod lies, the best first. Every band is above the next, however full the nodes are and whatever room they lose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Alignment {
+pub(crate) enum Alignment {
     /// All of it on one NUMA node, or it has nothing that has a place.
     OneNode,
     /// Each container on one, and not all on the same.
     OneNodeEach,
+    /// By published amounts it fits one zone.
+    OneZone,
     /// Each container on one, and a device of it is near another.
     RemoteDevices,
     /// Some container on two.
     TwoNodes,
     MoreNodes,
+    /// By published amounts it fits no zone alone.
+    NoZone,
 }
 
 impl Alignment {
-    /// The lowest score, and by how much it rises with what is allocated.
-    const fn band(self) -> (u8, u32) {
+    /// The lowest score in steps, and by how many it rises with what is allocated.
+    const fn band(self) -> (u16, u16) {
         match self {
             Self::OneNode => (8, 2),
             Self::OneNodeEach => (6, 1),
+            Self::OneZone => (5, 0),
             Self::RemoteDevices => (4, 1),
             Self::TwoNodes => (2, 1),
             Self::MoreNodes => (0, 1),
+            Self::NoZone => (0, 0),
         }
     }
 }
@@ -60,35 +103,64 @@ impl Alignment {
 /// How a pod lies on a node that it fits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Fit {
-    pub(crate) score: Score,
+    pub(crate) alignment: Alignment,
+    /// How full the node becomes, in thousandths.
+    filled: u16,
+    /// The places that it takes away, by kind of the mix; `None`: that is not known.
+    pub(crate) lost: Option<Box<[u32]>>,
     /// The first claim with devices elsewhere than its container's CPUs and memory.
     pub(crate) elsewhere: Option<ClaimElsewhere>,
 }
 
-impl From<Score> for Fit {
-    fn from(score: Score) -> Self {
-        Self { score, elsewhere: None }
+impl Fit {
+    /// Where nothing but the alignment counts.
+    pub(crate) const fn by_zones(alignment: Alignment) -> Self {
+        Self { alignment, filled: 0, lost: None, elsewhere: None }
     }
-}
 
-/// Of a pod that was given `placement`, after which the node's ledger is `after`.
-pub(crate) fn score(node: &Node, pod: &Pod, placement: &Placement, after: &Ledger) -> Fit {
-    let mut all = NodeMask::EMPTY;
-    let mut worst = Alignment::OneNode;
-    let mut first = None;
-    for placed in &placement.containers {
-        let lies = Lies::of(node, after, pod, placed);
-        all |= lies.nodes;
-        worst = worst.max(lies.alignment);
-        first = first.or(lies.elsewhere);
+    /// Of a pod that was given `placement`, after which the node's ledger is `after`. `room` is what there was before.
+    pub(crate) fn of(
+        node: &Node,
+        pod: &Pod,
+        placement: &Placement,
+        after: &Ledger,
+        room: Option<&RoomThere>,
+    ) -> Self {
+        let mut all = NodeMask::EMPTY;
+        let mut worst = Alignment::OneNode;
+        let mut first = None;
+        for placed in &placement.containers {
+            let lies = Lies::of(node, after, pod, placed);
+            all |= lies.nodes;
+            worst = worst.max(lies.alignment);
+            first = first.or(lies.elsewhere);
+        }
+        if worst == Alignment::OneNode && all.len() > 1 {
+            worst = Alignment::OneNodeEach;
+        }
+        Self {
+            alignment: worst,
+            filled: u16::try_from(allocated(node, after, pod)).unwrap_or(0),
+            lost: room.map(|room| room.lost(after).into()),
+            elsewhere: first,
+        }
     }
-    if worst == Alignment::OneNode && all.len() > 1 {
-        worst = Alignment::OneNodeEach;
+
+    /// The score. `spared` is the share of what room of the nodes in question is worth that this one spares, in thousandths;
+    /// of equal ones that which becomes fuller is better. `None`: that is not known, and how full it becomes decides alone.
+    pub(crate) fn score(&self, spared: Option<u16>) -> Score {
+        let (lowest, width) = self.alignment.band();
+        let Some(spared) = spared else {
+            let steps = (self.filled.saturating_mul(width + 1) / WHOLE).min(width);
+            return Score((lowest + steps) * STEP);
+        };
+        let spared = u32::from(spared.min(WHOLE)) * u32::from(WHOLE - TIE) / u32::from(WHOLE)
+            + u32::from(self.filled.min(WHOLE)) * u32::from(TIE) / u32::from(WHOLE);
+        // The best of the next band is above.
+        let width = if self.alignment == Alignment::OneNode { width * STEP } else { (width + 1) * STEP - 1 };
+        let within = spared * u32::from(width) / u32::from(WHOLE);
+        Score(lowest * STEP + u16::try_from(within).unwrap_or(0))
     }
-    let (lowest, width) = worst.band();
-    let steps = (allocated(node, after, pod) * (width + 1) / WHOLE).min(width);
-    let score = Score(lowest.saturating_add(u8::try_from(steps).unwrap_or(0)));
-    Fit { score, elsewhere: first }
 }
 
 /// How a container lies.
@@ -168,10 +240,11 @@ fn alignment(node: &Node, after: &Ledger, (nodes, placed): (NodeMask, &Placed)) 
 }
 
 /// A share of everything, in thousandths.
-const WHOLE: u32 = 1000;
+const WHOLE: u16 = 1000;
 
 /// The mean share that is allocated of exclusive CPUs, memory, huge pages and devices, of those that the pod asks for.
 fn allocated(node: &Node, after: &Ledger, pod: &Pod) -> u32 {
+    const WHOLE: u32 = self::WHOLE as u32;
     let asks = |resource: &str| {
         pod.containers
             .iter()

@@ -9,6 +9,7 @@ use twox_hash::XxHash64;
 
 use crate::basis::{Basis, Exact, Outcome};
 use crate::question::QuestionId;
+use crate::rooms::RoomThere;
 
 /// A place in [`Situations`]; used again when the situation is gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Situation {
     key: Key,
     /// The same node with nothing on it, once a filter has needed it; itself if it is empty.
     empty: Option<SituationId>,
+    /// How much room there is for the mix; `None` without a mix, and where it is not known.
+    pub(crate) room: Option<RoomThere>,
     /// In ascending order.
     outcomes: Vec<(QuestionId, Outcome)>,
 }
@@ -53,7 +56,7 @@ impl Situations {
             }
             return id;
         }
-        let situation = Situation { basis, users: 1, key, empty: None, outcomes: Vec::new() };
+        let situation = Situation { basis, users: 1, key, empty: None, room: None, outcomes: Vec::new() };
         let id = SituationId(self.free.pop().unwrap_or(self.places.len()));
         of_key.push(id);
         match self.places.get_mut(id.0) {
@@ -103,6 +106,18 @@ impl Situations {
         }
         situation.empty = Some(empty);
         situation.empty
+    }
+
+    pub(crate) fn get_mut(&mut self, id: SituationId) -> Option<&mut Situation> {
+        self.places.get_mut(id.0).and_then(Option::as_mut)
+    }
+
+    /// All outcomes are forgotten, and how much room there is.
+    pub(crate) fn forget_room(&mut self) {
+        for situation in self.places.iter_mut().flatten() {
+            situation.room = None;
+            situation.outcomes.retain(|(_, outcome)| !matches!(outcome, Outcome::Fits(_)));
+        }
     }
 
     pub(crate) fn keep(&mut self, id: SituationId, question: QuestionId, outcome: Outcome) {

@@ -10,7 +10,9 @@ use topology_admission::Node;
 use crate::basis::Basis;
 use crate::in_flight::InFlight;
 use crate::member::{Assumed, Member, NodeState, Place, Updated};
+use crate::mix::Mix;
 use crate::question::Questions;
+use crate::rooms::Rooms;
 use crate::shape::Shape;
 use crate::situation::Situations;
 
@@ -29,6 +31,9 @@ pub struct View {
     pub(crate) in_flight: InFlight,
     pub(crate) situations: Situations,
     pub(crate) questions: Questions,
+    /// For which kinds of pods room is kept.
+    pub(crate) mix: Mix,
+    pub(crate) rooms: Rooms,
 }
 
 /// How large a view is.
@@ -70,6 +75,8 @@ impl View {
             in_flight: InFlight::default(),
             situations: Situations::default(),
             questions: Questions::new(shapes),
+            mix: Mix::default(),
+            rooms: Rooms::default(),
         }
     }
 
@@ -216,6 +223,7 @@ impl View {
 
     /// What is known of the node has changed.
     fn enter(&mut self, place: Place) {
+        self.leave_room(place);
         let Some(member) = self.members.get_mut(place.0) else { return };
         // The new one first: the old one's verdicts stay if nothing has changed.
         let after = member.basis().map(|basis| self.situations.enter(Arc::clone(basis)));
@@ -227,6 +235,63 @@ impl View {
         }
         if let Some(before) = before {
             self.situations.leave(before);
+        }
+        self.enter_room(place);
+    }
+
+    /// A pod has come to the cluster: it counts in the mix of kinds for which room is kept, each once. Pods that came lately count
+    /// most; room is kept for the 16 kinds that weigh most.
+    pub fn learn(&mut self, pod: &Pod) {
+        self.mix.learn(pod);
+    }
+
+    /// Room is kept for these kinds of pods from now on, each as often as it says, and nothing is learnt any more. Of more than 16
+    /// those count that come most often; of none, nodes are compared by how full they become.
+    pub fn pin_mix(&mut self, kinds: impl IntoIterator<Item = (Pod, u32)>) {
+        self.mix = self.mix.pinned(kinds);
+    }
+
+    /// The kinds of pods for which room is kept, the heaviest first: what each weighs against the others, and how many more of it
+    /// fit on all nodes together. The pods have no names.
+    pub fn mix(&mut self) -> Vec<(&Pod, f64, f64)> {
+        self.follow_mix();
+        let kinds = self.mix.pods().zip(self.mix.weights()).zip(self.rooms.places());
+        let mut kinds: Vec<(&Pod, f64, f64)> =
+            kinds.map(|((pod, weight), places)| (pod, *weight, places)).collect();
+        kinds.sort_by(|(_, one, _), (_, other, _)| other.total_cmp(one));
+        kinds
+    }
+
+    /// Counts all places anew if the mix has other kinds now.
+    pub(crate) fn follow_mix(&mut self) {
+        if self.rooms.follow(&self.mix) {
+            self.situations.forget_room();
+            for place in 0..self.members.len() {
+                self.enter_room(Place(place));
+            }
+        }
+    }
+
+    /// The places of a node count.
+    fn enter_room(&mut self, place: Place) {
+        let Some(id) = self.members.get(place.0).and_then(|member| member.situation) else { return };
+        let Some(situation) = self.situations.get_mut(id) else { return };
+        if situation.room.is_none()
+            && self.rooms.epoch() == self.mix.epoch()
+            && let Basis::Exact(exact) = &*situation.basis
+        {
+            situation.room = self.rooms.there(&self.mix, &exact.node, &exact.ledger);
+        }
+        if let Some(room) = &situation.room {
+            self.rooms.enter(room);
+        }
+    }
+
+    /// They count no more.
+    fn leave_room(&mut self, place: Place) {
+        let Some(id) = self.members.get(place.0).and_then(|member| member.situation) else { return };
+        if let Some(room) = self.situations.get(id).and_then(|situation| situation.room.as_ref()) {
+            self.rooms.leave(room);
         }
     }
 

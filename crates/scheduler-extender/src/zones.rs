@@ -18,7 +18,7 @@ use numa_bitmask::{NodeIndex, NodeMask};
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use topology_policy::KubeletPolicy;
 
-use crate::score::Score;
+use crate::score::{Alignment, Fit};
 
 /// What a `NodeResourceTopology` of another producer says of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub struct Zones {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct PlacedInZones {
     pub(crate) after: Zones,
-    pub(crate) score: Score,
+    pub(crate) fit: Fit,
 }
 
 /// What a unit asks for.
@@ -73,18 +73,18 @@ impl Zones {
     /// Takes what `pod` asks for.
     pub(crate) fn place(&self, pod: &Pod) -> Result<PlacedInZones, BriefReason> {
         let mut after = self.clone();
-        let mut score = Score::ONE_ZONE;
+        let mut alignment = Alignment::OneZone;
         for (asked, role) in self.units(pod) {
             let zones = after.zones_for(&asked)?;
             if zones.len() > 1 {
-                score = Score::UNKNOWN;
+                alignment = Alignment::NoZone;
             }
             // What an init container had is free for those after it.
             if role != Role::Init {
                 after.take(zones, &asked);
             }
         }
-        Ok(PlacedInZones { after, score })
+        Ok(PlacedInZones { after, fit: Fit::by_zones(alignment) })
     }
 
     /// What is aligned together, of resources that are published.

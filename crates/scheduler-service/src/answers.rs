@@ -32,6 +32,8 @@ pub(crate) struct Answers {
     pub(crate) threads: NonZeroUsize,
     /// How long an answer may take.
     pub(crate) within: Duration,
+    /// The score of the best node.
+    pub(crate) best_score: u16,
 }
 
 impl Answers {
@@ -129,7 +131,9 @@ impl Answers {
         open.answered(&pod.uid, &names, asker, self.outlook.clock.now());
         drop(open);
         let scored = names.into_iter().zip(scores);
-        Ok(scored.map(|(host, score)| HostPriority { host, score: score.get().into() }).collect())
+        Ok(scored
+            .map(|(host, score)| HostPriority { host, score: score.of(self.best_score).into() })
+            .collect())
     }
 
     /// The nodes with the places that the devices of the pod's claims would have there, as far as that is known.
@@ -237,6 +241,7 @@ mod tests {
             metrics: Arc::new(Metrics::new()),
             threads: NonZeroUsize::MIN,
             within: Duration::from_mins(10),
+            best_score: 10,
         }
     }
 

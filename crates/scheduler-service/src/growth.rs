@@ -112,6 +112,7 @@ fn answers(names: &[String]) -> anyhow::Result<Answers> {
         metrics: Arc::new(Metrics::new()),
         threads: NonZeroUsize::MIN,
         within: Duration::from_mins(10),
+        best_score: 10,
     })
 }
 

@@ -39,6 +39,7 @@ mod protocol;
 mod answers;
 mod http;
 mod metrics;
+mod room;
 mod service;
 #[cfg(feature = "growth")]
 pub mod growth;

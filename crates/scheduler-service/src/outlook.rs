@@ -178,7 +178,11 @@ impl Outlook {
             open.view.offered(&pod, &answer.nodes);
             open.offers.insert(pod.uid.clone(), answer.at);
         }
-        let since = open.unbound.get(&pod.uid).map_or(now, |before| before.since);
+        let before = open.unbound.get(&pod.uid).map(|before| before.since);
+        if before.is_none() {
+            open.view.learn(&pod);
+        }
+        let since = before.unwrap_or(now);
         open.unbound.insert(pod.uid.clone(), Unbound { pod, since, waits });
         self.tell(open);
     }
@@ -196,8 +200,10 @@ impl Outlook {
         let had_offer = open.offers.remove(&pod.uid).is_some();
         let was_offered = open.answers.remove(&pod.uid).is_some() || had_offer;
         // Of a pod that was never seen unbound it is not known who has bound it, and when.
-        if open.unbound.remove(&pod.uid).is_some() && !was_offered {
-            open.silence.bound_unasked();
+        match open.unbound.remove(&pod.uid) {
+            Some(_) if !was_offered => open.silence.bound_unasked(),
+            Some(_) => {}
+            None => open.view.learn(&pod),
         }
         open.settling.remove(&pod.uid);
         open.homes.insert(pod.uid.clone(), node.to_owned());

@@ -114,7 +114,7 @@ pub(crate) struct ExtenderFilterResult<'a> {
     pub(crate) error: String,
 }
 
-/// How good a node is: 0 to 10.
+/// How good a node is: from 0, to the best score that the service is set up with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct HostPriority {

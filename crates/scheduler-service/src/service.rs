@@ -9,6 +9,7 @@ use std::time::Duration;
 use bounded_http::{Pace, Workshop};
 use cluster_node::{Access, Cluster, Connector};
 use conditions::Change;
+use node_config::MixUnit;
 use scheduler_extender::ClaimRule;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -24,6 +25,7 @@ use crate::outlook::{Outlook, Patience};
 use crate::overview::Overviews;
 use crate::pending::{Pending, listen_to_ends};
 use crate::refusals;
+use crate::room::{self, FirstPods};
 use crate::states::{Deciders, ExactNodes, Reading, States};
 use crate::timeouts::Timeouts;
 
@@ -45,6 +47,11 @@ pub struct Setup {
     pub within: Duration,
     /// What becomes of nodes where devices of a pod's claims will be elsewhere than its CPUs and memory.
     pub claims: ClaimRule,
+    /// The score of the best node. kube-scheduler adds score × `weight` × 10 to what its plugins give, 0 to 100 each; 10 with a
+    /// `weight` of 10 reaches as far as 100 with a `weight` of 1, and the latter has ten times as many steps.
+    pub best_score: u16,
+    /// For which units nodes keep room, each as often as it says; empty: the kinds of pods that come.
+    pub mix: Vec<MixUnit>,
 }
 
 /// Serves until SIGTERM or SIGINT.
@@ -65,12 +72,16 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
     let connector = Connector::from(setup.access.clone());
     let clock = connector.clock();
     let outlook = Arc::new(Outlook::new(clock.clone(), Patience::USUAL));
+    if !setup.mix.is_empty() {
+        outlook.lock().view.pin_mix(room::pods(&setup.mix));
+    }
     let conditions = Arc::new(ServiceConditions::new(clock.clone()));
     let (metrics, exact) = (Arc::new(Metrics::new()), ExactNodes::default());
     States {
         outlook: outlook.clone(),
         exact: exact.clone(),
         reading: Reading::default(),
+        first: FirstPods::default(),
         deciders: Deciders::new(metrics.clone()),
         conditions: conditions.clone(),
     }
@@ -90,6 +101,7 @@ async fn serve(setup: &Setup) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         threads: setup.threads,
         within: setup.within,
+        best_score: setup.best_score,
     };
     let (workshop, forbidden) = (Arc::<Workshop>::default(), Arc::<Pace>::default());
     let overviews = Arc::new(Overviews::new(connector.clone()));

@@ -16,6 +16,7 @@ use crate::conditions::ServiceConditions;
 use crate::listening::{self, Subject};
 use crate::metrics::Metrics;
 use crate::outlook::Outlook;
+use crate::room::FirstPods;
 
 const STATES: Subject = Subject { thread: "states", what: "states of nodes", watched: Watched::NodeStates };
 
@@ -29,6 +30,7 @@ pub(crate) struct States {
     pub(crate) reading: Reading,
     pub(crate) deciders: Deciders,
     pub(crate) conditions: Arc<ServiceConditions>,
+    pub(crate) first: FirstPods,
 }
 
 /// Which program decides on each node whose state is read.
@@ -91,7 +93,11 @@ impl States {
             Ok((state, program)) => {
                 self.deciders.is(name, program);
                 self.conditions.readable(name);
-                self.exact.lock().insert(name.to_owned());
+                if self.exact.lock().insert(name.to_owned())
+                    && let NodeFacts::Exact { ledger, .. } = &state.facts
+                {
+                    self.first.learn(&mut self.outlook.lock().view, ledger);
+                }
                 self.outlook.update(name, state);
             }
             Err(why) => {

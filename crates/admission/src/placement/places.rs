@@ -7,15 +7,16 @@ use crate::placement::mix::Mix;
 use crate::placement::rows::{Amounts, Rows};
 
 /// Parts of one place.
-const PARTS: u64 = 64;
+pub(crate) const PARTS: u64 = 64;
 
 /// Places of a kind that are worth half of what infinitely many are.
-const HALF: u64 = 3 * PARTS;
+pub(crate) const HALF: u64 = 3 * PARTS;
 
 /// What infinitely many places of a kind are worth.
 const FULL: u64 = 1 << 24;
 
 /// What a unit takes on each of the NUMA nodes that it needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Share {
     /// Amounts by row, none of them 0.
     amounts: Vec<(usize, u64)>,
@@ -54,8 +55,18 @@ impl Share {
         self.amounts.iter().find(|(own, _)| *own == row).map_or(0, |(_, amount)| *amount)
     }
 
+    /// How many nodes it needs, at least one.
+    pub(crate) const fn width(&self) -> u64 {
+        self.width
+    }
+
+    /// Whether it takes nothing that has a place.
+    pub(crate) const fn is_nothing(&self) -> bool {
+        self.amounts.is_empty()
+    }
+
     /// How many shares there is room for, in parts: whole ones, and of the part of one that is left a quarter.
-    fn places(&self, free: impl Fn(usize) -> u64) -> u64 {
+    pub(crate) fn places(&self, free: impl Fn(usize) -> u64) -> u64 {
         let fits = |(row, amount): &(usize, u64)| free(*row).saturating_mul(PARTS) / amount;
         let all = self.amounts.iter().map(fits).min().unwrap_or(0);
         // A whole share fits as often as all parts of it do.
@@ -127,6 +138,7 @@ fn worth(parts: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::PodKinds;
     use crate::placement::rows::Row;
 
     /// Resources, and what is free of each on each node, of so much.
@@ -166,6 +178,11 @@ mod tests {
         let lost = |places: u64| worth(places * PARTS) - worth((places - 1) * PARTS);
         assert!((2..20).all(|places| lost(places) < lost(places - 1)));
         assert_eq!(worth(HALF), FULL / 2);
+        // A scheduler compares nodes by the same worth.
+        for places in [1, 2, 5, 100] {
+            let of_last = PodKinds::worth_of_last(PARTS, places * PARTS);
+            assert!((lost(places) as f64 / FULL as f64 - of_last).abs() < 1e-6, "{places}");
+        }
         assert!(worth(u64::MAX) < FULL);
     }
 

@@ -15,7 +15,7 @@ const CPU: &str = "cpu";
 pub(crate) type Amounts = Vec<u64>;
 
 /// The resources that have a NUMA affinity.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rows {
     pub(crate) rows: Vec<Row>,
     /// How many NUMA nodes there are.
@@ -23,7 +23,7 @@ pub(crate) struct Rows {
 }
 
 /// One resource; amounts are by position of the NUMA node.
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Row {
     pub(crate) name: ResourceName,
     /// What a pod that holds nothing could still get there.

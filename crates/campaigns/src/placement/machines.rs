@@ -5,6 +5,8 @@ use cpuset::CpuSet;
 use serde::Deserialize;
 use workspace_tools::workspace::cargo;
 
+use super::TOPOLET;
+
 pub(super) const MACHINES: [&str; 6] = [
     "xeon-2s-96cpu-sriov",
     "gb200-nvl4-34node",
@@ -36,8 +38,7 @@ struct Described {
 
 /// The NUMA nodes of a built-in machine that have CPUs.
 pub(super) fn nodes(machine: &str) -> anyhow::Result<Vec<NumaNode>> {
-    let mut command =
-        cargo(&["run", "--release", "--quiet", "-p", "topolet", "--", "topology", "-o", "json", "--machine"]);
+    let mut command = cargo(&[TOPOLET, &["topology", "-o", "json", "--machine"]].concat());
     let output = command.arg(machine).output().context("cargo cannot be started")?;
     ensure!(output.status.success(), "{machine}: {}", String::from_utf8_lossy(&output.stderr));
     let topology: Topology = serde_json::from_slice(&output.stdout)

@@ -44,13 +44,21 @@ pub(super) struct Drawn {
 }
 
 /// What a container asks for on a machine.
-struct Sized<'a> {
+pub(super) struct Sized<'a> {
     cpus: u64,
     mebibytes: u64,
     devices: Vec<(&'a str, u32)>,
 }
 
 impl Sized<'_> {
+    /// `RESOURCE=AMOUNT` for each, with spaces between them.
+    pub(super) fn words(&self) -> String {
+        let cpus = (self.cpus > 0).then(|| format!("cpu={}", self.cpus));
+        let devices = self.devices.iter().map(|(resource, count)| format!("{resource}={count}"));
+        let memory = format!("memory={}Mi", self.mebibytes);
+        cpus.into_iter().chain([memory]).chain(devices).collect::<Vec<_>>().join(" ")
+    }
+
     fn resources(&self) -> String {
         let mut text = format!("memory: {}Mi", self.mebibytes);
         if self.cpus > 0 {
@@ -64,7 +72,7 @@ impl Sized<'_> {
 }
 
 /// Shares are of the smallest node, which also has the CPUs and the memory that are reserved.
-fn sized<'a>(workload: &'a Workload, container: &Container, nodes: &[NumaNode]) -> Sized<'a> {
+pub(super) fn sized<'a>(workload: &'a Workload, container: &Container, nodes: &[NumaNode]) -> Sized<'a> {
     const RESERVED_CPUS: u64 = 2;
     const RESERVED_BYTES: u64 = 2 << 30;
     let cpus = nodes.iter().map(|node| node.cpus).min().unwrap_or(0).saturating_sub(RESERVED_CPUS);
@@ -85,7 +93,7 @@ fn sized<'a>(workload: &'a Workload, container: &Container, nodes: &[NumaNode]) 
 }
 
 /// The nodes that have devices, by position.
-fn places(devices: &Devices, nodes: usize) -> Vec<usize> {
+pub(super) fn places(devices: &Devices, nodes: usize) -> Vec<usize> {
     let has = |at: &usize| match devices.place {
         DevicePlace::Each => true,
         DevicePlace::EverySecond => at.is_multiple_of(2),
@@ -117,7 +125,7 @@ fn mean(runs: Runs) -> f64 {
 
 /// Minutes between two pods.
 #[expect(clippy::cast_precision_loss, reason = "numbers of CPUs and devices are small")]
-fn gap(workload: &Workload, nodes: &[NumaNode]) -> f64 {
+pub(super) fn gap(workload: &Workload, nodes: &[NumaNode], machines: usize) -> f64 {
     let weights: u32 = workload.pods.iter().map(|kind| kind.weight).sum();
     // What pods hold on the average if one comes each hour.
     let asked = |of: &dyn Fn(&Sized<'_>) -> f64| -> f64 {
@@ -145,18 +153,22 @@ fn gap(workload: &Workload, nodes: &[NumaNode]) -> f64 {
         };
         shares.push(asked(&count) / all);
     }
-    60.0 * shares.into_iter().fold(0.0, f64::max) / load(nodes.len())
+    60.0 * shares.into_iter().fold(0.0, f64::max) / machines as f64 / load(nodes.len() * machines)
 }
 
-/// The scenario.
-pub(super) fn scenario(workload: &Workload, machine: &str, nodes: &[NumaNode], drawn: &Drawn) -> String {
+/// Machines of one kind, and what they are configured with.
+pub(super) struct Fleet<'a> {
+    pub(super) machine: &'a str,
+    pub(super) count: usize,
+    /// Items of `configurations`, each a line.
+    pub(super) configurations: &'a str,
+}
+
+/// The configurations of one machine, one for each strategy.
+pub(super) fn strategies(workload: &Workload, machine: &str) -> String {
     let configs = root().join("fixtures/configs");
     let name = format!("{}-{machine}", workload.name);
-    let Drawn { runs, pods, seed } = drawn;
-    let mut text = format!(
-        "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\nseed: {seed}\nruns: {runs}\nmachines:\n\
-         - {{machine: {machine}, devices: {name}-devices.yaml}}\nconfigurations:\n"
-    );
+    let mut text = String::new();
     for (strategy, options) in STRATEGIES {
         let options = match options {
             Options::Kubelet => String::new(),
@@ -165,7 +177,18 @@ pub(super) fn scenario(workload: &Workload, machine: &str, nodes: &[NumaNode], d
         };
         let _ = writeln!(text, "- {{name: \"{strategy}\", policy: single-numa-node{options}}}");
     }
-    text.push_str("pods:\n");
+    text
+}
+
+/// The scenario.
+pub(super) fn scenario(workload: &Workload, fleet: &Fleet<'_>, nodes: &[NumaNode], drawn: &Drawn) -> String {
+    let Fleet { machine, count, configurations } = fleet;
+    let name = format!("{}-{machine}", workload.name);
+    let Drawn { runs, pods, seed } = drawn;
+    let mut text = format!(
+        "apiVersion: topolet.dev/v1alpha1\nkind: Scenario\nseed: {seed}\nruns: {runs}\nmachines:\n\
+         - {{machine: {machine}, count: {count}, devices: {name}-devices.yaml}}\nconfigurations:\n{configurations}pods:\n"
+    );
     for kind in workload.pods {
         let runs = match kind.runs {
             Runs::Exponential(hours) => format!("exponential: {}m", hours * 60.0),
@@ -185,7 +208,7 @@ pub(super) fn scenario(workload: &Workload, machine: &str, nodes: &[NumaNode], d
     let _ = writeln!(
         text,
         "arrivals: {{count: {pods}, every: {{exponential: {}s}}}}",
-        (gap(workload, nodes) * 60.0).round().max(1.0)
+        (gap(workload, nodes, *count) * 60.0).round().max(1.0)
     );
     text
 }

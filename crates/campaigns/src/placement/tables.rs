@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::cell::{Cell, Run, Strategy};
+use super::fleet::mean_and_error;
 use super::scenario::STRATEGIES;
 use super::workloads::WORKLOADS;
 use crate::charts::opening;
@@ -114,13 +115,9 @@ fn against(cell: &Cell) -> String {
     let (Some(best), Some(own)) = (simple.min_by_key(|own| own.refused()), cell.strategy("keep-room")) else {
         return String::new();
     };
-    let differences: Vec<f64> =
-        own.each_run.iter().zip(&best.each_run).map(|(own, best)| refused(own) - refused(best)).collect();
-    let count = number(differences.len().max(1) as u64);
-    let mean = differences.iter().sum::<f64>() / count;
-    let squares: f64 = differences.iter().map(|own| (own - mean).powi(2)).sum();
-    let error = (squares / (count - 1.0).max(1.0) / count).sqrt();
-    format!("{}: {:+.1} ± {:.1}", best.configuration, mean, 2.0 * error)
+    let differences = own.each_run.iter().zip(&best.each_run).map(|(own, best)| refused(own) - refused(best));
+    let (mean, error) = mean_and_error(&differences.collect::<Vec<f64>>());
+    format!("{}: {mean:+.1} ± {error:.1}", best.configuration)
 }
 
 fn rounded(value: f64) -> f64 {

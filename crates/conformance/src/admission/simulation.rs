@@ -92,7 +92,8 @@ fn check(corpus: &Corpus, case: &Case) -> usize {
     let mut inventory = Inventory::new(node.nodes().clone());
     plugins.0.iter().for_each(|plugin| plugin.register(&mut inventory));
     let host = Host::new(&node, machine.view.cpus(), inventory, &plugins);
-    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never };
+    let fleet =
+        Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never, repack: None };
     let (templates, arrivals, numbers) = trace(case.input["steps"].as_array().unwrap());
     let mut decided = Decided::default();
     let outcome = run(&fleet, &templates, &arrivals, &mut decided);

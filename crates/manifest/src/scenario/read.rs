@@ -1,5 +1,7 @@
 //! Reads the parts of a scenario.
 
+use core::num::NonZeroU32;
+use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
 use node_config::{OwnOptions, Placement};
@@ -8,7 +10,7 @@ use super::claims::read_claims;
 use super::spans::{SPAN, read_spans, span};
 use super::{
     Scenario, ScenarioArrivals, ScenarioConfiguration, ScenarioMachine, ScenarioOptions, ScenarioPlace,
-    ScenarioPod, ScenarioRetry, SchedulerName, TracedPod,
+    ScenarioPod, ScenarioRepack, ScenarioRetry, SchedulerName, TracedPod,
 };
 use crate::node::{Field, MapEntry, Value, known_fields};
 use crate::own::{read_sections, read_strategy};
@@ -22,13 +24,14 @@ const MOST_MACHINES: u64 = 10_000;
 const MOST_RUNS: u64 = 1000;
 const MOST_WEIGHT: u64 = 1_000_000;
 
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "apiVersion",
     "kind",
     "seed",
     "runs",
     "scheduler",
     "retry",
+    "repack",
     "machines",
     "configurations",
     "pods",
@@ -44,6 +47,7 @@ const FIELDS: [&str; 10] = [
 /// runs: 3                                # with seeds 7, 8 and 9; default 1
 /// scheduler: spread                      # or pack, blind, topolet, topology-match, kai; also of one configuration
 /// retry: true                            # pods that did not run come again: 1 s later, doubling to 10 s; default false
+/// repack: {moves: 1, price: 5m}          # for a refused pod at most one other moves, and runs 5 min longer; also of one configuration
 /// machines:
 /// - {machine: spr-8480-snc4-8node, count: 4, hugepages: "0:1Gi=16", memory: "0=64Gi", devices: devices.yaml}
 /// configurations:                        # default: the built-in one
@@ -89,7 +93,7 @@ fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
     // After that: of another kind all fields are other ones.
     let mut known = FIELDS.to_vec();
     known.push("trace");
-    let expected = "seed, runs, scheduler, retry, machines, configurations, pods, arrivals or trace";
+    let expected = "seed, runs, scheduler, retry, repack, machines, configurations, pods, arrivals or trace";
     known_fields(document, &known, expected)?;
     let machines = at_least_one(document, "machines", "a list of at least one machine", read_machine)?;
     let configurations = match document.get("configurations")? {
@@ -133,6 +137,7 @@ fn document(document: &Field<'_>) -> Result<Scenario, ManifestError> {
             .unwrap_or(1),
         scheduler: read_scheduler(document)?.unwrap_or_default(),
         retry: read_retry(document)?,
+        repack: read_repack(document)?,
         machines,
         configurations,
         pods,
@@ -188,6 +193,18 @@ fn read_retry(document: &Field<'_>) -> Result<ScenarioRetry, ManifestError> {
     }
 }
 
+fn read_repack(field: &Field<'_>) -> Result<Option<ScenarioRepack>, ManifestError> {
+    const MOVES: &str = "a number of pods, 1 to 3";
+    let Some(field) = field.get("repack")? else { return Ok(None) };
+    known_fields(&field, &["moves", "price"], "moves or price")?;
+    let moves = number(&field, "moves", 1..=3, MOVES)?.and_then(|moves| u32::try_from(moves).ok());
+    let moves = moves.and_then(NonZeroU32::new);
+    Ok(Some(ScenarioRepack {
+        moves: moves.ok_or_else(|| field.fail(Problem::Missing { field: "moves", expected: MOVES }))?,
+        price: field.get("price")?.map_or(Ok(Duration::ZERO), |price| span(&price))?,
+    }))
+}
+
 fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
     const MACHINE: &str = "the name of a built-in machine, or a path";
     let known = ["machine", "count", "hugepages", "memory", "devices"];
@@ -205,9 +222,10 @@ fn read_machine(field: &Field<'_>) -> Result<ScenarioMachine, ManifestError> {
 
 fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, ManifestError> {
     const NAME: &str = "what the configuration is called";
-    const KNOWN: [&str; 11] = [
+    const KNOWN: [&str; 12] = [
         "name",
         "scheduler",
+        "repack",
         "config",
         "kubelet",
         "topoletConfig",
@@ -218,7 +236,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
         "topologyOptions",
         "claims",
     ];
-    let expected = "name, scheduler, config, kubelet, topoletConfig, placement, policy, scope, cpuOptions, topologyOptions or claims";
+    let expected = "name, scheduler, repack, config, kubelet, topoletConfig, placement, policy, scope, cpuOptions, topologyOptions or claims";
     known_fields(field, &KNOWN, expected)?;
     let name = field.require("name", NAME)?;
     let text = name.text(NAME)?;
@@ -228,6 +246,7 @@ fn read_configuration(field: &Field<'_>) -> Result<ScenarioConfiguration, Manife
     Ok(ScenarioConfiguration {
         name: text.to_owned(),
         scheduler: read_scheduler(field)?,
+        repack: read_repack(field)?,
         config: optional(field, "config", "pinned, kubelet-defaults, or the path of a file")?,
         kubelet: optional(field, "kubelet", "a release of the kubelet in quotes, such as \"1.37\"")?,
         options: read_own(field)?,

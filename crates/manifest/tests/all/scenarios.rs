@@ -40,6 +40,20 @@ fn pods_are_tried_again_only_where_a_scenario_says_so() {
     ] {
         assert_eq!(read(line).unwrap().retry, expected, "{line:?}");
     }
+    assert_eq!(read("").unwrap().repack, None);
+    let repack = read("repack: {moves: 2, price: 5m}\n").unwrap().repack.unwrap();
+    assert_eq!((repack.moves.get(), repack.price.as_secs()), (2, 300));
+    for (line, words) in [
+        ("repack: {}\n", "moves"),
+        ("repack: {moves: 0}\n", "1 to 3"),
+        ("repack: {moves: 4}\n", "1 to 3"),
+        ("repack: {moves: 1, price: soon}\n", "price"),
+        ("repack: {moves: 1, cost: 5m}\n", "moves or price"),
+        ("repack: 1\n", "repack"),
+    ] {
+        let error = read(line).unwrap_err().to_string();
+        assert!(error.contains(words), "{line:?}: {error}");
+    }
     let error = read("retry: often\n").unwrap_err();
     assert!(error.contains("true or false"), "{error}");
 }

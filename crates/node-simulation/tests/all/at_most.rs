@@ -83,7 +83,8 @@ fn bound(policy: &str, scope: &str, pods: &[Traced]) -> (u64, u64) {
     let cards = (0..CARDS[1]).map(|at| Device::new(&format!("card-{at}"), &[1]));
     let inventory = Inventory::new(view.nodes().clone()).with("acme.com/card", cards);
     let host = Host::new(&node, view.cpus(), inventory, &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never };
+    let fleet =
+        Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Blind, retry: Retry::Never, repack: None };
     let templates = templates();
     let arrival = |(at, kind, stays): &Traced| Arrival {
         at: Duration::from_secs(*at),
@@ -171,7 +172,7 @@ fn nothing_is_known_where_pods_come_again() {
     let view = view();
     let node = node(&view, "none", "container");
     let host = || Host::new(&node, view.cpus(), Inventory::new(view.nodes().clone()), &NoPlugins);
-    let fleet = |retry| Fleet { hosts: vec![(host(), 1)], scheduler: Scheduler::Blind, retry };
+    let fleet = |retry| Fleet { hosts: vec![(host(), 1)], scheduler: Scheduler::Blind, retry, repack: None };
     assert_eq!(Limits::new(&fleet(Retry::BackOff), &KINDS.map(template)), None);
     let mut critical = template(KINDS[0]);
     critical.pod.constraints.priority = 2_000_000_000;

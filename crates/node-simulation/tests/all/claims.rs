@@ -88,7 +88,7 @@ fn template(cpus: u32, gpus: u32) -> Template {
 
 /// A pod each second on one machine; those with an end leave then.
 fn simulate(host: Host<'_>, retry: Retry, templates: &[Template], pods: &[(usize, Option<u64>)]) -> Outcome {
-    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Spread, retry };
+    let fleet = Fleet { hosts: vec![(host, 1)], scheduler: Scheduler::Spread, retry, repack: None };
     let arrival = |(at, (template, stays)): (u64, &(usize, Option<u64>))| Arrival {
         at: Duration::from_secs(at),
         template: *template,

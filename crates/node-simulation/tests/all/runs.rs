@@ -7,8 +7,8 @@ use allocation_counter::measure;
 use device_manager::{Device, Inventory};
 use node_config::KubeletConfiguration;
 use node_simulation::{
-    Arrival, Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Outcome, Retry, Scheduler, Template,
-    Weight, arrivals, fits_empty, lacking, run,
+    Arrival, Distribution, Fleet, Host, Lifetime, NoObserver, NoPlugins, Outcome, Repack, Retry, Scheduler,
+    Template, Weight, arrivals, fits_empty, lacking, run,
 };
 use pod_spec::{Container, Pod, PodLevelResources, ResourceList, ResourceName, Role};
 use topology_admission::Node;
@@ -72,9 +72,19 @@ fn simulate_with(
     retry: Retry,
     pods: &[Traced],
 ) -> Outcome {
+    simulate_moving(policy, machines, scheduler, (retry, None), pods)
+}
+
+fn simulate_moving(
+    policy: &str,
+    machines: usize,
+    scheduler: Scheduler,
+    (retry, repack): (Retry, Option<Repack>),
+    pods: &[Traced],
+) -> Outcome {
     let view = view();
     let node = node(&view, policy);
-    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler, retry };
+    let fleet = Fleet { hosts: vec![(host(&node, &view), machines)], scheduler, retry, repack };
     let kind = |size: usize| template(&format!("of-{size}"), &size.to_string(), Lifetime::Forever);
     let arrival = |(at, size, leaves): &Traced| Arrival {
         at: Duration::from_secs(*at),
@@ -87,6 +97,52 @@ fn simulate_with(
 
 fn about(value: f64, wanted: f64) {
     assert!((value - wanted).abs() < 1e-9, "{value} and not {wanted}");
+}
+
+fn moving(most: u32, seconds: u64) -> (Retry, Option<Repack>) {
+    let (most, price) = (NonZeroU32::new(most).unwrap(), Duration::from_secs(seconds));
+    (Retry::Never, Some(Repack { most, price }))
+}
+
+#[test]
+fn a_pod_moves_so_that_a_refused_one_fits_and_runs_longer() {
+    // Three CPUs are left of node 0 and four of node 1. The first pod of four goes to node 1, and that of five to node 0.
+    let pods = [(0, 4, Some(100)), (0, 4, None), (1, 5, None), (200, 10, None)];
+    let alone = simulate("single-numa-node", 1, Scheduler::Spread, &pods);
+    assert_eq!((alone.admitted(), alone.moves), (2, 0));
+    for scheduler in [Scheduler::Spread, Scheduler::Pack, Scheduler::Topolet] {
+        let outcome = simulate_moving("single-numa-node", 1, scheduler, moving(1, 50), &pods);
+        assert_eq!((outcome.admitted(), outcome.moves), (3, 1), "{scheduler:?}");
+        // It leaves after 150 s in place of 100.
+        assert_eq!([50, 120, 160].map(|at| outcome.steps[at].running), [3, 3, 2], "{scheduler:?}");
+    }
+}
+
+#[test]
+fn a_pod_moves_to_another_machine() {
+    // Each machine has three CPUs left of node 0 and three of node 1; the second has no pod of two.
+    let filled = [(0, 4, None), (0, 5, None), (0, 4, None), (0, 5, None), (1, 2, None), (2, 5, None)];
+    let alone = simulate("single-numa-node", 2, Scheduler::Pack, &filled);
+    let moved = simulate_moving("single-numa-node", 2, Scheduler::Pack, moving(1, 0), &filled);
+    assert!(alone.admitted() <= moved.admitted(), "{} {}", alone.admitted(), moved.admitted());
+    assert_eq!(moved.arrived(), moved.admitted() + moved.refused().values().sum::<u64>());
+}
+
+#[test]
+fn what_no_move_helps_leaves_everything_as_it_was() {
+    // Three CPUs are left of either node, and whoever of the two moves finds no place.
+    let pods = [
+        (0, 4, Some(90)),
+        (0, 5, None),
+        (1, 5, None),
+        (2, 2, None),
+        (3, 2, None),
+        (4, 2, None),
+        (200, 10, None),
+    ];
+    let outcome = simulate_moving("single-numa-node", 1, Scheduler::Spread, moving(2, 50), &pods);
+    assert_eq!((outcome.admitted(), outcome.moves), (4, 0));
+    assert_eq!([50, 100].map(|at| outcome.steps[at].running), [4, 3], "nothing runs longer");
 }
 
 #[test]
@@ -169,8 +225,12 @@ fn a_machine_without_a_resource_gets_no_pods_that_ask_for_it() {
             list.insert(resource.into(), "1".parse().unwrap());
         }
         for scheduler in [Scheduler::Spread, Scheduler::Pack] {
-            let fleet =
-                Fleet { hosts: vec![(host(&node, &view), 1), (with(), 1)], scheduler, retry: Retry::Never };
+            let fleet = Fleet {
+                hosts: vec![(host(&node, &view), 1), (with(), 1)],
+                scheduler,
+                retry: Retry::Never,
+                repack: None,
+            };
             let pods: Vec<Arrival> =
                 (0..5).map(|at| Arrival { at: Duration::from_secs(at), template: 0, stays: None }).collect();
             let outcome = run(&fleet, std::slice::from_ref(&template), &pods, &mut NoObserver);
@@ -244,7 +304,7 @@ fn mixed(policy: &str, scheduler: Scheduler, seed: u64) -> Outcome {
     let (view, memory) = (view(), Inventory::new(view().nodes().clone()));
     let node = node(&view, policy);
     let host = Host::new(&node, view.cpus(), memory, &NoPlugins);
-    let fleet = Fleet { hosts: vec![(host, 3)], scheduler, retry: Retry::BackOff };
+    let fleet = Fleet { hosts: vec![(host, 3)], scheduler, retry: Retry::BackOff, repack: None };
     let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
     let kinds = [template("two", "2", hour), template("three", "3", hour), template("six", "6", hour)];
     let pods = arrivals(&kinds, Distribution::exponential(Duration::from_mins(5)).unwrap(), 200, seed);
@@ -298,7 +358,8 @@ fn whole_cores_are_no_published_amount() {
         .map(|(at, template)| Arrival { at: Duration::from_secs(at as u64), template, stays: None })
         .collect();
     let refusals = |scheduler| {
-        let fleet = Fleet { hosts: vec![(host(&node, &view), 1)], scheduler, retry: Retry::Never };
+        let fleet =
+            Fleet { hosts: vec![(host(&node, &view), 1)], scheduler, retry: Retry::Never, repack: None };
         let outcome = run(&fleet, &kinds, &pods, &mut NoObserver);
         (outcome.admitted(), outcome.node_refusals().values().sum::<u64>())
     };
@@ -312,8 +373,12 @@ fn whole_cores_are_no_published_amount() {
 fn work_grows_with_the_number_of_pods_and_no_faster() {
     let view = view();
     let node = node(&view, "restricted");
-    let fleet =
-        Fleet { hosts: vec![(host(&node, &view), 3)], scheduler: Scheduler::Spread, retry: Retry::Never };
+    let fleet = Fleet {
+        hosts: vec![(host(&node, &view), 3)],
+        scheduler: Scheduler::Spread,
+        retry: Retry::Never,
+        repack: None,
+    };
     let hour = Lifetime::Drawn(Distribution::exponential(Duration::from_hours(1)).unwrap());
     let kinds = [template("small", "2", hour), template("large", "6", hour)];
     let every = Distribution::exponential(Duration::from_mins(10)).unwrap();

@@ -7,4 +7,5 @@ mod fixture;
 mod histories;
 mod interleavings;
 mod others;
+mod room;
 mod same_as_naive;

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use node_daemon::cluster_node::Access;
 use node_daemon::in_small_pages;
+use node_input::OptionsSource;
 use scheduler_service::{Asking, ClaimRule, Setup, TlsFiles};
 
 use crate::log_arguments::LogArguments;
@@ -61,6 +62,13 @@ pub(crate) struct SchedulerArguments {
     /// in any case.
     #[arg(long, value_name = "RULE", default_value = "prefer", value_parser = claim_rules())]
     align_claims: ClaimRule,
+    /// The score of the best node: kube-scheduler adds score × `weight` × 10 of its configuration to what its plugins give, 0 to 100
+    /// each. 100 with a `weight` of 1 counts as much as 10 with a `weight` of 10, in finer steps.
+    #[arg(long, value_name = "SCORE", default_value_t = 10, value_parser = clap::value_parser!(u16).range(10..=1000))]
+    best_score: u16,
+    /// For which units nodes keep room: `placement.mix` of this `TopoletConfiguration`. Without it the kinds of pods that come.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    mix: Option<PathBuf>,
     #[command(flatten)]
     log: LogArguments,
 }
@@ -80,6 +88,8 @@ pub(super) fn run(arguments: &SchedulerArguments, screen: Screen) -> anyhow::Res
         threads: arguments.threads,
         within: Duration::from_millis(arguments.within),
         claims: arguments.align_claims,
+        best_score: arguments.best_score,
+        mix: arguments.mix.clone().map_or(Ok(Vec::new()), |path| OptionsSource::File(path).mix())?,
     };
     match scheduler_service::run(&setup) {
         Ok(()) => Ok(Outcome::Done),
