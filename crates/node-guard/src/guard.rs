@@ -59,7 +59,7 @@ pub struct Guard<F = Kernel> {
     in_flight: Option<ContainerId>,
     /// What is wrong, by container.
     wrong: BTreeMap<ContainerId, (Reason, String)>,
-    /// Containers that overlapped at the last look, which may be because the kubelet is about to change them.
+    /// Containers that had other CPUs at the last look than the kubelet's files say, which may be about to change.
     suspects: BTreeSet<ContainerId>,
     of_systemd: usize,
     /// What an earlier guard took from containers.
@@ -256,29 +256,36 @@ impl<F: Files> Guard<F> {
         let Some(node) = self.usable() else { return };
         self.records.append(&mut self.refused);
         self.narrow(&node, None);
-        let mut suspects = BTreeSet::new();
-        let mut moved = Vec::new();
+        // What is wrong once may be a change under way, of the kubelet or of the runtime: it counts when it is seen again.
+        let before = std::mem::take(&mut self.suspects);
+        let (mut drifted, mut exclusive) = (Vec::new(), Vec::new());
         for (id, known) in &self.containers {
             let Some((cgroup, _)) = &known.request.cgroup else { continue };
             let Ok(now) = self.cgroups.runs_on(cgroup) else { continue };
             if known.is_shared(&node) {
                 if !now.is_subset(&node.shared) {
-                    suspects.insert(id.clone());
+                    self.suspects.insert(id.clone());
+                    drifted.extend(before.contains(id).then(|| id.clone()));
                 } else if let Some(record) = known.record(&node)
                     && (record != now || Some(&record) != known.on_record())
                 {
                     self.records.insert(id.clone());
                 }
             } else if let Holding::Exclusive(cpus) = known.holding(&node) {
-                moved.push((id.clone(), cpus.clone(), now));
+                if now != *cpus {
+                    self.suspects.insert(id.clone());
+                }
+                if now == *cpus || before.contains(id) {
+                    exclusive.push((id.clone(), cpus.clone()));
+                }
             }
         }
-        for id in suspects.intersection(&self.suspects.clone()).cloned().collect::<Vec<_>>() {
+        for id in drifted {
             self.drifted(&id, &node);
         }
+        let suspects = &self.suspects;
         self.wrong.retain(|id, (reason, _)| *reason != Reason::Overlap || suspects.contains(id));
-        self.suspects = suspects;
-        for (id, cpus, _) in moved {
+        for (id, cpus) in exclusive {
             self.verify_exclusive(&id, &cpus);
         }
         self.report_effect();

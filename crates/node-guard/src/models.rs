@@ -269,6 +269,23 @@ fn static_pods_and_exclusive_containers_are_never_written() {
 }
 
 #[test]
+fn a_container_that_the_runtime_is_placing_is_not_wrong_yet() {
+    let mut node = Node::new();
+    let mut guard = node.guard(Settings::default());
+    let held = node.admit("fast", 2);
+    node.create(&mut guard, "fast", &held);
+    node.start(&mut guard, "fast");
+    node.place("fast", &set("0-15"));
+    guard.audit();
+    assert_eq!(effective(&guard), State::Works);
+    guard.audit();
+    assert!(matches!(effective(&guard), State::Failed { reason: Reason::OtherCpus, .. }));
+    node.place("fast", &held);
+    guard.audit();
+    assert_eq!(effective(&guard), State::Works);
+}
+
+#[test]
 fn drift_is_reported_and_mended_where_that_is_asked() {
     for drift in [Drift::Report, Drift::Mend] {
         let mut node = Node::new();
