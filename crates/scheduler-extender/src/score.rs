@@ -295,9 +295,15 @@ mod tests {
         ];
         for pair in all.windows(2) {
             let [(better, _), (worse, width)] = [pair[0].band(), pair[1].band()];
-            assert!(u32::from(worse) + width < u32::from(better), "{pair:?}");
+            assert!(worse + width < better, "{pair:?}");
+            // The worst of the one and the best of the other, in the finest steps.
+            let fit = |alignment, filled| Fit { filled, ..Fit::by_zones(alignment) };
+            let (worst, best) = (fit(pair[0], 0).score(Some(0)), fit(pair[1], WHOLE).score(Some(WHOLE)));
+            for most in [10, 100, 1000] {
+                assert!(worst.of(most) > best.of(most), "{pair:?} {most}");
+            }
         }
         let (lowest, width) = Alignment::OneNode.band();
-        assert_eq!(u32::from(lowest) + width, u32::from(Score::BEST.get()));
+        assert_eq!(lowest + width, u16::from(Score::BEST.get()));
     }
 }

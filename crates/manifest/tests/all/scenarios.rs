@@ -51,7 +51,7 @@ fn pods_are_tried_again_only_where_a_scenario_says_so() {
         ("repack: {moves: 1, cost: 5m}\n", "moves or price"),
         ("repack: 1\n", "repack"),
     ] {
-        let error = read(line).unwrap_err().to_string();
+        let error = read(line).unwrap_err();
         assert!(error.contains(words), "{line:?}: {error}");
     }
     let error = read("retry: often\n").unwrap_err();
