@@ -37,6 +37,7 @@ fn lacking() -> impl Iterator<Item = &'static str> {
 }
 
 /// What is not in this build, and how to get it.
+#[cfg(any(not(fuzzing), not(feature = "bundles")))]
 pub(crate) fn lacks(what: &str) -> String {
     format!("this build has no {what}: `{WHOLE}` builds the whole program")
 }
