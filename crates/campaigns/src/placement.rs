@@ -16,7 +16,7 @@ use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root};
 
 use cell::{Cell, Simulated, Strategy};
-use machines::MACHINES;
+use machines::{MACHINES, TOPOLET};
 use scenario::{Fleet, scenario, strategies};
 use workloads::{WORKLOADS, Workload};
 
@@ -89,9 +89,6 @@ impl Placement {
         scenario::Drawn { runs: self.runs, pods: self.pods, seed: self.seed }
     }
 }
-
-/// The program without what speaks with clusters, which no simulation needs.
-const TOPOLET: &[&str] = &["run", "--release", "--quiet", "-p", "topolet", "--no-default-features", "--"];
 
 fn workload_names() -> String {
     WORKLOADS.iter().map(|own| own.name).collect::<Vec<_>>().join(", ")

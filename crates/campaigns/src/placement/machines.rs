@@ -5,7 +5,9 @@ use cpuset::CpuSet;
 use serde::Deserialize;
 use workspace_tools::workspace::cargo;
 
-use super::TOPOLET;
+/// The program without what speaks with clusters, which no simulation needs.
+pub(super) const TOPOLET: &[&str] =
+    &["run", "--release", "--quiet", "-p", "topolet", "--no-default-features", "--"];
 
 pub(super) const MACHINES: [&str; 6] = [
     "xeon-2s-96cpu-sriov",
