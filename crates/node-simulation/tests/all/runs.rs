@@ -130,7 +130,7 @@ fn a_pod_moves_to_another_machine() {
 
 #[test]
 fn what_no_move_helps_leaves_everything_as_it_was() {
-    // Three CPUs are left of either node, and neither of the two pods finds a place if it moves.
+    // Three CPUs are left of either node, and neither of the two pods finds a place elsewhere.
     let pods = [
         (0, 4, Some(90)),
         (0, 5, None),
