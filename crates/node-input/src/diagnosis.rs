@@ -20,7 +20,7 @@ use node_output::{
     ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, NamedRelease, NodeDiagnosis, SightedBy, Sighting,
     StateDiagnosis,
 };
-use node_state::{FindingLine, Problem, Restart, RestartOutcome};
+use node_state::{FindingLine, Problem, Restart, RestartOutcome, against_start_error};
 use pod_claims::ClusterObjects;
 use support_bundle::{Bundle, BundlePath, BundlePod, Document, DocumentKind, NodeEvidence, StateName};
 use topology_model::KubeletView;
@@ -174,9 +174,10 @@ fn of_node(
         }
         None => Err("its machine is not known".to_owned()),
     };
+    let answer = answer.map_err(|why| without_options(&why));
     diagnosis.refused = refusals.decided(&evidence, answer.as_ref().map_err(String::as_str), pictures);
     let mut known = BTreeSet::new();
-    let notes = notes.into_iter().map(|note| without_options(&note).to_owned());
+    let notes = notes.into_iter().map(|note| without_options(&note));
     diagnosis.notes = notes.filter(|note| known.insert(note.clone())).collect();
     diagnosis.contradictions = contradictions;
     diagnosis
@@ -291,9 +292,17 @@ impl Question<'_> {
     }
 }
 
-/// A note without the options of other commands that give what it lacks: a bundle has files in their place.
-fn without_options(note: &str) -> &str {
-    note.split("; --").next().unwrap_or(note)
+/// A text without the options of other commands that give what it lacks: a bundle has files in their place, which are named.
+fn without_options(text: &str) -> String {
+    if let Some((what, _)) = text.split_once("; --config") {
+        return format!("{what}; put it beside the other files, as kubelet.yaml or configz.json");
+    }
+    if let Some((what, _)) = text.split_once(". Give it with --memory") {
+        return format!(
+            "{what}; put the outputs of `numactl --hardware` and `cat /proc/meminfo` beside the other files"
+        );
+    }
+    text.split("; --").next().unwrap_or(text).to_owned()
 }
 
 /// The innermost cause of an error, in its first line: those around it name options that a bundle has not.
@@ -423,7 +432,9 @@ fn state(
     let change = |config: &mut KubeletConfiguration| InItsPlace::put(in_its_place, config);
     let judged = machine.judge_with(&MachineSource::named(""), resident, rules, None, change)?;
     let findings = judged.findings(resident, &resident.quarantine()?);
-    Ok(StateDiagnosis { findings, restart: judged.next_restart(resident) })
+    let restart = judged.next_restart(resident);
+    let not_known = restart.not_known.as_deref().map(without_options);
+    Ok(StateDiagnosis { findings, restart: Restart { not_known, ..restart } })
 }
 
 /// What keeps the kubelet from starting with the claims of devices that it has begun to prepare.
@@ -456,7 +467,11 @@ fn failed_starts(evidence: &NodeEvidence) -> Vec<FailedStart> {
             };
             match all.iter_mut().find(|known| known.error == failure.error) {
                 Some(known) => known.seen = Sighting { count: known.seen.count + 1, ..seen },
-                None => all.push(FailedStart { error: failure.error.clone(), seen }),
+                None => {
+                    let help =
+                        against_start_error(&failure.error).map(|(file, help)| format!("{file}: {help}"));
+                    all.push(FailedStart { error: failure.error.clone(), seen, help });
+                }
             }
         }
     }

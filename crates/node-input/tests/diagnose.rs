@@ -286,3 +286,78 @@ fn a_pod_that_an_empty_node_admits_is_not_admitted_beside_what_is_not_known() {
     says(&text, &["ran/wide   TopologyAffinityError", "not decided: a node on which nothing runs admits it"]);
     assert!(!text.contains("ran/wide   admitted"), "{text}");
 }
+
+#[test]
+fn a_kubelet_that_does_not_start_is_found_by_its_log_alone() {
+    // scylladb/scylla-operator#1265, siderolabs/talos#7504 and kubernetes#109996.
+    let policy = "start cpu manager error: could not restore state from checkpoint: configured policy \\\"static\\\" differs from \
+                  state checkpoint policy \\\"none\\\", please drain this node";
+    let of_policy =
+        "cpu_manager_state: set cpuManagerPolicy to \"none\" again, or drain the node, delete the file";
+    let drifted = "start memory manager error: [memorymanager] the expected machine state is different from the real one";
+    let klog = |error: &str| {
+        format!(
+            "May 25 05:33:16 w-1 kubelet[1]: E0525 05:33:16.5 1 kubelet.go:1480] \"Failed to start ContainerManager\" \
+             err=\"{error}\"\nMay 25 05:33:16 w-1 systemd[1]: kubelet.service: Failed with result 'exit-code'.\n"
+        )
+    };
+    let json = format!(
+        "192.168.88.209: {{\"ts\":1690001513203.121,\"caller\":\"kubelet/kubelet.go:1480\",\"msg\":\"Failed to start \
+         ContainerManager\",\"err\":\"{policy}\"}}\n"
+    );
+    for (log, help) in [
+        (klog(policy), of_policy),
+        (json, of_policy),
+        (klog(drifted), "memory_manager_state: bring back the memory and huge pages that the file has"),
+    ] {
+        let found = Written::new().with("kubelet.log", &log).diagnosed(&DiagnosisOf::default());
+        assert!(found.is_wrong(), "{log}");
+        says(&shown(&found), &["failed start   the kubelet does not start: start ", "kubelet.log:1", help]);
+    }
+}
+
+#[test]
+fn a_log_that_is_not_understood_is_not_said_to_have_no_lines() {
+    let bundle = Written::new().with("pods.yaml", &pods()).with("kubelet.log", "a line of something\n");
+    let text = shown(&bundle.diagnosed(&DiagnosisOf::default()));
+    says(&text, &["kubelet.log has no line that is known as a kubelet's"]);
+}
+
+const NUMACTL: &str = "available: 2 nodes (0-1)\nnode 0 cpus: 0 1 2 3 4 5 6 7\nnode 0 size: 15258 MB\nnode 0 free: 13351 MB\nnode 1 cpus: 8 9 10 11 12 13 14 15\nnode 1 size: 15258 MB\nnode 1 free: 13351 MB\nnode distances:\nnode   0   1\n  0:  10  20\n  1:  20  10\n";
+const STATE_OF_NONE: &str = "{\"policyName\":\"none\",\"defaultCpuSet\":\"\",\"checksum\":1353318690}";
+
+#[test]
+fn loose_configurations_are_those_that_other_commands_take() {
+    for (name, text) in [
+        // siderolabs/talos#7504.
+        ("talos.yaml", "machine:\n  kubelet:\n    extraConfig:\n      cpuManagerPolicy: \"static\"\n"),
+        ("kubelet.yaml", "cpuManagerPolicy: static\nkubeReserved: {cpu: 1000m, memory: 2Gi}\n"),
+    ] {
+        let bundle = Written::new().with(name, text).with("cpu_manager_state", STATE_OF_NONE);
+        let found = bundle.with("numactl.txt", NUMACTL).diagnosed(&DiagnosisOf::default());
+        let text = shown(&found);
+        says(&text, &[&format!("of its kubelet: {name}"), "written under policy \"none\""]);
+        assert!(found.is_wrong() && !text.contains("missing  configuration"), "{text}");
+    }
+}
+
+#[test]
+fn a_document_that_names_the_kubelet_and_is_not_understood_is_named() {
+    let bundle = Written::new().with("vars.yaml", "kubelet_config_extra_args: x\nother: 1\n");
+    let text = shown(&bundle.with("pods.yaml", &pods()).diagnosed(&DiagnosisOf::default()));
+    says(&text, &["vars.yaml: not read as the configuration of a kubelet"]);
+}
+
+#[test]
+fn what_is_lacking_is_named_as_files_and_not_as_options() {
+    let bundle = Written::new().with("cpu_manager_state", STATE_OF_NONE).with("numactl.txt", NUMACTL);
+    let text = shown(&bundle.diagnosed(&DiagnosisOf::default()));
+    says(&text, &["put it beside the other files, as kubelet.yaml or configz.json"]);
+    assert!(!text.contains("--config"), "{text}");
+    let lscpu = "CPU NODE SOCKET CORE\n0 0 0 0\n1 0 0 1\n2 1 1 2\n3 1 1 3\n";
+    let config = format!("{}memoryManagerPolicy: Static\n", CONFIG.replace("\"0,48\"", "\"0\""));
+    let bundle = Written::new().with("lscpu.txt", lscpu).with("kubelet.yaml", &config);
+    let text = shown(&bundle.with("pods.yaml", &pods()).diagnosed(&DiagnosisOf::default()));
+    says(&text, &["not decided: nothing tells how much memory", "beside the other files"]);
+    assert!(!text.contains("--memory"), "{text}");
+}

@@ -129,6 +129,9 @@ pub struct FailedStart {
     pub error: String,
     /// The last line that has it.
     pub seen: Sighting,
+    /// What helps, as text to be shown; absent: the error alone does not tell it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// A pod that a kubelet refused.

@@ -169,8 +169,12 @@ fn state(state: &StateDiagnosis, page: Page) -> String {
 }
 
 fn failed_start(failed: &FailedStart, page: Page) -> String {
-    let FailedStart { error, seen } = failed;
-    page.wrapped(&format!("{} failed start   {error}", page.no()), 4) + &line(page, "seen", &sighting(seen))
+    let FailedStart { error, seen, help } = failed;
+    let mut text =
+        page.wrapped(&format!("{} failed start   the kubelet does not start: {error}", page.no()), 4);
+    text.push_str(&line(page, "seen", &sighting(seen)));
+    text.extend(help.as_ref().map(|help| line(page, "help", help)));
+    text
 }
 
 fn refused(refused: &RefusedPod, depth: RefusalDepth, page: Page) -> String {

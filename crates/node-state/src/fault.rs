@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 pub use damage::Damage;
 pub use held::{Holding, Kind, NamedPod, WholeShare};
+pub use help::against_start_error;
 pub use kind::FaultKind;
 pub use reserved::{ReservedGiven, ReservedPart};
 pub use table::Fault;

@@ -45,7 +45,7 @@ pub use books::{BookDifference, Column};
 pub use contents::Contents;
 pub use fault::{
     Damage, Fault, FaultKind, Finding, Holding, Kind, NamedPod, ReservedGiven, ReservedPart, Unproven,
-    WholeShare,
+    WholeShare, against_start_error,
 };
 pub use finding_line::{FindingLine, Problem};
 pub use folder::{StateFolder, is_pod_file};

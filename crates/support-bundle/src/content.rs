@@ -1,6 +1,7 @@
 //! What a text is, by its content: people rename files.
 
 use crate::bundle::{DocumentKind, StateName};
+use crate::json_line;
 use crate::log::is_of_kubelet;
 
 /// What a file is.
@@ -22,8 +23,19 @@ pub(crate) enum Content {
     Log,
     /// A node as `kubectl describe` prints it, which is not read.
     Described,
+    /// A document that may be a configuration in a form that the whole of it shows.
+    PerhapsConfiguration(Kinds),
     /// Nothing that tells of a node.
     Nothing,
+}
+
+/// Whether a document has kinds of objects.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kinds {
+    /// Some.
+    Some,
+    /// None: it is a file of a node, if anything.
+    None,
 }
 
 /// Kinds of which a configuration of kubelets is made, and that lie in a cluster.
@@ -42,6 +54,9 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     }
     if is_of_topolet(trimmed) {
         return Content::Nothing;
+    }
+    if trimmed.lines().next().is_some_and(json_line::is_one) {
+        return Content::Log;
     }
     if trimmed.starts_with('{')
         && let Some(content) = of_json(trimmed)
@@ -73,8 +88,9 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if text.contains("resource.k8s.io/") && !kinds.is_empty() {
         return Content::Claims;
     }
+    let is_perhaps = is_document(trimmed) && names_kubelet(trimmed);
     if !kinds.is_empty() {
-        return Content::Nothing;
+        return if is_perhaps { Content::PerhapsConfiguration(Kinds::Some) } else { Content::Nothing };
     }
     let commands = commands_of(trimmed);
     if !commands.is_empty() {
@@ -94,7 +110,22 @@ pub(crate) fn content(name: &str, on_node: &str, text: &str) -> Content {
     if trimmed.starts_with("Name:") && starts("Allocatable:") && starts("Kubelet Version:") {
         return Content::Described;
     }
-    if trimmed.lines().take(200).any(is_of_kubelet) { Content::Log } else { Content::Nothing }
+    if trimmed.lines().take(200).any(is_of_kubelet) {
+        return Content::Log;
+    }
+    if is_perhaps { Content::PerhapsConfiguration(Kinds::None) } else { Content::Nothing }
+}
+
+/// Whether a document has a key that names the kubelet or one of its fields.
+fn names_kubelet(text: &str) -> bool {
+    // Every object has these.
+    let is_field = |key| !matches!(key, "apiVersion" | "kind") && topology_manifest::is_kubelet_field(key);
+    text.lines().filter(|line| !line.trim_start().starts_with('#')).any(|line| {
+        let keys = line.split([':', '=']).next().unwrap_or_default();
+        let key = keys.trim_matches(|letter: char| letter.is_whitespace() || "-[]{}\"',".contains(letter));
+        let is_own = key.len() < 64 && key.to_ascii_lowercase().contains("kubelet");
+        key.len() < line.len() && (is_own || is_field(key))
+    })
 }
 
 /// Whether it is a document that topolet has printed, such as an earlier diagnosis that lies beside what it is about.
@@ -273,6 +304,26 @@ mod tests {
                 "a.txt",
                 "a.txt",
                 "Nov 26 10:21:03 w-1 kubelet[2]: I1126 10:21:03.1 2 kubelet.go:1] \"x\"\n",
+                Content::Log,
+            ),
+            (
+                "talos.yaml",
+                "talos.yaml",
+                "machine:\n  kubelet:\n    extraConfig:\n      cpuManagerPolicy: static\n",
+                Content::PerhapsConfiguration(Kinds::None),
+            ),
+            ("a.yaml", "a.yaml", "memoryManagerPolicy: Static\n", Content::PerhapsConfiguration(Kinds::None)),
+            ("values.yaml", "values.yaml", "image: x\nreplicas: 2\n", Content::Nothing),
+            (
+                "out.txt",
+                "out.txt",
+                "10.0.0.1: {\"ts\":1.5,\"caller\":\"kubelet/kubelet.go:1480\",\"msg\":\"x\"}\n",
+                Content::Log,
+            ),
+            (
+                "out.json",
+                "out.json",
+                "{\"ts\":1.5,\"caller\":\"kubelet/event.go:1\",\"msg\":\"Event occurred\",\"kind\":\"Pod\"}\n",
                 Content::Log,
             ),
             ("notes.md", "notes.md", "The pod was refused.\n", Content::Nothing),

@@ -5,13 +5,14 @@
 //! - Which file is about which node, by its path: `crates/support-bundle/src/place.rs`; what it is, by its content: `content.rs`
 //!   beside it.
 //! - How folders, archives and archives in them are read within bounds: `crates/support-bundle/src/reader.rs`.
-//! - Which lines of a log are kept: `crates/support-bundle/src/log.rs`.
+//! - Which lines of a log are kept: `crates/support-bundle/src/log.rs`; those in JSON: `json_line.rs` beside it.
 //! - How files and objects become nodes: `crates/support-bundle/src/nodes.rs`.
 
 mod bundle;
 mod common_folder;
 mod content;
 mod dump;
+mod json_line;
 mod log;
 mod nodes;
 mod place;

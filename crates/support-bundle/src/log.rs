@@ -2,12 +2,14 @@
 //!
 //! A log is read line by line, and lines that tell nothing are passed over, so that its length costs time alone. Lines come as
 //! journals print them (`Nov 26 10:21:03 HOST kubelet[PID]: I1126 …`), with times in ISO 8601 or in fractions of a second, or as the
-//! kubelet writes them.
+//! kubelet writes them, as text or as JSON.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use admission_report::KubeletRefusal;
+
+use crate::json_line;
 
 /// The most bytes of a line that are looked at.
 const MAX_LINE: u64 = 64 << 10;
@@ -37,6 +39,8 @@ pub struct LogRead {
     pub machine: Vec<MachineLine>,
     /// Whether any line was written by a kubelet.
     pub has_kubelet: bool,
+    /// Whether any line says something, and not what a journal says of itself (`-- No entries --`).
+    pub has_entries: bool,
 }
 
 /// Where a line is.
@@ -93,15 +97,10 @@ pub struct StartFailure {
 }
 
 impl LogRead {
-    /// Whether it has no line that was written at any time: it is empty, or a journal that says that it has no entries.
+    /// Whether nothing is written in it: it is empty, or a journal that says that it has no entries.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lines <= 1
-            && self.span.is_none()
-            && self.refusals.is_empty()
-            && self.starts.is_empty()
-            && self.failures.is_empty()
-            && self.machine.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        !self.has_entries
     }
 
     /// The hosts of the lines that are kept.
@@ -147,21 +146,45 @@ impl LogRead {
                 }
             }
             if self.lines <= 2 && self.span.is_none() {
-                let time = place(&text(&line), 0).time;
+                let time = time_of(&text(&line));
                 self.span = (!time.is_empty()).then(|| (time.clone(), time));
             }
             std::mem::swap(&mut line, &mut last);
             let line = text(&last);
+            self.has_entries = self.has_entries || is_entry(&line);
             self.has_kubelet = self.has_kubelet || is_of_kubelet(&line);
             if tells(&line) {
-                kept.take(&line, self.lines);
+                match json_line::klog_text(&line) {
+                    Some((spoken, written)) => kept.take(&spoken, dated(place(&line, self.lines), written)),
+                    None => kept.take(&line, place(&line, self.lines)),
+                }
             }
         }
-        let end = place(&text(&last), 0).time;
+        let end = time_of(&text(&last));
         if let Some((_, last)) = self.span.as_mut().filter(|_| !end.is_empty()) {
             *last = end;
         }
         Ok(())
+    }
+}
+
+/// Whether a line of a log says something.
+fn is_entry(line: &str) -> bool {
+    let line = line.trim();
+    !(line.is_empty() || line.starts_with("-- ") && line.ends_with(" --"))
+}
+
+/// A place with the time of a JSON line, unless a journal has written one before it.
+fn dated(place: LinePlace, written: String) -> LinePlace {
+    let time = if place.time.is_empty() { written } else { place.time };
+    LinePlace { time, ..place }
+}
+
+fn time_of(line: &str) -> String {
+    let place = place(line, 0);
+    match json_line::klog_text(line) {
+        Some((_, written)) => dated(place, written).time,
+        None => place.time,
     }
 }
 
@@ -203,13 +226,26 @@ fn push<T>(kept: &mut VecDeque<T>, one: T) {
 }
 
 /// Words of which a line that is kept has one.
-const WORDS: [&str; 5] = ["dmission denied", "reason=\"", "reason: '", "kubeletVersion=", "ailed to run "];
+const WORDS: [&str; 7] = [
+    "dmission denied",
+    "reason=\"",
+    "\"reason\":",
+    "reason: '",
+    "kubeletVersion",
+    "ailed to run ",
+    COMMAND_FAILED,
+];
+/// Messages with which a kubelet ends: the parts that it starts last, each with the error.
+const LAST_WORDS: [&str; 3] =
+    ["Failed to start ContainerManager", "Failed to start cAdvisor", "Failed to initialize internal modules"];
+/// With which its command ends.
+const COMMAND_FAILED: &str = "command failed";
 /// The same of lines with the machine.
 const MACHINE: [&str; 2] = [" Machine: {", "etected CPU topology"];
 
 /// Whether a line may tell something.
 fn tells(line: &str) -> bool {
-    WORDS.iter().chain(&MACHINE).any(|word| line.contains(word))
+    WORDS.iter().chain(&LAST_WORDS).chain(&MACHINE).any(|word| line.contains(word))
 }
 
 /// Whether a line is one of a kubelet's log.
@@ -218,12 +254,15 @@ pub(crate) fn is_of_kubelet(line: &str) -> bool {
         let day = line.get(at + 1..at + 5).unwrap_or_default();
         day.len() == 4 && day.bytes().all(|byte| byte.is_ascii_digit())
     });
-    line.contains("kubelet[") || line.contains("kubenswrapper[") || klog && line.contains(".go:")
+    line.contains("kubelet[")
+        || line.contains("kubenswrapper[")
+        || klog && line.contains(".go:")
+        || json_line::is_one(line)
 }
 
 impl Kept {
-    fn take(&mut self, line: &str, number: u64) {
-        if let Some(refusal) = refusal(line, number) {
+    fn take(&mut self, line: &str, place: LinePlace) {
+        if let Some(refusal) = refusal(line, &place) {
             // The kubelet writes a line for the decision and one for its event.
             let is_same = |last: &LogRefusal| {
                 (&last.namespace, &last.name, &last.said)
@@ -241,21 +280,21 @@ impl Kept {
                 None => push(&mut self.refusals, refusal),
             }
         } else if let Some(version) = field(line, "kubeletVersion") {
-            push(&mut self.starts, KubeletStart { place: place(line, number), version });
+            push(&mut self.starts, KubeletStart { place, version });
         } else if let Some(error) = failure(line) {
-            push(&mut self.failures, StartFailure { place: place(line, number), error });
+            push(&mut self.failures, StartFailure { place, error });
         } else if let Some(at) = MACHINE.iter().position(|word| line.contains(word))
             && let Some(last) = self.machine.get_mut(at)
         {
-            *last = Some(MachineLine { place: place(line, number), text: line.trim_end().to_owned() });
+            *last = Some(MachineLine { place, text: line.trim_end().to_owned() });
         }
     }
 }
 
-fn refusal(line: &str, number: u64) -> Option<LogRefusal> {
+fn refusal(line: &str, place: &LinePlace) -> Option<LogRefusal> {
     let of = |namespace: &str, name: &str, uid: String, said| {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        Some(LogRefusal { place: place(line, number), namespace, name, uid, said })
+        Some(LogRefusal { place: place.clone(), namespace, name, uid, said })
     };
     if let Some(reason) = field(line, "reason") {
         let is_event = field(line, "kind").is_some_and(|kind| kind == "Pod");
@@ -276,12 +315,27 @@ fn refusal(line: &str, number: u64) -> Option<LogRefusal> {
     of(&member("Namespace")?, &member("Name")?, member("UID").unwrap_or_default(), said)
 }
 
+/// Why a kubelet has ended, if a line says that it has.
 fn failure(line: &str) -> Option<String> {
-    let after = line.split_once("ailed to run ")?.1;
-    let is_kubelet = after.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("kubelet"));
-    let error = field(line, "err").or_else(|| Some(after.split_once(": ")?.1.trim().to_owned()))?;
-    let error = error.strip_prefix("failed to run Kubelet: ").map(str::to_owned).unwrap_or(error);
-    is_kubelet.then_some(error)
+    let of_part = LAST_WORDS.iter().find_map(|words| Some(line.split_once(words)?.1));
+    let of_run = || {
+        let after = line.split_once("ailed to run ")?.1;
+        after.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("kubelet")).then_some(after)
+    };
+    let is_of_command = line.contains(COMMAND_FAILED) && line.contains(&format!("] \"{COMMAND_FAILED}\""));
+    let Some(after) = of_part.or_else(of_run) else {
+        return field(line, "err").filter(|_| is_of_command);
+    };
+    // Before v1.21 the error comes behind the message.
+    let written = || {
+        let error = after.split_once(": ").filter(|_| of_part.is_none()).map_or(after, |(_, error)| error);
+        let error = error.trim_start_matches(['"', ':']).trim();
+        // One that was cut has no end.
+        let error = error.strip_prefix("err=\"").unwrap_or(error);
+        (!error.is_empty()).then(|| error.to_owned())
+    };
+    let error = field(line, "err").or_else(written)?;
+    Some(error.strip_prefix("failed to run Kubelet: ").map(str::to_owned).unwrap_or(error))
 }
 
 /// The value of `KEY="VALUE"`, with what Go has escaped as it was.
@@ -394,6 +448,67 @@ mod tests {
             (span.0.as_str(), span.1.as_str()),
             ("2026-11-26T10:21:03+0000", "2026-11-26T10:21:05+0000")
         );
+    }
+
+    #[test]
+    fn a_part_that_does_not_start_is_a_failed_start_as_text_and_as_json() {
+        // scylladb/scylla-operator#1265, siderolabs/talos#7504 with the address that talosctl prints, and the form before v1.21.
+        let error = "start cpu manager error: configured policy \"static\" differs from state checkpoint policy \"none\"";
+        let quoted = error.replace('"', "\\\"");
+        let json = format!(
+            "{{\"ts\":1690001513203.121,\"caller\":\"kubelet/kubelet.go:1480\",\"msg\":\"Failed to start ContainerManager\",\"err\":\"{quoted}\"}}\n"
+        );
+        let klog = format!(
+            "E0525 05:33:16.571404   14083 kubelet.go:1480] \"Failed to start ContainerManager\" err=\"{quoted}\"\n"
+        );
+        for (text, time, host) in [
+            (format!("May 25 05:33:16 w-1 kubelet[14083]: {klog}"), "May 25 05:33:16", "w-1"),
+            (klog, "05-25 05:33:16.571404", ""),
+            (json.clone(), "1690001513203.121", ""),
+            (format!("192.168.88.209: {json}"), "1690001513203.121", ""),
+            (format!("May 25 05:33:16 w-1 kubelet[14083]: {json}"), "May 25 05:33:16", "w-1"),
+            (
+                format!(
+                    "F0525 05:33:16.5   14083 kubelet.go:1372] Failed to start ContainerManager {error}\n"
+                ),
+                "05-25 05:33:16.5",
+                "",
+            ),
+            (
+                format!("E0525 05:33:16.5   14083 run.go:74] \"command failed\" err=\"{quoted}\"\n"),
+                "05-25 05:33:16.5",
+                "",
+            ),
+        ] {
+            let log = read(&text);
+            let [failure] = log.failures.as_slice() else { panic!("{text}: {log:?}") };
+            assert_eq!(failure.error, error, "{text}");
+            assert_eq!((failure.place.time.as_str(), failure.place.host.as_str()), (time, host), "{text}");
+            assert!(log.has_kubelet && !log.is_empty() && log.span.is_some(), "{text}: {log:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_in_json_is_read_as_the_same_line() {
+        let log = read(
+            "{\"ts\":1690001513203.121,\"caller\":\"kubelet/kubelet.go:2320\",\"msg\":\"Pod admission denied\",\"podUID\":\"u-1\",\"pod\":{\"name\":\"app\",\"namespace\":\"ran\"},\"reason\":\"SMTAlignmentError\",\"message\":\"SMT Alignment Error\",\"v\":2}\n",
+        );
+        let [refusal] = log.refusals.as_slice() else { panic!("{log:?}") };
+        assert_eq!((refusal.namespace.as_str(), refusal.name.as_str()), ("ran", "app"));
+        assert_eq!((refusal.uid.as_str(), refusal.said.reason.as_str()), ("u-1", "SMTAlignmentError"));
+    }
+
+    #[test]
+    fn a_line_that_is_not_understood_is_one_and_json_of_others_is_not_the_kubelets() {
+        assert!(read("").is_empty() && read("-- No entries --\n").is_empty());
+        for line in [
+            "something else\n",
+            "{\"ts\":1.5,\"caller\":\"cut.go:1\",\"msg\":\"Failed to start ContainerMan",
+            "{\"level\":\"info\",\"ts\":1690001513.2,\"caller\":\"embed/etcd.go:1\",\"msg\":\"command failed\"}\n",
+        ] {
+            let log = read(line);
+            assert!(!log.is_empty() && !log.has_kubelet && log.failures.is_empty(), "{line}: {log:?}");
+        }
     }
 
     #[test]

@@ -251,13 +251,25 @@ fn by_node(log: LogRead, all: &Nodes) -> Vec<(Option<String>, LogRead)> {
         all.of_host(&place.host).or_else(|| all.of_pod(pod?.0, pod?.1))
     };
     let mut nodes: BTreeMap<Option<String>, LogRead> = BTreeMap::new();
-    let LogRead { path, lines, is_end_alone, span, refusals, starts, failures, machine, has_kubelet } = log;
+    let LogRead {
+        path,
+        lines,
+        is_end_alone,
+        span,
+        refusals,
+        starts,
+        failures,
+        machine,
+        has_kubelet,
+        has_entries,
+    } = log;
     let new = || LogRead {
         path: path.clone(),
         lines,
         is_end_alone,
         span: span.clone(),
         has_kubelet,
+        has_entries,
         ..LogRead::default()
     };
     for refusal in refusals {

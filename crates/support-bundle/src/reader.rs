@@ -14,11 +14,12 @@ use pod_spec::PodRules;
 use rawzip::{ReaderAt, ZipArchive};
 use topology_discovery::entries::{Entries, EntriesError, EntryKind, Packer, is_tar};
 use topology_manifest::{
-    Manifests, NodeObject, PodEvent, PodLimit, Source, UnknownFields, read_manifests_up_to,
+    Manifests, NodeObject, PodEvent, PodLimit, Source, UnknownFields, read_kubelet_config,
+    read_manifests_up_to,
 };
 
 use crate::bundle::{BundleError, BundleForm, BundlePath, BundlePod, Document, DocumentKind, Sourced};
-use crate::content::{Content, content};
+use crate::content::{Content, Kinds, content};
 use crate::dump::without_logs;
 use crate::log::LogRead;
 use crate::place::{Look, Place, UnitPlace, place};
@@ -391,9 +392,26 @@ impl BundleReader {
             Content::Described => self.remark(format!(
                 "{inner}: not read: it is what `kubectl describe` prints; `kubectl get node NODE -o yaml` prints the object"
             )),
+            Content::PerhapsConfiguration(kinds) => self.perhaps_configuration(at, inner, kinds, text),
             Content::Log | Content::Nothing => {}
         }
         Ok(())
+    }
+
+    /// A document that is read as a configuration, or not. One without kinds that is none is named.
+    fn perhaps_configuration(&mut self, at: &Place<'_>, inner: &str, kinds: Kinds, text: Vec<u8>) {
+        let read = Source::from_bytes(inner, &text).and_then(|source| read_kubelet_config(&source));
+        match (read, kinds) {
+            (Ok(_), Kinds::None) => self.document(at, inner, DocumentKind::Configuration, text),
+            (Ok(_), Kinds::Some) => {
+                let document = document(at, inner, DocumentKind::Configuration, text);
+                self.found.configurations.push(document);
+            }
+            (Err(error), Kinds::None) => {
+                self.remark(format!("{inner}: not read as the configuration of a kubelet: {error}"));
+            }
+            (Err(_), Kinds::Some) => {}
+        }
     }
 
     /// A text of at most so many bytes; `None`: it has more, or more than may be kept in all.

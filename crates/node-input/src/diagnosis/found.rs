@@ -120,7 +120,8 @@ fn logs(evidence: &NodeEvidence, parts: &mut Parts) {
             "log",
             match others.first() {
                 Some(log) => {
-                    let none = if log.is_empty() { "no lines" } else { "no line of a kubelet" };
+                    let none =
+                        if log.is_empty() { "no lines" } else { "no line that is known as a kubelet's" };
                     format!("{} has {none}; {next}, if they are not rotated away there too", log.path)
                 }
                 None => next.to_owned(),

@@ -150,7 +150,7 @@ fn a_journal_without_a_line_of_a_kubelet_is_no_log_of_one() {
     ]);
     let node = only(&diagnosis);
     let missing = node.missing.iter().find(|part| part.part == "log").unwrap();
-    assert!(missing.next.contains("has no line of a kubelet"), "{}", missing.next);
+    assert!(missing.next.contains("has no line that is known as a kubelet's"), "{}", missing.next);
 }
 
 #[test]

@@ -22,6 +22,35 @@ pub(super) const STRICT_AGAIN: &str = "turn strict-cpu-reservation on again (wit
 const PUT_ASIDE: &str = "delete the file before the kubelet starts, or have `topolet state repair --apply` put it aside: the \
     kubelet then takes what the pods' manifests request";
 
+/// What helps where a manager does not start from its state file, by the kubelet's error alone: the name of the file, and the sentence. `None`: the
+/// error is about none of these files.
+#[must_use]
+pub fn against_start_error(error: &str) -> Option<(&'static str, String)> {
+    let file = match () {
+        () if error.contains("start cpu manager error") => StateFile::Cpu.path(),
+        () if error.contains("start memory manager error") => StateFile::Memory.path(),
+        () => return None,
+    };
+    let policies = || {
+        let (before, after) = error.split_once("differs from state checkpoint policy \"")?;
+        let configured = before.split_once("configured policy \"")?.1.split('"').next()?;
+        Some((after.split('"').next()?, configured))
+    };
+    let help = match policies() {
+        Some((stored, configured)) => of_policy(stored, configured),
+        None if error.contains("expected machine state is different") => or_delete(MEMORY_OR_RESERVED),
+        None => DELETE.to_owned(),
+    };
+    Some((file, help))
+}
+
+/// The way out for a file that a manager of another policy wrote.
+pub(super) fn of_policy(stored: &str, configured: &str) -> String {
+    let is_of_cpus = matches!(configured, "static" | "none");
+    let field = if is_of_cpus { "cpuManagerPolicy" } else { "memoryManagerPolicy" };
+    or_delete(&format!("set {field} to {stored:?} again"))
+}
+
 /// A way out beside the one that always works.
 pub(super) fn or_delete(first: &str) -> String {
     format!("{first}, or {DELETE}")
@@ -96,6 +125,9 @@ fn moved(differences: &[BookDifference]) -> Option<Moved> {
 const ANOTHER_BOOT: &str = "the file was written at another boot of this machine, or before its memory changed: after a reboot \
     delete it before the kubelet starts; while pods run, drain the node first";
 
+const MEMORY_OR_RESERVED: &str =
+    "bring back the memory and huge pages that the file has, and reserve what it has as reserved";
+
 /// What brings back the memory that a file was written for.
 fn drifted(differences: &[BookDifference]) -> &'static str {
     let is_reserved = |difference: &BookDifference| {
@@ -105,7 +137,7 @@ fn drifted(differences: &[BookDifference]) -> &'static str {
     match of_reservation {
         0 => "bring back the memory and huge pages that the file has",
         all if all == differences.len() => "reserve the memory that the file has as reserved",
-        _ => "bring back the memory and huge pages that the file has, and reserve what it has as reserved",
+        _ => MEMORY_OR_RESERVED,
     }
 }
 
@@ -115,6 +147,29 @@ mod tests {
     use topology_model::NodeId;
 
     use super::*;
+
+    #[test]
+    fn the_kubelets_error_alone_tells_what_helps() {
+        let of = |error: &str| against_start_error(error).map(|(file, help)| format!("{file}: {help}"));
+        assert_eq!(
+            of(
+                "start cpu manager error: could not restore state from checkpoint: configured policy \"static\" differs from state \
+                checkpoint policy \"none\", please drain this node"
+            ),
+            Some(format!("cpu_manager_state: set cpuManagerPolicy to \"none\" again, or {DELETE}"))
+        );
+        assert_eq!(
+            of(
+                "start memory manager error: [memorymanager] the expected machine state is different from the real one"
+            ),
+            Some(format!("memory_manager_state: {MEMORY_OR_RESERVED}, or {DELETE}"))
+        );
+        assert_eq!(
+            of("start cpu manager error: could not restore state from checkpoint: checkpoint is corrupted"),
+            Some(format!("cpu_manager_state: {DELETE}"))
+        );
+        assert_eq!(of("failed to create kubelet: x"), None);
+    }
 
     #[test]
     fn memory_of_another_boot_is_told_from_memory_that_is_gone() {

@@ -196,11 +196,7 @@ table! { f, file;
         configured: &'static str,
     } [OtherPolicy, OtherPolicy, Fault, Configuration] |{ stored, configured }| =>
         write!(f, "written under policy {stored:?}, and the configuration has {configured:?}"),
-        help: {
-            let is_of_cpus = matches!(*configured, "static" | "none");
-            let field = if is_of_cpus { "cpuManagerPolicy" } else { "memoryManagerPolicy" };
-            or_delete(&format!("set {field} to {stored:?} again"))
-        };
+        help: help::of_policy(stored, configured);
     /// A pod holds CPUs that are offline or that the machine does not have.
     CpusGone {
         /// The pod.
