@@ -90,7 +90,7 @@ fn at_fault(error: &FlagError, words: &[&str]) -> Option<usize> {
         _ => true,
     };
     let of_flag = || (0..words.len()).filter(|at| words.get(*at).is_some_and(|word| is_it(word)));
-    of_flag().find(has_value).or_else(|| of_flag().last())
+    of_flag().find(has_value).or_else(|| of_flag().next_back())
 }
 
 /// What follows the equals sign of an argument, else the next argument.
