@@ -193,7 +193,9 @@ impl<'a> ConfigAdvice<'a> {
         };
         let is_in_form =
             self.read.fields.is_some() && self.read.place.is_some() || self.arguments().is_some();
-        GivenConfig { name: &self.read.name, text: self.text, kind, is_in_form }
+        let takes_out = kind == ConfigKind::Flags || self.arguments().is_some();
+        let loses_flags = takes_out && !self.read.left_out.is_empty();
+        GivenConfig { name: &self.read.name, text: self.text, kind, is_in_form, loses_flags }
     }
 
     /// What is wrong with the configuration, and with the state beside it, the worst first.
@@ -435,7 +437,10 @@ impl<'a> ConfigAdvice<'a> {
         let Self { subject: ConfigSubject { view, .. }, read, text, proposal, changes, .. } = self;
         Ok(match (read.kind, &read.profile) {
             (ConfigKind::Bottlerocket, _) => settings(changes),
-            (ConfigKind::Flags, _) => kubelet_flags(changes),
+            (ConfigKind::Flags, _) => {
+                let left_out = read.left_out.iter().map(|argument| format!("# leave out: {argument}\n"));
+                kubelet_flags(changes) + &left_out.collect::<String>()
+            }
             (_, Some(profile)) => {
                 let fields = profile_fields(profile, proposal, &self.left, view);
                 let is_empty = fields.as_object().is_none_or(Map::is_empty);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use config_advice::Severity;
-use node_config::{FlagError, KubeletConfiguration, KubeletFlags, Rules};
+use node_config::{FlagError, GateError, KubeletConfiguration, KubeletFlags, Rules};
 use node_output::manifest_error;
 use terminal_text::nearest;
 use topology_manifest::{
@@ -31,6 +31,11 @@ impl FlagRefusal {
         self.argument.refused(&self.flag, self.text.clone(), self.instead.clone())
     }
 
+    /// Why no kubelet starts with it, in its words; `None`: it starts, and does nothing.
+    pub(crate) fn stops(self) -> Option<String> {
+        (self.severity == Severity::Refused).then_some(self.text)
+    }
+
     /// The same as an error that says that no kubelet starts with it.
     pub(crate) fn error(&self) -> anyhow::Error {
         let text = match self.severity {
@@ -42,7 +47,8 @@ impl FlagRefusal {
     }
 
     fn of(error: &FlagError, arguments: &[KubeletArgument], rules: Rules) -> Option<Self> {
-        let argument = at_fault(error, arguments)?.clone();
+        let words: Vec<&str> = arguments.iter().map(KubeletArgument::text).collect();
+        let argument = arguments.get(at_fault(error, &words).unwrap_or_default())?.clone();
         let flag = match error {
             FlagError::Command(word) => word.clone(),
             _ => error.flag().map_or_else(|| argument.text().to_owned(), |flag| format!("--{flag}")),
@@ -67,25 +73,73 @@ fn instead(error: &FlagError, rules: Rules) -> Option<String> {
     Some(meant.unwrap_or_else(|| format!("a flag of kubelet {}", rules.version.release())))
 }
 
-/// The argument that is wrong: the one with the value that is, else the last one of its flag.
-fn at_fault<'a>(error: &FlagError, arguments: &'a [KubeletArgument]) -> Option<&'a KubeletArgument> {
-    let named = |argument: &KubeletArgument| {
-        let text = argument.text().strip_prefix("--")?;
+/// Where the argument is that is wrong: the one with the value that is, else the last one of its flag.
+fn at_fault(error: &FlagError, words: &[&str]) -> Option<usize> {
+    let named = |word: &str| {
+        let text = word.strip_prefix("--")?;
         Some(text.split('=').next().unwrap_or_default().replace('_', "-"))
     };
-    let is_it = |argument: &&KubeletArgument| match error {
-        FlagError::Command(text) | FlagError::Syntax(text) => argument.text() == text,
-        FlagError::UnknownLetter { letters, .. } => argument.text().ends_with(letters.as_str()),
-        error => error.flag().map(|flag| flag.replace('_', "-")) == named(argument),
+    let is_it = |word: &str| match error {
+        FlagError::Command(text) | FlagError::Syntax(text) => word == text,
+        FlagError::UnknownLetter { letters, .. } => word.starts_with('-') && word.ends_with(letters.as_str()),
+        error => error.flag().is_some_and(|flag| Some(flag.replace('_', "-")) == named(word)),
     };
-    let has_value = |argument: &&KubeletArgument| match error {
-        FlagError::Value { value, .. } => {
-            argument.text().split_once('=').is_some_and(|(_, own)| own == value)
-        }
+    let has_value = |at: &usize| match error {
+        FlagError::Value { value, .. } => value_of(words, *at) == Some(value),
+        FlagError::Gates(_) | FlagError::Labels(_) => wrong_entries(error, words, *at).next().is_some(),
         _ => true,
     };
-    let first = arguments.iter().filter(is_it).find(has_value);
-    first.or_else(|| arguments.iter().rfind(is_it)).or(arguments.first())
+    let of_flag = || (0..words.len()).filter(|at| words.get(*at).is_some_and(|word| is_it(word)));
+    of_flag().find(has_value).or_else(|| of_flag().next_back())
+}
+
+/// What follows the equals sign of an argument, else the next argument.
+fn value_of<'a>(words: &[&'a str], at: usize) -> Option<&'a str> {
+    match words.get(at)?.split_once('=') {
+        Some((_, value)) => Some(value),
+        None => words.get(at + 1).copied(),
+    }
+}
+
+/// The entries in the value of an argument that are wrong: gates and labels.
+fn wrong_entries<'a>(error: &'a FlagError, words: &[&'a str], at: usize) -> impl Iterator<Item = &'a str> {
+    let value = value_of(words, at).filter(|_| matches!(error, FlagError::Gates(_) | FlagError::Labels(_)));
+    value.into_iter().flat_map(|value| value.split(',')).filter(|entry| {
+        let name = entry.split('=').next().unwrap_or_default().trim();
+        match error {
+            FlagError::Gates(faults) => faults.iter().any(|fault| match fault {
+                GateError::Unknown(gate) | GateError::Locked { name: gate, .. } => gate == name,
+                GateError::Dependency { name: gate, missing } => *gate == name || missing.contains(&name),
+            }),
+            FlagError::Labels(labels) => labels.iter().any(|label| label == name),
+            _ => false,
+        }
+    })
+}
+
+/// Takes out of a command line what is wrong: entries of a value where others are right, else an argument with its value; `None`: it
+/// is not there. Returns what was taken out.
+fn leave_out(error: &FlagError, words: &mut Vec<String>) -> Option<String> {
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let at = at_fault(error, &texts)?;
+    let (flag, has_own) = texts[at].split_once('=').map_or((texts[at], false), |(flag, _)| (flag, true));
+    let wrong: Vec<&str> = wrong_entries(error, &texts, at).collect();
+    let entries = value_of(&texts, at).into_iter().flat_map(|value| value.split(','));
+    let right: Vec<&str> = entries.filter(|entry| !wrong.contains(entry)).collect();
+    if !wrong.is_empty() && !right.is_empty() {
+        let (left_out, right) = (format!("{flag}={}", wrong.join(",")), right.join(","));
+        let (at, kept) = if has_own { (at, format!("{flag}={right}")) } else { (at + 1, right) };
+        words[at] = kept;
+        return Some(left_out);
+    }
+    let takes_next = match error {
+        FlagError::Command(_) | FlagError::Syntax(_) | FlagError::UnknownLetter { .. } => false,
+        // As pflag skips flags where a program allows that.
+        FlagError::Unknown(_) => texts.get(at + 1).is_some_and(|next| !next.starts_with('-')),
+        _ => at + 1 < texts.len(),
+    };
+    let last = if takes_next && !has_own { at + 1 } else { at };
+    Some(words.drain(at..=last).collect::<Vec<_>>().join(" "))
 }
 
 /// Stands for the folder of drop-ins of a kubelet whose flags name no files.
@@ -94,8 +148,13 @@ pub(crate) const SOME_FOLDER: &str = ".";
 /// What flags make of a configuration.
 pub(crate) struct OverConfiguration {
     pub(crate) config: KubeletConfiguration,
+    /// `None`: what is wrong with them could not be left out.
     pub(crate) flags: Option<Box<KubeletFlags>>,
     pub(crate) refusal: Option<FlagRefusal>,
+    /// The arguments without those.
+    pub(crate) kept: Vec<String>,
+    /// The arguments, and entries of them, with which the kubelet does not start.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Flags over the configuration of files. Those with which the kubelet does not start are left out.
@@ -103,14 +162,22 @@ pub(crate) fn over(config: KubeletConfiguration, arguments: &[KubeletArgument]) 
     let rules = config.rules;
     // The kubelet reads its flags over its files.
     let folder = format!("--config-dir={SOME_FOLDER}");
-    let words = || [folder.as_str()].into_iter().chain(arguments.iter().map(KubeletArgument::text));
-    let put_over = |flags: KubeletFlags| Ok((flags.over(config.clone())?, flags));
-    let strict = KubeletFlags::parse_of(rules.flags, words()).and_then(put_over);
-    let refusal = strict.as_ref().err().and_then(|error| FlagRefusal::of(error, arguments, rules));
-    let lenient = strict.or_else(|_| KubeletFlags::parse(words()).and_then(put_over));
-    match lenient {
-        Ok((config, flags)) => OverConfiguration { config, flags: Some(Box::new(flags)), refusal },
-        Err(_) => OverConfiguration { config, flags: None, refusal },
+    let mut kept: Vec<String> = arguments.iter().map(|argument| argument.text().to_owned()).collect();
+    let (mut refusal, mut left_out) = (None, Vec::new());
+    loop {
+        let words = [folder.as_str()].into_iter().chain(kept.iter().map(String::as_str));
+        let put_over = |flags: KubeletFlags| Ok((flags.over(config.clone())?, flags));
+        let error = match KubeletFlags::parse_of(rules.flags, words).and_then(put_over) {
+            Ok((config, flags)) => {
+                return OverConfiguration { config, flags: Some(Box::new(flags)), refusal, kept, left_out };
+            }
+            Err(error) => error,
+        };
+        refusal = refusal.or_else(|| FlagRefusal::of(&error, arguments, rules));
+        match leave_out(&error, &mut kept) {
+            Some(text) => left_out.push(text),
+            None => return OverConfiguration { config, flags: None, refusal, kept, left_out },
+        }
     }
 }
 
@@ -217,6 +284,49 @@ mod tests {
         ] {
             let Some((error, _)) = refusal(text, Release::V1_36) else { panic!("{text}") };
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    /// The gate is gone in 1.36, and no release has the flag.
+    #[test]
+    fn the_rest_of_a_command_line_with_a_refused_argument_is_read() {
+        const REST: &str = "--topology-manager-policy=single-numa-node --memory-manager-policy=Static --system-reserved=cpu=400m";
+        let read = |text: &str| {
+            let read = read_kubelet_arguments(&[Source { name: "flags.env", text }]);
+            let read = read.unwrap_or_else(|error| panic!("{error}"));
+            let rules = Rules::of(Release::V1_36);
+            over(KubeletConfiguration { rules, ..KubeletConfiguration::default() }, &read.arguments)
+        };
+        let rest = read(REST);
+        for (wrong, left_out, kept) in [
+            ("--feature-gates=MemoryManager=true", "--feature-gates=MemoryManager=true", None),
+            ("--feature-gates MemoryManager=true", "--feature-gates MemoryManager=true", None),
+            ("--cpu-manager=true", "--cpu-manager=true", None),
+            ("--cpu-manager true", "--cpu-manager true", None),
+            ("--max-pods=ten", "--max-pods=ten", None),
+            ("--max-pods ten", "--max-pods ten", None),
+            (
+                "--feature-gates=KubeletPodResourcesGet=true,MemoryManager=true",
+                "--feature-gates=MemoryManager=true",
+                Some("--feature-gates=KubeletPodResourcesGet=true"),
+            ),
+            (
+                "--node-labels=a=b,node-role.kubernetes.io/worker=",
+                "--node-labels=node-role.kubernetes.io/worker=",
+                Some("--node-labels=a=b"),
+            ),
+        ] {
+            for text in [format!("{wrong} {REST}"), format!("{REST} {wrong}")] {
+                let made = read(&text);
+                assert_eq!(made.left_out, [left_out], "{text}");
+                assert!(made.refusal.is_some(), "{text}");
+                let gates = KubeletConfiguration { feature_gates: Default::default(), ..made.config };
+                assert_eq!(gates, rest.config, "{text}");
+                let others = made.kept.iter().filter(|word| !rest.kept.contains(word));
+                assert_eq!(others.map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(kept), "{text}");
+                let again = read(&made.kept.join(" "));
+                assert_eq!((again.refusal, again.left_out), (None, Vec::new()), "{text}");
+            }
         }
     }
 

@@ -413,14 +413,23 @@ pub fn configuration_of(
     view: &KubeletView,
     reading: Reading<'_>,
 ) -> anyhow::Result<ReadConfiguration> {
+    configuration_with_flags(machine, given, view, reading)?.accepted()
+}
+
+/// The same also where a kubelet does not start with its flags.
+pub(crate) fn configuration_with_flags(
+    machine: &LoadedMachine,
+    given: Option<&str>,
+    view: &KubeletView,
+    reading: Reading<'_>,
+) -> anyhow::Result<ReadConfiguration> {
     let view = &*machine.real_view(view)?;
     let cpus = view.cpus().num_cpus();
-    let read = match (given, packed_config(machine)) {
+    Ok(match (given, packed_config(machine)) {
         (None, Some(found)) => found.read(cpus, reading)?.with_given(reading)?,
         (None, None) if !reading.flags.is_empty() => configuration::of_flags(cpus, reading)?,
         (given, _) => configuration::read(given, view, reading)?.with_given(reading)?,
-    };
-    read.accepted()
+    })
 }
 
 /// The machine's own configuration.

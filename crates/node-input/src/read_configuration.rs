@@ -44,8 +44,12 @@ pub struct ReadConfiguration {
     pub(crate) others: Vec<String>,
     /// Which of several objects for different nodes is read.
     pub(crate) choice: Option<ObjectChoice>,
-    /// The flags that the file itself sets: `--max-pods=20`.
+    /// The flags that the file itself sets, with which the kubelet starts: `--max-pods=20`.
     pub(crate) arguments: Vec<String>,
+    /// Those with which it does not start.
+    pub(crate) left_out: Vec<String>,
+    /// What flags lie over, and these flags; `None`: none do.
+    pub(crate) command_line: Option<CommandLine>,
     /// The fields that decide and that its form has; `None`: all.
     pub(crate) fields: Option<&'static [&'static str]>,
     /// The mapping of the file that has these fields, by the keys on the way to it; `None`: it is within a list, or the form has all.
@@ -58,6 +62,13 @@ pub struct ReadConfiguration {
     pub(crate) release: Option<String>,
     /// What of [`config`](Self::config) is its distribution's.
     pub(crate) base: Base,
+}
+
+/// Flags, and the configuration beneath them.
+#[derive(Clone)]
+pub(crate) struct CommandLine {
+    pub(crate) beneath: KubeletConfiguration,
+    pub(crate) arguments: Vec<KubeletArgument>,
 }
 
 impl ReadConfiguration {
@@ -295,11 +306,17 @@ impl ReadConfiguration {
     /// The same with flags of the kubelet over it.
     pub(crate) fn with_flags(mut self, arguments: &[KubeletArgument]) -> Self {
         if !arguments.is_empty() {
-            let OverConfiguration { config, flags, refusal } = kubelet_flags::over(self.config, arguments);
+            let line = self
+                .command_line
+                .get_or_insert_with(|| CommandLine { beneath: self.config.clone(), arguments: Vec::new() });
+            line.arguments.extend_from_slice(arguments);
+            let OverConfiguration { config, flags, refusal, kept, left_out } =
+                kubelet_flags::over(self.config, arguments);
             if let Some(path) = flags.as_ref().and_then(|flags| flags.pod_manifest_path()) {
                 self.static_pods = Some(PathBuf::from(path)).filter(|_| !path.is_empty());
             }
             (self.config, self.flags, self.refusal) = (config, flags, refusal.or(self.refusal));
+            (self.arguments, self.left_out) = (kept, left_out);
         }
         self
     }
@@ -307,7 +324,6 @@ impl ReadConfiguration {
     /// The same with flags of its form, of which some may name files that are not in it.
     pub(crate) fn with_own_flags(self, arguments: &[KubeletArgument]) -> Self {
         let mut made = self.with_flags(arguments);
-        made.arguments = arguments.iter().map(|argument| argument.text().to_owned()).collect();
         let Some(flags) = made.flags.as_deref().filter(|_| made.kind != ConfigKind::Flags) else {
             return made;
         };
@@ -329,7 +345,8 @@ impl ReadConfiguration {
         let KubeletArguments { arguments, missing, .. } = kubelet_flags::given(reading.flags)?;
         self.name.push_str(WITH_FLAGS);
         self.missing.extend(missing);
-        Ok(self.with_flags(&arguments))
+        let (own, left_out) = (self.arguments.clone(), self.left_out.clone());
+        Ok(Self { arguments: own, left_out, ..self.with_flags(&arguments) })
     }
 
     /// The same where a kubelet starts with its flags.

@@ -8,10 +8,13 @@ use pod_spec::{Origin, Pod};
 use topology_admission::Identity;
 use topology_model::KubeletView;
 
+use crate::base_choice::Reading;
 use crate::devices::DeviceText;
-use crate::kubelet_version::KubeletVersion;
+use crate::kubelet_flags::{self, OverConfiguration};
+use crate::kubelet_version::{KubeletVersion, NamedBy};
 use crate::machine::LoadedMachine;
-use crate::node::{LoadedNode, configuration_of};
+use crate::node::{LoadedNode, configuration_with_flags};
+use crate::read_configuration::{CommandLine, ReadConfiguration};
 use crate::sources::{IdentitySource, ResidentsSource, RulesSource};
 
 /// The configuration as a kubelet of each release reads it.
@@ -20,35 +23,57 @@ pub struct ReleaseConfigurations {
     pub name: String,
     /// Where the kubelet reads static pods; `None`: it does not say.
     pub static_pods: Option<PathBuf>,
-    by_release: Vec<(Rules, KubeletConfiguration)>,
+    by_release: Vec<(Rules, ReadConfiguration)>,
 }
 
 impl ReleaseConfigurations {
-    /// Of a configuration that is named, else of the one that the machine's kubelet has.
+    /// Of the configuration and flags that are named, else of those that the machine's kubelet has.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(machine: &LoadedMachine, config: Option<&str>, view: &KubeletView) -> anyhow::Result<Self> {
+    pub fn read(machine: &LoadedMachine, named: &RulesSource, view: &KubeletView) -> anyhow::Result<Self> {
         let read = |release| {
             let rules = Rules::of(release);
-            let read = configuration_of(machine, config, view, rules.into())?;
+            let reading = Reading { rules, named_by: NamedBy::Nobody, ..named.reading() };
+            let read = configuration_with_flags(machine, named.config.as_deref(), view, reading)?;
             anyhow::Ok((rules, read))
         };
-        let read = Release::ALL.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
-        let (name, static_pods) = read
+        let by_release = Release::ALL.into_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        let (name, static_pods) = by_release
             .last()
             .map(|(_, newest)| (newest.name.clone(), newest.static_pods.clone()))
             .unwrap_or_default();
-        let by_release = read.into_iter().map(|(rules, read)| (rules, read.config)).collect();
         Ok(Self { name, static_pods, by_release })
     }
 
-    /// As a kubelet with these rules reads it: which fields are read depends on one of them.
+    /// As a kubelet with these rules reads it, without flags with which that does not start.
     #[must_use]
     pub fn of(&self, rules: Rules) -> KubeletConfiguration {
-        let alike = |(read, _): &&(Rules, KubeletConfiguration)| read.pod_sysctls == rules.pod_sysctls;
-        let config = self.by_release.iter().find(alike).map(|(_, config)| config.clone());
-        KubeletConfiguration { rules, ..config.unwrap_or_default() }
+        let Some(read) = self.read_alike(rules) else {
+            return KubeletConfiguration { rules, ..KubeletConfiguration::default() };
+        };
+        match Self::with_flags(read, rules) {
+            Some(over) => over.config,
+            None => KubeletConfiguration { rules, ..read.config.clone() },
+        }
+    }
+
+    /// What of the flags keeps a kubelet with these rules from starting, in its words.
+    #[must_use]
+    pub fn refused_flag(&self, rules: Rules) -> Option<String> {
+        Self::with_flags(self.read_alike(rules)?, rules)?.refusal?.stops()
+    }
+
+    /// Which fields are read depends on one of the rules.
+    fn read_alike(&self, rules: Rules) -> Option<&ReadConfiguration> {
+        let alike = |(read, _): &&(Rules, ReadConfiguration)| read.pod_sysctls == rules.pod_sysctls;
+        self.by_release.iter().find(alike).map(|(_, read)| read)
+    }
+
+    /// Flags are read by each release anew; `None`: there are none.
+    fn with_flags(read: &ReadConfiguration, rules: Rules) -> Option<OverConfiguration> {
+        let CommandLine { beneath, arguments } = read.command_line.as_ref()?;
+        Some(kubelet_flags::over(KubeletConfiguration { rules, ..beneath.clone() }, arguments))
     }
 }
 

@@ -274,6 +274,8 @@ pub struct GivenConfig<'a> {
     pub kind: ConfigKind,
     /// Whether what is proposed is printed as the fields of such a file, of a form that others read the same way.
     pub is_in_form: bool,
+    /// Whether flags with which the kubelet does not start are taken out of what is printed.
+    pub loses_flags: bool,
 }
 
 /// What findings on device plugins are about, in the place of a field.

@@ -55,9 +55,12 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
     }
     if changes.is_empty() {
         text.push_str("\nNothing else is proposed.\n");
-        return filled(page, &(text + &notes(&checked.notes)));
+        if !given.loses_flags {
+            return filled(page, &(text + &notes(&checked.notes)));
+        }
+    } else {
+        text.push_str("\nproposed, so that as much as possible is pinned:\n");
     }
-    text.push_str("\nproposed, so that as much as possible is pinned:\n");
     let rows = changes.iter().map(|change| {
         let or_nothing = |value: &Option<Value>| value.as_ref().map_or_else(|| "(nothing)".to_owned(), flow);
         vec![change.field.clone(), or_nothing(&change.from), page.arrow().to_owned(), or_nothing(&change.to)]

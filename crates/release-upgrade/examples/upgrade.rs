@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let subject = Subject {
         view: &view,
         config: &config,
+        refused_flag: &|_| None,
         options: &OwnOptions::default(),
         identity: None,
         inventory: &Inventory::new(view.nodes().clone()),

@@ -24,6 +24,8 @@ pub struct Subject<'a> {
     pub view: &'a KubeletView,
     /// What a kubelet with these rules reads of its configuration file.
     pub config: &'a dyn Fn(Rules) -> KubeletConfiguration,
+    /// What of its flags keeps a kubelet with these rules from starting, in its words; `None`: nothing.
+    pub refused_flag: &'a dyn Fn(Rules) -> Option<String>,
     /// Options of this project's own.
     pub options: &'a OwnOptions,
     /// What the node is called; `None`: no pod is refused for it.
@@ -63,6 +65,10 @@ impl Subject<'_> {
 
     /// Everything that keeps a kubelet with these rules from starting with the configuration, in its words.
     pub(crate) fn faults(&self, rules: Rules) -> Vec<String> {
+        // Flags are read before anything is checked.
+        if let Some(text) = (self.refused_flag)(rules) {
+            return vec![text];
+        }
         let config = (self.config)(rules);
         let invalid = config.validate();
         // Gates are set before anything is checked.

@@ -192,12 +192,9 @@ impl BackupArguments {
     }
 }
 
-/// By which rules it decides.
+/// What lies over and beneath the kubelet's configuration.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct RulesArguments {
-    /// The kubelet's configuration.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::CONFIG)]
-    pub(crate) config: Option<String>,
+pub(crate) struct BesideConfigArguments {
     /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
     /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
     /// Without --config and a configuration of the machine they are all that is known.
@@ -208,6 +205,16 @@ pub(crate) struct RulesArguments {
     /// the file tells. Where no configuration is given or found it lies beneath the kubelet's defaults.
     #[arg(long, value_name = "NAME")]
     pub(crate) base: Option<BaseChoice>,
+}
+
+/// By which rules it decides.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RulesArguments {
+    /// The kubelet's configuration.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::CONFIG)]
+    pub(crate) config: Option<String>,
+    #[command(flatten)]
+    pub(crate) beside: BesideConfigArguments,
     /// Release of the kubelet whose rules apply: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it that of
     /// the Node object (--node), else one that writes state files as the node's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
@@ -272,8 +279,8 @@ pub(crate) struct DeviceArguments {
 
 impl RulesArguments {
     pub(crate) fn source(&self) -> RulesSource {
-        let Self { config, kubelet_flags, base, kubelet, program, topolet_config, policy, scope, devices } =
-            self.clone();
+        let Self { config, beside, kubelet, program, topolet_config, policy, scope, devices } = self.clone();
+        let BesideConfigArguments { kubelet_flags, base } = beside;
         let decided_by = program.decided_by;
         let DeviceArguments { devices, selected } = devices;
         RulesSource {

@@ -174,7 +174,7 @@ impl AskedNode {
         let (to, view, mut told) = (kubelet(to)?, self.view()?, Told::on(question.page));
         let NodeSources { rules, identity, residents, .. } = &self.sources;
         let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
-        let configurations = ReleaseConfigurations::read(&self.machine, rules.config.as_deref(), &view)?;
+        let configurations = ReleaseConfigurations::read(&self.machine, rules, &view)?;
         let before = UpgradeSource { identity, residents, to, way: UpgradeWay::Restarted };
         let running = BeforeUpgrade::read(&self.machine, rules, self.devices.clone(), before)?;
         let (inventory, not_judged) = inventory_of(&self.machine, self.devices.clone(), &view)?;
@@ -187,6 +187,7 @@ impl AskedNode {
         let subject = Subject {
             view: &view,
             config: &|rules| configurations.of(rules),
+            refused_flag: &|rules| configurations.refused_flag(rules),
             options: &options_of(&self.machine, rules)?,
             identity: running.identity.as_ref(),
             inventory: &inventory,

@@ -5,13 +5,15 @@ use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
-    BaseChoice, ConfigAdvice, ConfigSubject, IdentitySource, InputWarning, KubeletVersion, LoadedMachine,
-    NamedBy, ResidentsSource, RulesSource,
+    ConfigAdvice, ConfigSubject, IdentitySource, InputWarning, KubeletVersion, LoadedMachine, NamedBy,
+    ResidentsSource, RulesSource,
 };
 use node_output::{Document, Format, config_check};
 use topology_model::KubeletView;
 
-use crate::arguments::{DeviceArguments, MachineArguments, OutputArguments, ResidentsArguments, programs};
+use crate::arguments::{
+    BesideConfigArguments, DeviceArguments, MachineArguments, OutputArguments, ResidentsArguments, programs,
+};
 use crate::claim_arguments::ClaimsBesideArguments;
 use crate::examples;
 use crate::help_forms;
@@ -42,16 +44,8 @@ pub(crate) struct ConfigSourceArguments {
     /// The kubelet's configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::CHECKED_CONFIG)]
     pub(crate) config: Option<String>,
-    /// Flags of the kubelet over that configuration, as "--max-pods=20 --v=2", or a file with them: `kubeadm-flags.env` and other
-    /// files of variables, a unit or drop-in of systemd, a command line, or /proc/PID/cmdline. Several make one command line.
-    /// Without --config and a configuration of the machine they are all that is known.
-    #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
-    pub(crate) kubelet_flags: Vec<String>,
-    /// What a distribution sets beneath the configuration: `none`, or `openshift`, `eks`, `eks:TYPE` with an instance type
-    /// such as `eks:m5.large`, `bottlerocket`, `talos`, `talos-controlplane`, `k3s`, `rke2`. Without it what the form of
-    /// the file tells. Where no configuration is given or found it lies beneath the kubelet's defaults.
-    #[arg(long, value_name = "NAME")]
-    pub(crate) base: Option<BaseChoice>,
+    #[command(flatten)]
+    pub(crate) over: BesideConfigArguments,
     /// Release of the kubelet that reads it: 1.34, 1.35, 1.36, 1.37, or a version such as v1.37.2. Without it one that
     /// writes state files as the machine's are, else 1.36.
     #[arg(long, value_name = "VERSION")]
@@ -113,7 +107,7 @@ impl ConfigSourceArguments {
         defaults: &str,
         screen: Screen,
     ) -> anyhow::Result<RulesSource> {
-        let Self { config, kubelet_flags, base, kubelet } = self;
+        let Self { config, over: BesideConfigArguments { kubelet_flags, base }, kubelet } = self;
         if config.is_none() {
             for gap in machine.known_config_gaps()? {
                 screen.warn(gap);

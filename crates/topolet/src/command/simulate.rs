@@ -11,8 +11,8 @@ use pod_spec::{PodLevelResources, PodRules};
 use scenario_runs::{Prepared, Question, Report};
 
 use crate::arguments::{
-    DeviceArguments, IdentityArguments, ImaginedArguments, MachineArguments, ReadingArguments,
-    ResidentsArguments, RulesArguments,
+    BesideConfigArguments, DeviceArguments, IdentityArguments, ImaginedArguments, MachineArguments,
+    ReadingArguments, ResidentsArguments, RulesArguments,
 };
 use crate::bar;
 use crate::claim_arguments::ClaimArguments;
@@ -114,8 +114,7 @@ fn simulate(arguments: &SimulateArguments, screen: Screen) -> anyhow::Result<Out
 fn refuse_what_a_scenario_says(arguments: &SimulateArguments) -> anyhow::Result<()> {
     let RulesArguments {
         config,
-        kubelet_flags,
-        base,
+        beside: BesideConfigArguments { kubelet_flags, base },
         kubelet,
         program: _,
         topolet_config,

@@ -16,8 +16,8 @@ use release_upgrade::{Subject, Upgrade};
 use topology_model::KubeletView;
 
 use crate::arguments::{
-    DeviceArguments, IdentityArguments, MachineArguments, OutputArguments, ReadingArguments,
-    ResidentsArguments,
+    BesideConfigArguments, DeviceArguments, IdentityArguments, MachineArguments, OutputArguments,
+    ReadingArguments, ResidentsArguments,
 };
 use crate::examples;
 use crate::help_forms;
@@ -58,6 +58,8 @@ pub(crate) struct UpgradeCheckArguments {
     /// The kubelet's configuration.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath, long_help = help_forms::COMPARED_CONFIG)]
     pub(crate) config: Option<String>,
+    #[command(flatten)]
+    pub(crate) beside: BesideConfigArguments,
     /// Options of topolet's own, which no kubelet has.
     #[arg(long, value_name = "FILE")]
     pub(crate) topolet_config: Option<PathBuf>,
@@ -92,7 +94,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
         bail!("{why}");
     }
     doubts(arguments, from, screen);
-    let configurations = ReleaseConfigurations::read(&machine, arguments.config.as_deref(), &view)?;
+    let configurations = ReleaseConfigurations::read(&machine, &rules, &view)?;
     let (identity, residents) = (arguments.identity.source(), arguments.residents.source());
     let devices = DeviceText::on(&rules, &source, &residents)?;
     let way = if arguments.drained { UpgradeWay::Drained } else { UpgradeWay::Restarted };
@@ -106,6 +108,7 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
     let subject = Subject {
         view: &view,
         config: &|rules| configurations.of(rules),
+        refused_flag: &|rules| configurations.refused_flag(rules),
         options: &options_of(&machine, &rules)?,
         identity: running.identity.as_ref(),
         inventory: &inventory,
@@ -144,6 +147,8 @@ fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Ou
 fn rules(arguments: &UpgradeCheckArguments, machine: &LoadedMachine) -> anyhow::Result<RulesSource> {
     let rules = RulesSource {
         config: arguments.config.clone(),
+        kubelet_flags: arguments.beside.kubelet_flags.clone(),
+        base: arguments.beside.base,
         kubelet: arguments.from,
         decided_by: arguments.topolet_config.is_none().then_some(DecidedBy::Kubelet),
         topolet_config: arguments.topolet_config.clone().map(OptionsSource::File),

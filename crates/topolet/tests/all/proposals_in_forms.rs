@@ -202,3 +202,93 @@ fn no_field_is_proposed_that_the_form_lacks() {
         assert!(!proposed.contains(lacks), "{form}: {proposed}");
     }
 }
+
+/// An argument with which the kubelet does not start, among those of nodes, and what of it stays.
+const REFUSED: [(&str, &str, &[&str]); 4] = [
+    (
+        "rke2.yaml",
+        "kubelet-arg:\n- feature-gates=MemoryManager=true\n- kube-reserved=cpu=400m,memory=2Gi\n- \
+         system-reserved=cpu=400m,memory=2Gi\n- memory-manager-policy=Static\n- reserved-memory=0:memory=2Gi\n- \
+         reserved-memory=1:memory=2Gi\n- topology-manager-policy=single-numa-node\n",
+        &["topology-manager-policy=single-numa-node", "memory-manager-policy=Static", "400m"],
+    ),
+    (
+        "config.yaml",
+        "kubelet-arg:\n- \"cpu-manager=true\"\n- \"cpu-manager-policy=static\"\n- \
+         \"cpu-manager-policy-options=full-pcpus-only=true\"\n- \"reserved-cpus=0,1,2,3\"\n",
+        &["cpu-manager-policy=static", "full-pcpus-only=true"],
+    ),
+    (
+        "gates.yaml",
+        "kubelet-arg:\n- feature-gates=MemoryManager=true,KubeletPodResourcesGet=true\n- max-pods=20\n",
+        &["feature-gates=KubeletPodResourcesGet=true", "max-pods=20"],
+    ),
+    (
+        "30-kubelet-extra-args.conf",
+        "[Service]\nEnvironment='KUBELET_EXTRA_ARGS=--feature-gates=MemoryManager=true --cpu-manager-policy=static \
+         --memory-manager-policy=Static --topology-manager-policy=single-numa-node --topology-manager-scope=pod \
+         --system-reserved=cpu=1,memory=2048Mi --kube-reserved=cpu=2,memory=4096Mi --reserved-memory 0:memory=6244Mi'\n",
+        &["# leave out: --feature-gates=MemoryManager=true"],
+    ),
+];
+
+#[test]
+fn arguments_with_which_the_kubelet_does_not_start_are_taken_out_and_the_others_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text, stays) in REFUSED {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        let (said, warnings, status) = check(&file, MACHINES[0], &[]);
+        assert_eq!(status, Some(2), "{name}: {said}{warnings}");
+        let (said, printed) = said.split_at(said.rfind("\n\n").unwrap() + 2);
+        assert!(said.contains("the kubelet does not start: "), "{name}: {said}");
+        // What the file says is neither missing nor weakened.
+        assert!(!said.contains("(nothing) → restricted"), "{name}: {said}");
+        for stays in stays {
+            assert!(printed.contains(stays), "{name}: {said}{printed}");
+        }
+        let mut again = vec![printed.to_owned()];
+        // Flags alone are listed, and not written into their file.
+        if name.ends_with("yaml") {
+            again.push(check(&file, MACHINES[0], &["--propose"]).0);
+        }
+        for text in again {
+            fs::write(&file, &text).unwrap();
+            let (said, warnings, _) = check(&file, MACHINES[0], &[]);
+            assert!(!said.contains("does not start"), "{name}: {text}{said}{warnings}");
+        }
+    }
+}
+
+/// A gate of flags that 1.36 does not have, and a flag that 1.35 does not.
+#[test]
+fn flags_are_judged_by_each_release_of_an_upgrade() {
+    let folder = tempfile::tempdir().unwrap();
+    let upgrade = |arguments: &[&str], from: &str, to: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_topolet"))
+            .args(["upgrade", "check", "--from", from, "--to", to, "--machine", MACHINES[0]])
+            .args(arguments)
+            .env("LC_ALL", "C.UTF-8")
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout) + &text(output.stderr), output.status.code())
+    };
+    let (name, text, _) = REFUSED[0];
+    let file = folder.path().join(name);
+    fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let (said, status) = upgrade(&["--config", file], "1.34", "1.35");
+    assert!(status != Some(1) && !said.contains("does not start"), "{said}");
+    let gate = "unrecognized feature gate: MemoryManager";
+    let (said, status) = upgrade(&["--config", file], "1.35", "1.36");
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("! kubelet 1.36 does not start: ") && said.contains(gate), "{said}");
+    assert!(!said.contains("! kubelet 1.35 does not start"), "{said}");
+
+    let flags = ["--kubelet-flags", "--pod-infra-container-image=pause --max-pods=20", "--base", "none"];
+    let (said, status) = upgrade(&flags, "1.34", "1.35");
+    assert_eq!(status, Some(2), "{said}");
+    let flag = "! kubelet 1.35 does not start: unknown flag: --pod-infra-container-image";
+    assert!(said.contains(flag) && !said.contains("1.34 does not start"), "{said}");
+}
