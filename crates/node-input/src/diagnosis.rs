@@ -465,13 +465,11 @@ fn failed_starts(evidence: &NodeEvidence) -> Vec<FailedStart> {
                 time: Some(place.time.clone()).filter(|time| !time.is_empty()),
                 count: 1,
             };
-            match all.iter_mut().find(|known| known.error == failure.error) {
-                Some(known) => known.seen = Sighting { count: known.seen.count + 1, ..seen },
-                None => {
-                    let help =
-                        against_start_error(&failure.error).map(|(file, help)| format!("{file}: {help}"));
-                    all.push(FailedStart { error: failure.error.clone(), seen, help });
-                }
+            if let Some(known) = all.iter_mut().find(|known| known.error == failure.error) {
+                known.seen = Sighting { count: known.seen.count + 1, ..seen };
+            } else {
+                let help = against_start_error(&failure.error).map(|(file, help)| format!("{file}: {help}"));
+                all.push(FailedStart { error: failure.error.clone(), seen, help });
             }
         }
     }
