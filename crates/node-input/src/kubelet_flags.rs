@@ -229,6 +229,8 @@ fn text_of(argument: &str) -> anyhow::Result<(String, Vec<u8>)> {
 mod tests {
     use node_config::Release;
 
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn refusal(text: &str, release: Release) -> Option<(String, Option<String>)> {
@@ -320,7 +322,7 @@ mod tests {
                 let made = read(&text);
                 assert_eq!(made.left_out, [left_out], "{text}");
                 assert!(made.refusal.is_some(), "{text}");
-                let gates = KubeletConfiguration { feature_gates: Default::default(), ..made.config };
+                let gates = KubeletConfiguration { feature_gates: BTreeMap::default(), ..made.config };
                 assert_eq!(gates, rest.config, "{text}");
                 let others = made.kept.iter().filter(|word| !rest.kept.contains(word));
                 assert_eq!(others.map(String::as_str).collect::<Vec<_>>(), Vec::from_iter(kept), "{text}");
