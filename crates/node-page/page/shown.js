@@ -60,7 +60,7 @@ export class Shown {
   // A word and a text instead of a decision.
   say(kind, word, text) {
     this.verdict.className = `verdict ${kind}`;
-    this.verdict.textContent = view.headline ?? word;
+    this.verdict.textContent = word;
     this.text.textContent = text;
     this.text.hidden = !text;
     this.frame.hidden = true;
@@ -80,7 +80,7 @@ export class Shown {
   #draw(view) {
     const [kind, word] = VERDICTS[view.outcome] ?? ["", ""];
     this.verdict.className = `verdict ${kind}`;
-    this.verdict.textContent = word;
+    this.verdict.textContent = view.headline ?? word;
     if (this.text.textContent !== view.text) this.text.textContent = view.text;
     this.text.hidden = false;
     this.frame.hidden = !view.picture;
