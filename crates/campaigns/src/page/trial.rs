@@ -1,6 +1,7 @@
 //! Pods that are tried: while they are typed, by other rules, on other machines, by a link.
 
 use anyhow::{Context as _, ensure};
+use kubelet_release::Release;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -129,12 +130,15 @@ fn given_configuration(looked: &Looked<'_>) -> anyhow::Result<()> {
                 given.value = arguments[0]; given.dispatchEvent(new Event('input'))";
     choose(browser, 0, "policy", "")?;
     choose(browser, 0, "scope", "")?;
-    choose(browser, 0, "kubelet", "v1.37.1")?;
+    let kubelet = format!("v{}", Release::V1_37.newest());
+    choose(browser, 0, "kubelet", &kubelet)?;
     browser.run(give, &json!([CONFIG]))?;
     browser.until(
         "the configuration that was given decides, by another kubelet",
-        "const text = document.querySelector('.side pre').textContent;
-         return text.includes('single-numa-node') && text.includes('v1.37.1')",
+        &format!(
+            "const text = document.querySelector('.side pre').textContent;
+             return text.includes('single-numa-node') && text.includes('{kubelet}')"
+        ),
     )?;
     looked.look("try-configuration")?;
     browser.run(give, &json!(["kind: Pod\n"]))?;
