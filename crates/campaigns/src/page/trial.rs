@@ -90,7 +90,12 @@ fn claims(looked: &Looked<'_>) -> anyhow::Result<()> {
     looked.look("try-claims")?;
     type_in(browser, &format!("{slices}\n---\n{trainer}\n---\n{wide}"))?;
     shows("ml/wide")?;
-    verdict(browser, 0, "claims that do not fit are refused", "refused")?;
+    verdict(
+        browser,
+        0,
+        "the pods are counted, one of which is not scheduled",
+        "1 admitted, 1 not scheduled",
+    )?;
     let text = shown_text(browser, 0)?;
     for part in ["not scheduled here: cannot allocate all claims", "would fit", "request cpus"] {
         ensure!(text.contains(part), "claims that do not fit read without {part:?}: {text}");
