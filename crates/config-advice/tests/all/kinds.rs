@@ -1,7 +1,7 @@
 //! Kinds of configurations that were called good and are not, or were made worse by a proposal: what is found, and what is
 //! proposed for the field.
 
-use config_advice::{DecidedBy, Severity, changes, check, propose};
+use config_advice::{DecidedBy, Severity, changes, check, notes, propose};
 use node_config::KubeletConfiguration;
 use serde_json::{Value, json};
 use topology_manifest::{Source, read_kubelet_config};
@@ -69,8 +69,12 @@ fn a_node_that_cannot_restart_when_it_is_full_is_not_called_good() {
     let expected = ("cpuManagerPolicyOptions", Severity::Harmful, "default cpuset cannot be empty");
     found(&server(SERVER), strict, expected, &Value::Null);
     let cores = "cpuManagerPolicy: static\nreservedSystemCPUs: 0-1\ncpuManagerPolicyOptions: {full-pcpus-only: 'true'}";
-    let expected = ("cpuManagerPolicyOptions", Severity::Harmful, "refuses running pods");
-    found(&server(SERVER), cores, expected, &json!({"full-pcpus-only": "true"}));
+    // Whole cores that were asked for stay: the fault is the kubelet's, and a note of the proposal.
+    let (config, view) = (configuration(cores), server(SERVER));
+    let proposal = propose(&config, &view, DecidedBy::Kubelet);
+    assert!(check(&config, &proposal, &view, DecidedBy::Kubelet).is_empty());
+    let notes = notes(&proposal, &view, DecidedBy::Kubelet);
+    assert!(notes.iter().any(|note| note.to_string().contains("refuses running pods")), "{notes:?}");
 }
 
 #[test]

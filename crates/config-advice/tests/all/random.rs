@@ -191,6 +191,14 @@ fn is_asked_for(finding: &Finding, config: &KubeletConfiguration) -> bool {
     }
 }
 
+/// Whether all that went wrong is the kubelet's fault with whole cores that were asked for, which is a note and no finding.
+fn is_kept(kept: &Result<(), String>, config: &KubeletConfiguration) -> bool {
+    kept.as_ref().err().is_none_or(|error| {
+        error.contains("SMT Alignment Error")
+            && config.cpu_manager_policy_options.contains_key("full-pcpus-only")
+    })
+}
+
 fn shown(config: &KubeletConfiguration) -> String {
     format!("{} {}", config.rules.version, serde_json::to_string(config).unwrap())
 }
@@ -204,13 +212,13 @@ fn try_one(
     let found = check(config, &proposal, view, DecidedBy::Kubelet);
     if found.is_empty() {
         let kept = good(config, view, sizes);
-        prop_assert!(kept.is_ok(), "called good: {}: {kept:?}", shown(config));
+        prop_assert!(is_kept(&kept, config), "called good: {}: {kept:?}", shown(config));
     }
     let left = check(&proposal, &proposal, view, DecidedBy::Kubelet);
     let is_good = left.is_empty();
     if is_good {
         let kept = good(&proposal, view, sizes);
-        prop_assert!(kept.is_ok(), "for {}: {}: {kept:?}", shown(config), shown(&proposal));
+        prop_assert!(is_kept(&kept, &proposal), "for {}: {}: {kept:?}", shown(config), shown(&proposal));
     } else {
         prop_assert!(
             left.iter().all(|own| is_asked_for(own, config)) || view.cpus().all().len() < 2,
