@@ -146,8 +146,8 @@ impl Fit {
         }
     }
 
-    /// The score. `spared` is the share of what room of the nodes in question is worth that this one spares, in thousandths;
-    /// of equal ones that which becomes fuller is better. `None`: that is not known, and how full it becomes decides alone.
+    /// The score. `spared` is how much of the worth of the lost room this node spares beside the others, in thousandths; between
+    /// equal nodes the one that becomes fuller is better. `None`: the room is not known, and fullness alone decides.
     pub(crate) fn score(&self, spared: Option<u16>) -> Score {
         let (lowest, width) = self.alignment.band();
         let Some(spared) = spared else {
