@@ -29,12 +29,12 @@ impl Run {
         Self { command: command.to_owned(), date: today(), cores }
     }
 
-    /// The run of this process, which `cargo xtask` has started. Of a path from the root of the host only that it is one is kept.
+    /// The run of this process, which `cargo xtask` has started. Of a path out of the repository only that it is one is kept.
     pub fn this() -> Self {
-        let is_of_host = |argument: &String| argument.starts_with('/');
+        let is_outside = |argument: &String| argument.starts_with('/') || argument.starts_with("../");
         let arguments = std::env::args().skip(1);
         let arguments =
-            arguments.map(|argument| if is_of_host(&argument) { "PATH".to_owned() } else { argument });
+            arguments.map(|argument| if is_outside(&argument) { "PATH".to_owned() } else { argument });
         Self::of(
             &["cargo", "xtask"].map(str::to_owned).into_iter().chain(arguments).collect::<Vec<_>>().join(" "),
         )
