@@ -65,7 +65,7 @@ impl Cluster {
             let scheduler = Scheduler::TopologyMatch;
             scheduler.build()?;
             control_plane::prepare(&cluster)?;
-            cluster.start_scheduler(&scheduler.program(), scheduler.configuration())?;
+            cluster.start_scheduler(&scheduler.program(), &scheduler.configuration(None)?)?;
         }
         let extender = match &topolet {
             Some(topolet) if self.extender => {

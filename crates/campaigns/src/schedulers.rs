@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use local_cluster::{Cluster, Containers, Extender, Fleet, Node, NodeOptions, Parts, Programs, RELEASE};
+use local_cluster::{Cluster, Containers, Fleet, Node, NodeOptions, Parts, Programs, RELEASE};
 use workspace_tools::control_plane;
 use workspace_tools::document::write_figures;
 use workspace_tools::workspace::{cargo, root, run, target};
@@ -135,11 +135,11 @@ impl Schedulers {
         let mut cluster = Cluster::start(&Programs::built(&target(), RELEASE)?, Parts::Storage)?;
         control_plane::prepare(&cluster)?;
         let mut parts = self.parts(&cluster, scheduler, round, workload)?;
-        let extended = parts.extender.as_ref().map(Extender::configuration);
-        // While it is away pods wait: the test is about its answers.
-        let extended = extended
-            .map(|text| if self.chaos { text.replace("ignorable: true", "ignorable: false") } else { text });
-        let configuration = extended.unwrap_or_else(|| scheduler.configuration().to_owned());
+        let mut configuration = scheduler.configuration(parts.extender.as_ref())?;
+        if self.chaos {
+            // While it is away pods wait: the test is about its answers.
+            configuration = configuration.replace("ignorable: true", "ignorable: false");
+        }
         cluster.start_scheduler(&scheduler.program(), &configuration)?;
         let play = Play { pods: &workload.pods, settle: SETTLE };
         let (figures, killed) = if self.chaos {
@@ -196,10 +196,7 @@ impl Schedulers {
                 cluster.kubectl(&["wait", "--for=create", &object, "--timeout=60s"])?;
             }
         }
-        let extender = match scheduler {
-            Scheduler::Topolet => Some(Extender::start(cluster, &program)?),
-            Scheduler::Default | Scheduler::TopologyMatch | Scheduler::TopologyMatchReserve => None,
-        };
+        let extender = scheduler.extender(cluster, &program)?;
         Ok(Running { agents, extender })
     }
 

@@ -44,6 +44,14 @@ impl Extender {
     /// # Errors
     /// It cannot be started, or its certificates cannot be written.
     pub fn start(cluster: &Cluster, program: &Path) -> anyhow::Result<Self> {
+        Self::start_with(cluster, program, &[])
+    }
+
+    /// The same, with more arguments of `topolet scheduler`.
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub fn start_with(cluster: &Cluster, program: &Path, more: &[&str]) -> anyhow::Result<Self> {
         let kubeconfig = cluster.kubeconfig_of(User { name: NAME, groups: &[] }, VALID)?;
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let authority = Authority::new()?;
@@ -51,7 +59,7 @@ impl Extender {
         let kube_scheduler = authority.client(SCHEDULER.name, &[], VALID)?;
         let own = authority.server(VALID)?;
         let path = |name: &str| certificates(folder).join(name).display().to_string();
-        let arguments = vec![
+        let mut arguments = vec![
             "scheduler".to_owned(),
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--address={address}"),
@@ -60,6 +68,7 @@ impl Extender {
             format!("--client-ca={}", path("ca.crt")),
             format!("--client-name={}", SCHEDULER.name),
         ];
+        arguments.extend(more.iter().map(|&one| one.to_owned()));
         fs::create_dir_all(certificates(folder))?;
         let authority_text = authority.certificate();
         for (name, text) in [

@@ -47,6 +47,17 @@ pub(crate) struct Figures {
     pub(super) refusals: BTreeMap<String, usize>,
     /// From the moment in which a pod came until it ran; sorted.
     pub(super) times: Vec<Duration>,
+    /// The same by kind, with those that never ran.
+    pub(super) kinds: BTreeMap<String, Waits>,
+}
+
+/// How long the pods of a kind have waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waits {
+    pub(super) came: usize,
+    pub(super) ran: usize,
+    /// Of all of them together; of those that never ran until the end.
+    pub(super) waited: Duration,
 }
 
 /// A round that has been played.
@@ -101,6 +112,8 @@ struct Progress {
     tries: usize,
     /// The last of its objects has run or was refused; further events of it are ignored.
     is_settled: bool,
+    /// From the moment in which it came until it ran.
+    waited: Option<Duration>,
 }
 
 /// What is done next.
@@ -161,6 +174,13 @@ impl Play<'_> {
                     }
                 },
             }
+        }
+        for (pod, progress) in playing.pods.iter().zip(&playing.progress) {
+            let waits = playing.figures.kinds.entry(pod.kind.clone()).or_default();
+            waits.came += 1;
+            waits.ran += usize::from(progress.waited.is_some());
+            waits.waited +=
+                progress.waited.unwrap_or_else(|| Instant::now().saturating_duration_since(began + pod.at));
         }
         playing.figures.times.sort_unstable();
         Ok(playing.figures)
@@ -232,7 +252,9 @@ impl Playing<'_> {
                 progress.is_settled = true;
                 self.figures.placed += 1;
                 self.figures.placed_at_once += usize::from(tries == 1);
-                self.figures.times.push(now.duration_since(self.began + pod.at));
+                let waited = now.duration_since(self.began + pod.at);
+                progress.waited = Some(waited);
+                self.figures.times.push(waited);
                 if let Some(stays) = pod.stays {
                     self.due.push(Reverse((now + stays, Action::Delete(name.clone()))));
                 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::kinds::Scheduler;
-use super::play::{Figures, Killed, Played};
+use super::play::{Figures, Killed, Played, Waits};
 
 /// The table, below a sentence that says of what it is.
 pub(super) fn table(what: &str, outcomes: &[(Scheduler, Played)]) -> String {
@@ -30,6 +30,7 @@ pub(super) fn table(what: &str, outcomes: &[(Scheduler, Played)]) -> String {
             within(90)
         );
     }
+    text += &of_kinds(outcomes);
     for (scheduler, Played { unanswered, .. }) in outcomes.iter().filter(|(_, played)| played.unanswered > 0)
     {
         let _ = write!(
@@ -46,4 +47,23 @@ pub(super) fn table(what: &str, outcomes: &[(Scheduler, Played)]) -> String {
         );
     }
     text + "\n"
+}
+
+/// How long the pods of each kind have waited, in the mean.
+fn of_kinds(outcomes: &[(Scheduler, Played)]) -> String {
+    let Some((_, first)) = outcomes.first() else { return String::new() };
+    let kinds: Vec<&String> = first.figures.kinds.keys().collect();
+    let heads: String = kinds.iter().map(|kind| format!(" {kind} |")).collect();
+    let mut text =
+        format!("\n| ran, and mean wait of all that came |{heads}\n|---|{}\n", "---|".repeat(kinds.len()));
+    for (scheduler, Played { figures, .. }) in outcomes {
+        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+        let cell = |kind: &&String| {
+            let Waits { came, ran, waited } = figures.kinds.get(*kind).copied().unwrap_or_default();
+            format!(" {ran} of {came}, {:.1} s |", waited.as_secs_f64() / came.max(1) as f64)
+        };
+        let cells: String = kinds.iter().map(cell).collect();
+        let _ = writeln!(text, "| {scheduler} |{cells}");
+    }
+    text
 }
