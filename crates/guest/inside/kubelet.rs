@@ -8,6 +8,7 @@ mod facts;
 mod drift;
 mod guard;
 mod http;
+mod observer;
 mod processes;
 mod refusals;
 mod sampler;
@@ -59,8 +60,8 @@ pub(crate) enum Mode {
     Statuses,
     /// So many, drawn from a seed. topolet gets no argument that names the kubelet and has to find it.
     Unaided { count: usize, seed: u64 },
-    /// Those of a control plane of this release, in the same guest.
-    Cluster { release: String },
+    /// Those of a control plane of this release, in the same guest, with the observer in this form.
+    Cluster { release: String, observer: observer::Form },
     /// Those that share CPUs and those that do not, beside `topolet guard`.
     Guard,
 }
@@ -100,7 +101,7 @@ pub(crate) fn run(guest: &Guest, plan: &Plan) -> anyhow::Result<()> {
             drift::all(&mut session)
         }
         Mode::Statuses => statuses::all(&mut Session::begin(guest, plan, first, Finding::Arguments)?),
-        Mode::Cluster { release } => cluster::run(guest, first, release),
+        Mode::Cluster { release, observer } => cluster::run(guest, first, release, *observer),
         Mode::Guard => guard::run(guest, first),
     }
 }
@@ -268,7 +269,9 @@ impl Plan {
         } else if word("guard").is_some() {
             Mode::Guard
         } else if let Some(release) = word("cluster") {
-            Mode::Cluster { release }
+            let observer =
+                if word("image").is_some() { observer::Form::Pod } else { observer::Form::Process };
+            Mode::Cluster { release, observer }
         } else {
             let count = number("pods")?.parse().context("guest.pods")?;
             let seed = number("seed")?.parse().context("guest.seed")?;

@@ -45,7 +45,7 @@ pub(crate) enum Mode {
     /// A few; everything that the kubelet writes about them is kept.
     Statuses,
     /// Those of a control plane in the same guest.
-    Cluster,
+    Cluster { image: bool },
     /// Those that share CPUs and those that do not, beside `topolet guard`; the seed tells boots apart.
     Guard { seed: u64 },
 }
@@ -92,7 +92,7 @@ impl KubeletBoot {
     pub(crate) fn run(&self, kernel: &Path, programs: &Programs) -> anyhow::Result<Outcome> {
         kubelet_programs::build(&self.releases, self.install)?;
         let control_plane = match self.mode {
-            Mode::Cluster => Some(release_of_tests()),
+            Mode::Cluster { .. } => Some(release_of_tests()),
             // An API server of an older release does not take a kubelet of a newer one.
             Mode::Guard { .. } => self.releases.first().cloned(),
             _ => None,
@@ -102,13 +102,14 @@ impl KubeletBoot {
         }
         // Each list of releases has separate files.
         let of_mode = match self.mode {
-            Mode::Cluster => "cluster-".to_owned(),
+            Mode::Cluster { .. } => "cluster-".to_owned(),
             Mode::Guard { seed } => format!("guard-{seed}-"),
             _ => String::new(),
         };
         let name = format!("{of_mode}{}", self.releases.join("-"));
         let root = folder().join(format!("root-{name}.ext4"));
-        kubelet_programs::disk(&root, &self.releases, control_plane.as_deref(), programs)?;
+        let with_topolet = self.mode == Mode::Cluster { image: true };
+        kubelet_programs::disk(&root, &self.releases, control_plane.as_deref(), with_topolet, programs)?;
         let archive = folder().join(format!("archive-{name}.cpio"));
         programs.archive(&archive, &self.shape, &[])?;
         let words = match self.mode {
@@ -118,7 +119,10 @@ impl KubeletBoot {
             }
             Mode::Refusals => "guest.refusals=all".to_owned(),
             Mode::Statuses => "guest.statuses=all".to_owned(),
-            Mode::Cluster => format!("guest.cluster={}", control_plane.as_deref().unwrap_or_default()),
+            Mode::Cluster { image } => {
+                let form = if image { " guest.image=own" } else { "" };
+                format!("guest.cluster={}{form}", control_plane.as_deref().unwrap_or_default())
+            }
             Mode::Guard { .. } => "guest.guard=all".to_owned(),
         };
         let releases = self.releases.join(",");
@@ -131,7 +135,7 @@ impl KubeletBoot {
             Mode::Unaided { seed, .. } => format!("kubelet-{name}-unaided-{seed}.log"),
             Mode::Refusals => format!("kubelet-{name}-refusals.log"),
             Mode::Statuses => format!("kubelet-{name}-statuses.log"),
-            Mode::Cluster | Mode::Guard { .. } => format!("kubelet-{name}.log"),
+            Mode::Cluster { .. } | Mode::Guard { .. } => format!("kubelet-{name}.log"),
         });
         let machine = [arguments(&self.shape), disk(&root, "root")].concat();
         let limit = self.limit.unwrap_or_else(|| self.mode.limit());
@@ -169,7 +173,7 @@ impl KubeletBoot {
             // The last steps of each mode.
             Mode::Refusals => outcome.steps("drift") == 2,
             Mode::Unaided { .. } | Mode::Statuses => outcome.steps("end") == 1,
-            Mode::Cluster => outcome.steps("count") == 1,
+            Mode::Cluster { .. } => outcome.steps("count") == 1,
             Mode::Guard { .. } => outcome.steps("cost") == 1,
         };
         ensure!(
@@ -188,7 +192,8 @@ impl Mode {
         match self {
             Self::Pods { count, .. } => Duration::from_secs(300 + 20 * count as u64),
             Self::Unaided { count, .. } => Duration::from_secs(1200 + 60 * count as u64),
-            Self::Refusals | Self::Cluster | Self::Guard { .. } => Duration::from_hours(1),
+            Self::Refusals | Self::Cluster { .. } => Duration::from_hours(1),
+            Self::Guard { .. } => Duration::from_hours(2),
             Self::Statuses => Duration::from_mins(20),
         }
     }

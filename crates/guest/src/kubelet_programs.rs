@@ -93,12 +93,13 @@ fn kubelet(version: &str) -> anyhow::Result<()> {
     release.build("probe", "./probe")
 }
 
-/// Writes the guest's root disk with all of it, and with a control plane where a release of one is given; needs neither root
-/// nor a mount.
+/// Writes the guest's root disk with all of it, with a control plane where a release of one is given, and with topolet's image;
+/// needs neither root nor a mount.
 pub(crate) fn disk(
     file: &Path,
     releases: &[String],
     control_plane: Option<&str>,
+    with_topolet: bool,
     own: &Programs,
 ) -> anyhow::Result<()> {
     let tree = file.with_extension("tree");
@@ -151,35 +152,62 @@ pub(crate) fn disk(
     ] {
         fs::write(tree.join("etc").join(name), text)?;
     }
-    image(&tree.join("images/test.tar"))?;
+    // For pods, and for what keeps their namespaces.
+    let test = Image {
+        program: Path::new("/bin/busybox"),
+        at: "bin/busybox",
+        entrypoint: &["/bin/busybox", "sleep", "2147483647"],
+        names: &["localhost/pause:1", "localhost/test:1"],
+    };
+    test.write(&tree.join("images/test.tar"))?;
+    if with_topolet {
+        // As deploy/Containerfile says.
+        let program = target().join("static/topolet");
+        ensure!(program.is_file(), "there is no {}: `cargo xtask static` makes it", program.display());
+        let name = format!("docker.io/library/topolet:{}", env!("CARGO_PKG_VERSION"));
+        let image = Image { program: &program, at: "topolet", entrypoint: &["/topolet"], names: &[&name] };
+        image.write(&tree.join("images/topolet.tar"))?;
+    }
     fs::File::create(file).and_then(|disk| disk.set_len(SIZE))?;
     let mut command = Command::new("/sbin/mke2fs");
     command.args(["-q", "-F", "-t", "ext4", "-O", "^has_journal", "-E", "root_owner=0:0", "-m", "0", "-d"]);
     run(command.arg(&tree).arg(file))
 }
 
-/// One image under two names, for pods and for what keeps their namespaces: a layer with a static busybox, as a docker
-/// archive.
-fn image(to: &Path) -> anyhow::Result<()> {
-    let busybox = fs::read("/bin/busybox")?;
-    let mut layer = tar::Builder::new(Vec::new());
-    append(&mut layer, "bin/busybox", &busybox)?;
-    let layer = layer.into_inner()?;
-    let layer_file = folder().join("layer.tar");
-    fs::write(&layer_file, &layer)?;
-    let output = Command::new("sha256sum").arg(&layer_file).output().context("failed to start sha256sum")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let digest = text.split_whitespace().next().context("sha256sum printed nothing")?;
-    let config = serde_json::json!({"architecture": "amd64", "os": "linux",
-        "config": {"Entrypoint": ["/bin/busybox", "sleep", "2147483647"], "Env": ["PATH=/bin"]},
-        "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]}});
-    let manifest = serde_json::json!([{"Config": "config.json",
-        "RepoTags": ["localhost/pause:1", "localhost/test:1"], "Layers": ["layer.tar"]}]);
-    let mut archive = tar::Builder::new(Vec::new());
-    append(&mut archive, "manifest.json", manifest.to_string().as_bytes())?;
-    append(&mut archive, "config.json", config.to_string().as_bytes())?;
-    append(&mut archive, "layer.tar", &layer)?;
-    Ok(fs::write(to, archive.into_inner()?)?)
+/// An image of one program in one layer.
+struct Image<'a> {
+    program: &'a Path,
+    /// Where it is in the image.
+    at: &'a str,
+    entrypoint: &'a [&'a str],
+    names: &'a [&'a str],
+}
+
+impl Image<'_> {
+    /// As an archive of docker.
+    fn write(&self, to: &Path) -> anyhow::Result<()> {
+        let program =
+            fs::read(self.program).with_context(|| format!("failed to read {}", self.program.display()))?;
+        let mut layer = tar::Builder::new(Vec::new());
+        append(&mut layer, self.at, &program)?;
+        let layer = layer.into_inner()?;
+        let layer_file = folder().join("layer.tar");
+        fs::write(&layer_file, &layer)?;
+        let output =
+            Command::new("sha256sum").arg(&layer_file).output().context("failed to start sha256sum")?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let digest = text.split_whitespace().next().context("sha256sum printed nothing")?;
+        let config = serde_json::json!({"architecture": "amd64", "os": "linux",
+            "config": {"Entrypoint": self.entrypoint, "Env": ["PATH=/bin"]},
+            "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]}});
+        let manifest =
+            serde_json::json!([{"Config": "config.json", "RepoTags": self.names, "Layers": ["layer.tar"]}]);
+        let mut archive = tar::Builder::new(Vec::new());
+        append(&mut archive, "manifest.json", manifest.to_string().as_bytes())?;
+        append(&mut archive, "config.json", config.to_string().as_bytes())?;
+        append(&mut archive, "layer.tar", &layer)?;
+        Ok(fs::write(to, archive.into_inner()?)?)
+    }
 }
 
 fn append(archive: &mut tar::Builder<Vec<u8>>, path: &str, bytes: &[u8]) -> anyhow::Result<()> {

@@ -64,7 +64,7 @@ pub(crate) fn write(outcome: &Outcome) -> anyhow::Result<()> {
         Mode::Guard { seed } => format!("-guard-{seed}"),
         Mode::Statuses => return write_statuses(outcome),
         // It has no figures.
-        Mode::Cluster => return Ok(()),
+        Mode::Cluster { .. } => return Ok(()),
     };
     let file = folder.join(format!("{}{about}.json", outcome.kubelet.replace(", ", "-")));
     fs::write(&file, serde_json::to_string_pretty(outcome)? + "\n")?;

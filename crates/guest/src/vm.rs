@@ -78,8 +78,12 @@ pub(crate) struct Vm {
     /// NUMA node, and one is evicted. Takes about five minutes; without `--kubelet` the kubelet is of the same release.
     #[arg(long, conflicts_with_all = ["pods", "seed", "refusals", "statuses", "write", "wrong_answers", "test", "list"])]
     cluster: bool,
+    /// The observer is the pod of deploy/observe, started by the kubelet and containerd in a container of the image: the static
+    /// program that the last `cargo xtask static` has left.
+    #[arg(long, requires = "cluster")]
+    image: bool,
     /// `topolet guard` beside the kubelet as the only node of an API server: exclusive containers without it and with it, the
-    /// guard stopped and killed, and what a write of a cgroup costs. Needs `--cores 3`; takes half an hour. `--seed` tells boots
+    /// guard stopped and killed, and what a write of a cgroup costs. Needs `--cores 3`; takes an hour. `--seed` tells boots
     /// apart; `--write` writes the figures of all to docs/guard.md.
     #[arg(long, requires = "kubelet", conflicts_with_all = ["pods", "refusals", "statuses", "unaided", "cluster", "wrong_answers"])]
     guard: bool,
@@ -142,7 +146,7 @@ impl Vm {
         let boot = kubelet::KubeletBoot {
             releases,
             mode: if self.cluster {
-                kubelet::Mode::Cluster
+                kubelet::Mode::Cluster { image: self.image }
             } else if self.guard {
                 kubelet::Mode::Guard { seed: self.seed }
             } else if self.refusals {

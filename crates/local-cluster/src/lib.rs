@@ -224,6 +224,15 @@ impl Cluster {
         Ok(())
     }
 
+    /// The certificate in PEM by which all others of the cluster are signed.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn certificate_authority(&self) -> anyhow::Result<String> {
+        let path = self.folder.path().join("ca.pem");
+        fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))
+    }
+
     /// kubectl, to be run by the caller.
     #[must_use]
     pub fn kubectl_command(&self) -> Command {

@@ -19,7 +19,8 @@ use workspace_tools::client::Client;
 
 use super::compare::Difference;
 use super::configuration::Configuration;
-use super::facts::{self, KubeletPod, ROOT};
+use super::facts::{self, KubeletPod};
+use super::observer::{Form, Observer};
 use super::print_row;
 use super::processes::{self, Running, last_lines};
 use super::wish::{Class, PodWish};
@@ -39,7 +40,7 @@ pub(super) const NETWORK: &str =
 /// The cluster, its only node, and what runs beside the two.
 struct Member {
     // Ended in this order.
-    observer: Running,
+    observer: Observer,
     extender: Extender,
     kubelet: Running,
     cluster: Cluster,
@@ -53,8 +54,8 @@ struct Member {
 ///
 /// # Errors
 /// A program ends, or something does not come to rest; the last lines of the programs' logs.
-pub(super) fn run(guest: &Guest, kubelet: &str, control_plane: &str) -> anyhow::Result<()> {
-    let mut member = Member::start(guest, kubelet, control_plane)?;
+pub(super) fn run(guest: &Guest, kubelet: &str, control_plane: &str, form: Form) -> anyhow::Result<()> {
+    let mut member = Member::start(guest, kubelet, control_plane, form)?;
     member.refuses_and_explains()?;
     member.keeps_waiting()?;
     member.evicts()?;
@@ -63,7 +64,7 @@ pub(super) fn run(guest: &Guest, kubelet: &str, control_plane: &str) -> anyhow::
 
 impl Member {
     /// Starts everything, and waits until the node is ready and the scheduler knows its state.
-    fn start(guest: &Guest, kubelet: &str, control_plane: &str) -> anyhow::Result<Self> {
+    fn start(guest: &Guest, kubelet: &str, control_plane: &str, form: Form) -> anyhow::Result<Self> {
         let began = Instant::now();
         processes::network()?;
         let programs = Programs::built(Path::new("/"), control_plane)?;
@@ -82,13 +83,13 @@ impl Member {
         let kubeconfig = format!("--kubeconfig={}", cluster.kubeconfig_of(user, VALID)?.display());
         let kubelet = processes::start_kubelet(kubelet, &configuration, &[&kubeconfig])?;
         step(began, "the kubelet answers");
-        let observer = observe(&cluster)?;
+        let observer = Observer::start(&cluster, form)?;
         let extender = Extender::start(&cluster, Path::new("/bin/topolet"))?;
         // Where nothing is fast, an answer that is late must not count as none.
         let scheduling = extender.configuration().replace("httpTimeout: 2s", "httpTimeout: 1m");
         cluster.start_scheduler(&programs.path(Program::Scheduler), &scheduling)?;
 
-        let client = Client::of(Path::new("/run/observe"));
+        let client = Client::of(&observer.folder);
         let mut member =
             Self { observer, extender, kubelet, cluster, containerd, client, configuration, began };
         member.until("the node is ready", LOOK, |member| {
@@ -276,8 +277,8 @@ impl Member {
 
     /// If a program has ended: which one, and its last lines.
     fn why_ended(&mut self) -> Option<String> {
-        let own = [&mut self.containerd, &mut self.kubelet, &mut self.observer];
-        let ended = own.into_iter().find_map(Running::why_ended);
+        let own = [&mut self.containerd, &mut self.kubelet];
+        let ended = own.into_iter().find_map(Running::why_ended).or_else(|| self.observer.why_ended());
         ended.or_else(|| self.cluster.why_ended()).or_else(|| self.extender.why_ended())
     }
 
@@ -299,15 +300,6 @@ impl Member {
             "differences": differences.iter().map(Difference::text).collect::<Vec<_>>(),
         }));
     }
-}
-
-/// `serve --observe` with the rights of its service account. It finds the kubelet's configuration in its root folder.
-fn observe(cluster: &Cluster) -> anyhow::Result<Running> {
-    let kubeconfig = cluster.kubeconfig_of_account("topolet", "topolet")?.display().to_string();
-    fs::create_dir_all("/run/observe")?;
-    let node = ["serve", "--observe", "--root", ROOT, "--socket", "/run/observe/topolet.sock"];
-    let cluster = ["--node-name", "node1", "--kubeconfig", &kubeconfig, "--publish-nrt", "--publish-state"];
-    Running::start("/bin/topolet", &[&node[..], &cluster].concat())
 }
 
 /// The sum of a metric over its labels; 0 if nothing has been counted.

@@ -25,10 +25,12 @@ use super::sampler::{Sampler, Seen};
 use super::wish::{Class, PodWish};
 use crate::machine::{Guest, json_of_line, text};
 
-/// Pods with exclusive CPUs that come at once, how often, and the containers of each.
+/// Pods with exclusive CPUs that come at once, and how often: a round begins just after the kubelet has reconciled, and more pods
+/// would not run before it does so again.
 const PODS: usize = 2;
-const ROUNDS: usize = 1;
-const CONTAINERS: usize = 5;
+const ROUNDS: usize = 10;
+/// The containers that keep their CPUs while the guard ends.
+const KEPT: usize = 5;
 /// So often the guard ends.
 const ENDS: usize = 20;
 /// Writes and updates that are timed.
@@ -120,10 +122,9 @@ impl Node {
         self.until("containers have all shared CPUs", Self::has_pool)?;
         let with = if guarded { "with" } else { "without" };
         let sampler = Sampler::start(self.groups(SHARED)?.into_values().collect());
-        let containers = ["cpu=1 memory=8Mi"; CONTAINERS].join(" + ");
         let named = |at| format!("{with}-{round}-{at}");
-        let pods: Vec<PodWish> =
-            (0..PODS).map(|at| PodWish::of(&named(at), Class::Guaranteed, &containers)).collect();
+        let wish = |at| PodWish::of(&named(at), Class::Guaranteed, "cpu=1 memory=8Mi");
+        let pods: Vec<PodWish> = (0..PODS).map(wish).collect();
         self.create(&pods, None)?;
         for pod in &pods {
             self.runs(&pod.name)?;
@@ -170,7 +171,7 @@ impl Node {
 
     /// The guard is stopped, killed, and started; all containers keep their CPUs.
     fn ends(&mut self) -> anyhow::Result<()> {
-        let pod = PodWish::of("kept", Class::Guaranteed, &["cpu=1 memory=8Mi"; CONTAINERS].join(" + "));
+        let pod = PodWish::of("kept", Class::Guaranteed, &["cpu=1 memory=8Mi"; KEPT].join(" + "));
         self.create(std::slice::from_ref(&pod), None)?;
         self.runs(&pod.name)?;
         self.until("containers have left the CPUs of others", Self::has_pool)?;

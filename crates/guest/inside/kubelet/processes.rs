@@ -348,11 +348,16 @@ pub(super) fn start_containerd() -> anyhow::Result<Running> {
     let containerd = Running::start("/bin/containerd", &[])?;
     until("containerd", || UnixStream::connect("/run/containerd/containerd.sock").is_ok().then_some(()))
         .with_context(|| containerd.end())?;
-    let import =
-        ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", "/images/test.tar"];
-    let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
-    ensure!(status.success(), "the test image cannot be imported: {}", containerd.end());
+    import("/images/test.tar").with_context(|| containerd.end())?;
     Ok(containerd)
+}
+
+/// Gives containerd an image.
+pub(super) fn import(archive: &str) -> anyhow::Result<()> {
+    let import = ["-n", "k8s.io", "images", "import", "--snapshotter", "native", "--local", archive];
+    let status = Command::new("/bin/ctr").args(import).stdout(Stdio::null()).status()?;
+    ensure!(status.success(), "the image {archive} cannot be imported");
+    Ok(())
 }
 
 /// A kubelet with a configuration and more arguments, as a process.
