@@ -1,6 +1,7 @@
-//! Causes that the system names, in the words of a message.
+//! Causes that the system and parsers name, in the words of a message.
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned as _};
+use alloc::format;
 use alloc::string::String;
 
 /// What stands between the system's words and the number of its error.
@@ -53,9 +54,41 @@ pub fn plain_causes(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
+/// What to give in place of a value that is no number or no address, where the parsers of the standard library and of
+/// clap name only what they cannot do with it. `None`: it is none of their causes.
+///
+/// ```
+/// use terminal_text::expected_value;
+///
+/// assert_eq!(expected_value("9 is not in 1..=8").as_deref(), Some("expected 1 to 8"));
+/// assert_eq!(expected_value("expected a name"), None);
+/// ```
+#[must_use]
+pub fn expected_value(cause: &str) -> Option<String> {
+    Some(match cause {
+        "number would be zero for non-zero type" => "expected 1 or more".to_owned(),
+        "invalid digit found in string" | "cannot parse integer from empty string" => {
+            "expected a number".to_owned()
+        }
+        "number too large to fit in target type" => "expected a smaller number".to_owned(),
+        "number too small to fit in target type" => "expected a larger number".to_owned(),
+        "invalid float literal" | "cannot parse float from empty string" => {
+            "expected a number such as 0.5".to_owned()
+        }
+        "invalid socket address syntax" => "expected ADDRESS:PORT such as 127.0.0.1:8080".to_owned(),
+        other => {
+            let (_, range) = other.split_once(" is not in ")?;
+            match range.split_once("..=") {
+                Some((least, most)) => format!("expected {least} to {most}"),
+                None => format!("expected {} or more", range.strip_suffix("..")?),
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::plain_causes;
+    use super::{expected_value, plain_causes};
 
     #[test]
     fn errors_of_the_system_are_fragments_without_numbers() {
@@ -73,6 +106,18 @@ mod tests {
             ("odd (os error x)", "odd (os error x)"),
         ] {
             assert_eq!(plain_causes(text), plain);
+        }
+    }
+
+    #[test]
+    fn a_parser_s_words_become_what_to_give() {
+        for (cause, said) in [
+            ("9 is not in 1..=8", Some("expected 1 to 8")),
+            ("0 is not in 1..", Some("expected 1 or more")),
+            ("invalid digit found in string", Some("expected a number")),
+            ("expected none, eks:TYPE such as eks:m5.large", None),
+        ] {
+            assert_eq!(expected_value(cause).as_deref(), said);
         }
     }
 }

@@ -11,7 +11,7 @@ mod page;
 mod nearest;
 mod causes;
 
-pub use causes::plain_causes;
+pub use causes::{expected_value, plain_causes};
 pub use columns::columns;
 pub use glyphs::Glyphs;
 pub use nearest::nearest;

@@ -1,8 +1,10 @@
-//! What a value of an option has to be, where the parser of the standard library names only what it cannot do with it.
+//! What to write in place of what a command line has: another value of an option, or an option before a file.
 
 use std::error::Error as _;
+use std::ffi::OsString;
+use std::path::Path;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// The error of a command line, with what to give in place of a value that is no number or no address; any other stays.
 pub(crate) fn plain(error: clap::Error) -> clap::Error {
@@ -10,48 +12,46 @@ pub(crate) fn plain(error: clap::Error) -> clap::Error {
         return error;
     }
     let Some(cause) = error.source().map(ToString::to_string) else { return error };
-    let Some(expected) = expected(&cause) else { return error };
+    let Some(expected) = terminal_text::expected_value(&cause) else { return error };
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     clap::Error::raw(error.kind(), text.replacen(&format!(": {cause}"), &format!(": {expected}"), 1))
 }
 
-/// What a parser's words come down to.
-fn expected(cause: &str) -> Option<String> {
-    Some(match cause {
-        "number would be zero for non-zero type" => "expected 1 or more".to_owned(),
-        "invalid digit found in string" | "cannot parse integer from empty string" => {
-            "expected a number".to_owned()
-        }
-        "number too large to fit in target type" => "expected a smaller number".to_owned(),
-        "number too small to fit in target type" => "expected a larger number".to_owned(),
-        "invalid float literal" | "cannot parse float from empty string" => {
-            "expected a number such as 0.5".to_owned()
-        }
-        "invalid socket address syntax" => "expected ADDRESS:PORT such as 127.0.0.1:8080".to_owned(),
-        other => {
-            let (_, range) = other.split_once(" is not in ")?;
-            match range.split_once("..=") {
-                Some((least, most)) => format!("expected {least} to {most}"),
-                None => format!("expected {} or more", range.strip_suffix("..")?),
-            }
-        }
-    })
-}
+/// The options that what lies at a path was probably given for, best first; and whether such a thing lies there.
+type Reading = (&'static [&'static str], fn(&Path) -> bool);
 
-#[cfg(test)]
-mod tests {
-    use super::expected;
+const READ: [Reading; 3] = [
+    (&["filename", "config", "machine"], Path::is_file),
+    (&["state", "root", "machine"], |path| path.join("cpu_manager_state").is_file()),
+    (&["machine", "state", "root"], Path::is_dir),
+];
 
-    #[test]
-    fn a_parser_s_words_become_what_to_give() {
-        for (cause, said) in [
-            ("9 is not in 1..=8", Some("expected 1 to 8")),
-            ("0 is not in 1..", Some("expected 1 or more")),
-            ("invalid digit found in string", Some("expected a number")),
-            ("expected none, eks:TYPE such as eks:m5.large", None),
-        ] {
-            assert_eq!(expected(cause).as_deref(), said);
-        }
+/// The error of a command line in which a file or a folder stands by itself, with the option that reads it; any other stays.
+pub(crate) fn with_option(
+    mut error: clap::Error,
+    command: &clap::Command,
+    words: &[OsString],
+) -> clap::Error {
+    if !matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::WrongNumberOfValues) {
+        return error;
     }
+    let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
+    let alone = words.windows(2).filter(|pair| !pair.iter().any(is_option)).map(|pair| Path::new(&pair[1]));
+    let (mut of, mut called) = (command, "topolet".to_owned());
+    for word in words.iter().skip(1) {
+        let Some(next) = of.find_subcommand(word) else { break };
+        called = format!("{called} {}", next.get_name());
+        of = next;
+    }
+    let has = |name: &&&str| of.get_arguments().any(|option| option.get_long() == Some(**name));
+    let mut found = alone.filter_map(|path| {
+        let (names, _) = READ.iter().find(|(_, is_it)| is_it(path))?;
+        Some((path, *names.iter().find(has)?))
+    });
+    if let Some((path, option)) = found.next_back() {
+        let said = format!("it is read as '{called} --{option} {}'", path.display());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![said.into()]));
+    }
+    error
 }

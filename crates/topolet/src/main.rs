@@ -97,7 +97,9 @@ fn main() -> ExitCode {
 #[cfg(not(fuzzing))]
 fn parsed<A: Parser>(path: &str, words: impl Iterator<Item = std::ffi::OsString>) -> Result<A, clap::Error> {
     let mut command = short_help::shortened(A::command(), path);
-    let matches = command.try_get_matches_from_mut(words)?;
+    let words: Vec<_> = words.collect();
+    let matches = command.try_get_matches_from_mut(&words);
+    let matches = matches.map_err(|error| given_value::with_option(error, &command, &words))?;
     A::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
