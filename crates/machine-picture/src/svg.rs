@@ -4,6 +4,8 @@ mod machine;
 mod decision;
 mod pods;
 mod charts;
+#[cfg(test)]
+mod contrast;
 mod devices;
 mod distances;
 mod document;

@@ -165,7 +165,8 @@ impl Drawing<'_> {
         lines
     }
 
-    /// How far the devices are from each other. Virtual functions are left out: they are where their card is.
+    /// How far the devices are from each other. Virtual functions are left out: they are where their card is. A page that is too
+    /// narrow for a device in one line has their addresses alone: their names are in the tree.
     fn distances(&self, page: Page) -> String {
         let devices = self.machine.devices().iter();
         let shown: Vec<_> = devices
@@ -193,6 +194,12 @@ impl Drawing<'_> {
                 far.to_owned()
             }));
             rows.push(row);
+        }
+        let widest = |at: usize| rows.iter().map(|row| row[at].chars().count() + 2).max().unwrap_or(0);
+        if page.width.is_some_and(|width| (0..rows[0].len()).map(widest).sum::<usize>() > width + 2) {
+            for row in &mut rows {
+                row.remove(1);
+            }
         }
         format!("\n{}{}", page.columns(rows, ""), page.wrapped(DISTANCE_LEGEND, 2))
     }

@@ -56,7 +56,7 @@ fn unit(unit: &UnitReport, claims: Option<&DecidedClaims>, mark: &str, page: Pag
     text.extend(unit.bound_memory.as_ref().map(|bound| line(page, "bound", &bound.to_string())));
     if let Some(merge) = &unit.merge {
         text.push_str(&listed(page, "answers", answers(merge)));
-        text.push_str(&listed(page, "node sets", candidates(merge, page)));
+        text.push_str(&listed(page, "node sets", candidates(merge)));
     }
     text.extend(unit.outcome().map(|outcome| line(page, "merged", &outcome)));
     text
@@ -78,7 +78,7 @@ struct Row<'a> {
 }
 
 /// One row for each, in their order; single nodes that are alike share one.
-fn candidates(merge: &MergeReport, page: Page) -> Vec<Vec<String>> {
+fn candidates(merge: &MergeReport) -> Vec<Vec<String>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for (at, candidate) in merge.candidates.iter().enumerate() {
         let is_winner = at == 0 && merge.accepted;
@@ -101,9 +101,11 @@ fn candidates(merge: &MergeReport, page: Page) -> Vec<Vec<String>> {
             [] | [_] => format!("NUMA {nodes}"),
             _ => format!("NUMA {} each", single.into_iter().collect::<NodeIds>()),
         };
-        vec![if is_winner { page.arrow() } else { "" }.to_owned(), nodes, suitability]
+        let mut cells = vec![nodes, suitability];
+        cells.extend(is_winner.then(|| "chosen".to_owned()));
+        cells
     });
-    let left_out = (merge.left_out > 0)
-        .then(|| vec![String::new(), format!("{} more", merge.left_out), "left out here".to_owned()]);
+    let left_out =
+        (merge.left_out > 0).then(|| vec![format!("{} more", merge.left_out), "left out here".to_owned()]);
     cells.chain(left_out).collect()
 }

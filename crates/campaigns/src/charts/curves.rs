@@ -152,18 +152,13 @@ impl Curve<'_> {
         svg += &format!(
             "<rect class=\"frame\" x=\"{x0:.1}\" y=\"{y0:.1}\" width=\"{wide:.1}\" height=\"{tall:.1}\"/>\n"
         );
-        let mut last = f64::MIN;
-        for (at, time) in &self.ours {
-            let (x, _) = place((*at, *time));
-            let shown = format!("{at:.0}");
-            // A digit is six pixels wide.
-            if x - last > (6.0 * count(shown.len())).max(20.0) {
-                last = x;
-                svg += &format!(
-                    "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{shown}</text>\n",
-                    y0 + tall + 13.0
-                );
-            }
+        let sizes: Vec<(f64, String)> =
+            self.ours.iter().map(|(at, time)| (place((*at, *time)).0, format!("{at:.0}"))).collect();
+        for (x, shown) in apart(&sizes) {
+            svg += &format!(
+                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{shown}</text>\n",
+                y0 + tall + 13.0
+            );
         }
         svg += &format!(
             "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
@@ -191,6 +186,30 @@ impl Curve<'_> {
         }
         svg
     }
+}
+
+/// The labels of an axis, from left to right, that do not touch each other. The first and the last one say how far the curve
+/// was measured, so that others make room for them.
+fn apart(labels: &[(f64, String)]) -> Vec<&(f64, String)> {
+    // A digit is six pixels wide.
+    let room = |label: &(f64, String)| (6.0 * count(label.1.len())).max(20.0);
+    let mut shown: Vec<&(f64, String)> = Vec::new();
+    for label in labels {
+        if shown.last().is_none_or(|before| label.0 - before.0 > room(label)) {
+            shown.push(label);
+        }
+    }
+    if let Some(last) = labels.last() {
+        while shown.len() > 1
+            && shown.last().is_some_and(|before| before.0 < last.0 && last.0 - before.0 <= room(last))
+        {
+            shown.pop();
+        }
+        if shown.last().is_none_or(|before| before.0 < last.0) {
+            shown.push(last);
+        }
+    }
+    shown
 }
 
 /// A time with three digits and its unit.
@@ -235,6 +254,20 @@ mod tests {
             [(45.28, "45.3 ns"), (1_292.0, "1.29 µs"), (15_152_872.0, "15.2 ms"), (258e9, "258 s")]
         {
             assert_eq!(time(nanoseconds), shown);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_an_axis_have_labels() {
+        for (labels, shown) in [
+            (&[(0.0, "1"), (10.0, "2"), (30.0, "4")][..], &["1", "4"][..]),
+            (&[(0.0, "10"), (70.0, "100"), (198.0, "5000"), (220.0, "10000")], &["10", "100", "10000"]),
+            (&[(0.0, "8")], &["8"]),
+            (&[], &[]),
+        ] {
+            let labels: Vec<_> = labels.iter().map(|(x, text)| (*x, (*text).to_owned())).collect();
+            let found: Vec<&str> = apart(&labels).into_iter().map(|(_, text)| text.as_str()).collect();
+            assert_eq!(found, shown);
         }
     }
 

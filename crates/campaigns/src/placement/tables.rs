@@ -170,19 +170,21 @@ pub(super) fn picture(cells: &[Cell]) -> String {
         .flat_map(|cell| cell.strategies.iter().map(|own| share(cell, own.refused())))
         .fold(1.0, f64::max);
     let tick = if most > 40.0 { 20.0 } else { 10.0 };
+    // The axis ends at a mark, so that no point is cut by its end.
+    let end = (most / tick).ceil() * tick;
     let mut svg = head(wide, high);
     for (at, workload) in workloads.iter().enumerate() {
         let (column, row) = (number((at % IN_A_ROW) as u64), number((at / IN_A_ROW) as u64));
         let (left, top) = (LEFT + (PANEL + GAP) * column, panel_height * row);
-        let x = |share: f64| left + PANEL * share / most;
+        let x = |share: f64| left + PANEL * share / end;
         let bottom = top + TOP + ROW * number(machines.len() as u64);
         let _ =
             writeln!(svg, "<text class=\"title\" x=\"{left:.0}\" y=\"{:.0}\">{workload}</text>", top + 20.0);
         let mut mark = 0.0;
-        while mark <= most {
+        while mark <= end {
             let _ = writeln!(
                 svg,
-                "<path class=\"grid\" d=\"M{0:.1} {1:.0}V{2:.0}\"/><text class=\"axis\" x=\"{0:.1}\" y=\"{3:.0}\">{mark} %</text>",
+                "<path class=\"grid\" d=\"M{0:.1} {1:.0}V{2:.0}\"/><text class=\"axis\" x=\"{0:.1}\" y=\"{3:.0}\">{mark}</text>",
                 x(mark),
                 top + TOP,
                 bottom,
@@ -245,7 +247,7 @@ fn head(wide: f64, high: f64) -> String {
     };
     let style = format!(
         ".page{{fill:#ffffff}} text{{fill:#333333}} .title{{font-weight:bold;font-size:13px}} .machine{{text-anchor:end}} \
-         .axis{{text-anchor:middle;font-size:9px}} .grid{{stroke:#e4e4e4;fill:none}} \
+         .axis{{text-anchor:middle;font-size:11px}} .grid{{stroke:#e4e4e4;fill:none}} \
          .bound{{stroke:#111111;stroke-width:2;fill:none}} {}\n\
          @media (prefers-color-scheme:dark){{.page{{fill:#16181c}} text{{fill:#dddddd}} .grid{{stroke:#33363b}} \
          .bound{{stroke:#ffffff}} {}}}",
@@ -309,5 +311,7 @@ mod tests {
             assert!(heights[..at].iter().all(|other| (one - other).abs() >= 2.0 * RADIUS), "{heights:?}");
         }
         assert_eq!(svg.matches(AXIS).count(), WORKLOADS.len());
+        // A third is refused: the axis goes on to the next mark.
+        assert_eq!(svg.matches(">40<").count(), WORKLOADS.len(), "{svg}");
     }
 }

@@ -130,11 +130,13 @@ impl PartColour {
         }
     }
 
-    /// How a label in it looks.
+    /// How a label in it looks: black or white, whichever has at least 4.5:1 on it.
     const fn label(self) -> Style {
         match self {
-            Self::LightGrey | Self::PaleGreen | Self::Orange => Style::Inside,
-            Self::Green | Self::Vermilion | Self::Purple | Self::Pink | Self::DarkGrey => Style::Light,
+            Self::Green | Self::Orange | Self::PaleGreen | Self::LightGrey | Self::Vermilion | Self::Pink => {
+                Style::Inside
+            }
+            Self::Purple | Self::DarkGrey => Style::Light,
         }
     }
 }
@@ -463,6 +465,15 @@ mod tests {
                 !CURVE_COLOURS.iter().any(|(light, dark)| *light == outcome || *dark == outcome),
                 "{outcome}"
             );
+        }
+    }
+
+    #[test]
+    fn labels_in_parts_can_be_read() {
+        for part in PartColour::ALL {
+            let letters = if matches!(part.label(), Style::Light) { "#ffffff" } else { "#000000" };
+            let found = crate::svg::contrast::contrast(part.fill(), letters);
+            assert!(found >= 4.5, "{part:?}: {found:.2}");
         }
     }
 

@@ -114,17 +114,40 @@ impl Look {
             Self::Cache | Self::Cpu | Self::Device => "fill:#23262b;stroke:#868c94",
             Self::Core => "fill:#4a4d52;stroke:#868c94",
             Self::Isolated => "fill:#2b2540;stroke:#a48ae0",
-            Self::Reserved => "fill:#6c7178;stroke:#b8bec6",
+            Self::Reserved => "fill:#5a5f66;stroke:#b8bec6",
             Self::Held => "fill:#3b3e44;stroke:#9aa0a8",
             Self::Asked => "fill:#e4e6e9;stroke:#e4e6e9",
             Self::Lack => "fill:#6b2320;stroke:#ff8f87",
             Self::Near => "fill:#22303e;stroke:#868c94",
             Self::Middle => "fill:#2f4d6b;stroke:#868c94",
-            Self::Far => "fill:#3f6fa0;stroke:#868c94",
+            Self::Far => "fill:#386491;stroke:#868c94",
             Self::Root => "fill:#1c242d;stroke:#7f93a8",
             Self::Bridge => "fill:none;stroke:#7f93a8",
             Self::Same | Self::Nothing => "fill:none;stroke:#868c94",
             Self::Several => "fill:#16181c;stroke:#ff5050",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::Look;
+    use crate::svg::contrast::contrast;
+
+    /// Kinds in which no letters are: bars, and what others fill.
+    const WITHOUT_LETTERS: [Look; 3] = [Look::Core, Look::Asked, Look::Lack];
+
+    #[test]
+    fn letters_in_boxes_can_be_read() {
+        for look in Look::ALL.into_iter().filter(|look| !WITHOUT_LETTERS.contains(look)) {
+            for (style, letters) in [(look.style(), "#000000"), (look.dark_style(), "#e4e6e9")] {
+                let fill = style.split(';').find_map(|part| part.strip_prefix("fill:#"));
+                let Some(fill) = fill else { continue };
+                let found = contrast(&format!("#{fill}"), letters);
+                assert!(found >= 4.5, "{look:?} {style}: {found:.2}");
+            }
         }
     }
 }
