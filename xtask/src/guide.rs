@@ -41,7 +41,9 @@ impl Guide {
         let _ = fs::remove_dir_all(&folder);
         let source = folder.join("src");
         fs::create_dir_all(&source)?;
-        fs::copy(guide.join("book.toml"), folder.join("book.toml"))?;
+        for name in ["book.toml", "book.css"] {
+            fs::copy(guide.join(name), folder.join(name))?;
+        }
         let chapters = guide.join("src");
         for entry in fs::read_dir(&chapters)? {
             let path = entry?.path();

@@ -132,7 +132,7 @@ mod tests {
 
         fn answer(&self, asked: &PageQuestion) -> anyhow::Result<PageAnswer> {
             let text = format!("{:?} {:?} {}", asked.kind, asked.configuration, asked.manifests.len());
-            Ok(PageAnswer { outcome: "done", text })
+            Ok(PageAnswer { outcome: "done", headline: None, text })
         }
     }
 

@@ -66,6 +66,9 @@ pub struct PageQuestion {
 pub struct PageAnswer {
     /// `done`, `something-wrong`, `some-refused` or `partial`, as commands exit with 0, 2, 2 and 3.
     pub outcome: &'static str,
+    /// The answer in one line; absent: the outcome tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// As the command line prints it.
     pub text: String,
 }

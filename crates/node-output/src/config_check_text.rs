@@ -63,7 +63,9 @@ pub fn config_check(checked: &ConfigCheck, given: GivenConfig<'_>, snippet: &str
     }
     let rows = changes.iter().map(|change| {
         let or_nothing = |value: &Option<Value>| value.as_ref().map_or_else(|| "(nothing)".to_owned(), flow);
-        vec![change.field.clone(), or_nothing(&change.from), page.arrow().to_owned(), or_nothing(&change.to)]
+        // One cell, so that the arrow is beside its value where the columns do not fit beside each other.
+        let to = format!("{}  {}", page.arrow(), or_nothing(&change.to));
+        vec![change.field.clone(), or_nothing(&change.from), to]
     });
     text.push_str(&page.columns(rows, "  "));
     text.push_str(&notes(&checked.notes));

@@ -39,7 +39,8 @@ function entry(decision) {
   time.dateTime = decision.time;
   const kind = decision.admitted ? "admitted" : "refused";
   const outcome = element("span", kind, decision.admitted ? "admitted" : decision.reason);
-  summary.append(time, element("span", "pod", decision.pod), outcome, element("span", "message", decision.message));
+  // Blanks between them are where a line may break.
+  summary.append(time, " ", element("span", "pod", decision.pod), " ", outcome, " ", element("span", "message", decision.message));
   details.append(summary);
   let isRead = false;
   details.addEventListener("toggle", () => {
@@ -86,7 +87,7 @@ function listTried() {
     const [kind, word] = VERDICTS[outcome] ?? ["", String(outcome)];
     const link = element("a", "pod", pod || "a manifest");
     link.href = /^#try=[\w-]+$/.test(fragment) ? fragment : "#try";
-    line.append(when, link, element("span", kind, headline ?? word), element("span", "message", node));
+    line.append(when, " ", link, " ", element("span", kind, headline ?? word), " ", element("span", "message", node));
     return line;
   });
   document.getElementById("tried").replaceChildren(...rows);

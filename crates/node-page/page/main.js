@@ -25,6 +25,7 @@ async function refreshStatus() {
   if (shown === "node") drawFree(status);
   list("problems", problems);
   list("notes", notes);
+  known.hidden = notes.length === 0;
 }
 
 function list(id, texts) {
@@ -37,6 +38,15 @@ function list(id, texts) {
   into.replaceChildren(...lines);
   into.hidden = lines.length === 0;
 }
+
+// On a small screen what is known of the node leaves the room to the view, until it is asked for.
+const known = document.getElementById("known");
+const small = matchMedia("(max-width: 900px)");
+function makeRoom() {
+  known.open = !small.matches;
+}
+small.addEventListener("change", makeRoom);
+makeRoom();
 
 function says(text, lost) {
   if (live.textContent !== text) live.textContent = text;

@@ -120,6 +120,7 @@ function list() {
     if (own.colour !== colour) own.key.style.background = own.colour = colour;
   }
   document.getElementById("no-pods").hidden = pods.length > 0;
+  table.parentElement.hidden = pods.length === 0;
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {

@@ -199,6 +199,7 @@ async function look() {
     overview = await readDocument("/v1/nodes");
     choose();
     explain();
+    by("filter").hidden = false;
     notes.replaceChildren(...overview.notSeen.map((gap) => {
       const line = document.createElement("li");
       line.textContent = `not seen: ${gap}`;

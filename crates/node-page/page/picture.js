@@ -9,8 +9,8 @@ const ATTRIBUTES = new Set([
 ]);
 // A colour may be a name or number, and nothing that is fetched.
 const COLOUR = /^[#\w]+$/;
-// The share of its width at which letters of a picture can still be read.
-const READABLE = 0.9;
+// On a small screen letters have at least so many pixels.
+const READABLE = 11;
 const STYLE = /<style>([^]*?)<\/style>/;
 
 // The one policy of the page: its text is parsed into an inert document, of which `copied` takes known parts.
@@ -58,6 +58,8 @@ export class Picture {
   #drawn = null;
   #looks = new CSSStyleSheet();
   #size = new CSSStyleSheet();
+  // How much larger its smallest letters have to be.
+  #larger = 1;
   // Rules of who shows it.
   rules = new CSSStyleSheet();
 
@@ -76,10 +78,14 @@ export class Picture {
     this.#looks.replaceSync(STYLE.exec(text)?.[1] ?? "");
     const fresh = copied(parsed(text.replace(STYLE, "")).documentElement);
     const old = this.shadow.querySelector("svg");
+    if (!old) {
+      const letters = [...fresh.querySelectorAll("[font-size]")].map((one) => Number.parseFloat(one.getAttribute("font-size")));
+      this.#larger = READABLE / Math.min(READABLE, ...letters);
+    }
     if (old) patch(old, fresh);
     else this.shadow.replaceChildren(fresh);
     // On a small screen it is moved in its frame: smaller, its letters could not be read.
-    this.#size.replaceSync(`@media (max-width:900px){svg{max-width:none;width:${Math.round(this.width * READABLE)}px}}`);
+    this.#size.replaceSync(`@media (max-width:900px){svg{max-width:none;width:${Math.round(this.width * this.#larger)}px}}`);
     return true;
   }
 

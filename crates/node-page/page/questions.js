@@ -23,7 +23,7 @@ const QUESTIONS = {
   },
   "find-max": {
     verb: "simulate --find-max", fields: ["machine", "kubelet", "given", "manifest"], needs: "manifest",
-    words: { done: "so many fit" },
+    words: { "something-wrong": "no kubelet starts as the node is configured" },
   },
 };
 const GOOD = "done";
@@ -46,6 +46,11 @@ class Question {
     commands.append(this.command.box);
     text.hidden = true;
     verdict.textContent = "";
+    // Where a configuration is what is asked about, it has room; elsewhere it leaves that to the answer.
+    this.#part.configuration.open = this.question.fields.every((field) => field !== "manifest");
+    this.#part.given.addEventListener("input", () => {
+      this.#part.of.textContent = this.#part.given.value.trim() ? "as given" : "the machine's own";
+    });
     for (const name of ["given", "manifest"]) this.#part[name].addEventListener("input", () => this.soon());
     for (const name of ["kubelet", "to"]) this.#part[name].addEventListener("change", () => this.ask());
     this.#part.machine.addEventListener("change", () => this.prepare().then(() => this.ask(), (error) => this.say("refused", error.message)));
@@ -105,8 +110,8 @@ class Question {
     this.#part.answer.setAttribute("aria-busy", "true");
     try {
       const body = new Blob([given, manifest]);
-      const { outcome, text } = await readDocument(`/v1/questions/${this.kind}?${query}`, { method: "POST", body, signal });
-      if (!signal.aborted) this.say(outcome === GOOD ? "admitted" : "refused", this.question.words[outcome] ?? outcome, text);
+      const { outcome, headline, text } = await readDocument(`/v1/questions/${this.kind}?${query}`, { method: "POST", body, signal });
+      if (!signal.aborted) this.say(outcome === GOOD ? "admitted" : "refused", headline ?? this.question.words[outcome] ?? outcome, text);
     } catch (error) {
       if (!signal.aborted) this.say("refused", "not answered", error.message);
     }

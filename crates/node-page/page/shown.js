@@ -6,7 +6,7 @@ import { lettersIn } from "./server.js";
 // Wider pictures stand below the text.
 const BESIDE = 640;
 // Wide ones are drawn smaller, down to this share of their width.
-const LEAST = 0.7;
+const LEAST = 0.85;
 
 export const VERDICTS = {
   done: ["admitted", "admitted"],

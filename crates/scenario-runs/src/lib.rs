@@ -31,7 +31,7 @@ mod charts;
 pub use charts::charts;
 pub use files::BUILT_IN;
 pub use find_max::{FoundMax, Question, find_max};
-pub use max_tables::{found_max, found_max_csv, found_max_legend};
+pub use max_tables::{found_max, found_max_csv, found_max_headline, found_max_legend};
 pub use prepare::Prepared;
 pub use report::Report;
 pub use runs::{Done, RunWatcher, run};

@@ -107,18 +107,36 @@ pub fn found_max_legend(page: Page) -> String {
 /// configured; empty: it is the real one.
 fn imagined(found: &FoundMax, page: Page) -> String {
     let Some(words) = found.line.imagined_words() else { return String::new() };
-    let NodeLine { topology_policy, topology_scope, .. } = found.line;
-    let configured = found.variants.iter().find(|variant| {
-        variant.option.is_none() && (variant.policy, variant.scope) == (topology_policy, topology_scope)
-    });
-    let counts = configured.and_then(|variant| Some((variant.capacity.fit()?, variant.fit_real?)));
-    let under = format!("under {topology_policy}, scope {topology_scope}");
+    let counts = as_configured(found).and_then(|variant| Some((variant.capacity.fit()?, variant.fit_real?)));
+    let under = under(found);
     let fit = match counts {
         Some((fit, real)) if fit == real => format!(": {fit} fit as without, {under}"),
         Some((fit, real)) => format!(": {fit} fit instead of {real}, {under}"),
         None => String::new(),
     };
     page.wrapped(&format!("{words}{fit}"), 2)
+}
+
+/// How many fit as the node is configured, in one line: `15 fit under restricted, scope pod, limited by cpu`; `None`: a kubelet
+/// does not start so.
+#[must_use]
+pub fn found_max_headline(found: &FoundMax) -> Option<String> {
+    let capacity = &as_configured(found)?.capacity;
+    let limited = limits(std::iter::once(capacity));
+    let limited = if limited == "-" { String::new() } else { format!(", limited by {limited}") };
+    Some(format!("{} fit {}{limited}", capacity.fit()?, under(found)))
+}
+
+/// The node as it is configured.
+fn as_configured(found: &FoundMax) -> Option<&Variant> {
+    let NodeLine { topology_policy, topology_scope, .. } = found.line;
+    found.variants.iter().find(|variant| {
+        variant.option.is_none() && (variant.policy, variant.scope) == (topology_policy, topology_scope)
+    })
+}
+
+fn under(found: &FoundMax) -> String {
+    format!("under {}, scope {}", found.line.topology_policy, found.line.topology_scope)
 }
 
 /// The resources that limit, each by itself, in any of these cases; `-`: none does.

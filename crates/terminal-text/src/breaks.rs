@@ -54,8 +54,15 @@ fn ends_in_numbered(text: &str) -> bool {
     NUMBERED.contains(&word)
 }
 
+/// Whether a text begins with the number of a note below, `(1)`, which stays beside what it is about.
+fn begins_with_note(text: &str) -> bool {
+    let number =
+        text.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or("", |(number, _)| number);
+    !number.is_empty() && number.bytes().all(|letter| letter.is_ascii_digit())
+}
+
 /// The text up to each place where it may break: behind blanks that follow a word, and behind a comma between two words; not
-/// between a word and its number.
+/// between a word and its number, nor before the number of a note.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     core::iter::from_fn(move || {
@@ -69,7 +76,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
             let Some((at, next)) = letters.peek().copied() else { break };
             seen_word |= letter != ' ';
             let is_number = next.is_ascii_digit() && ends_in_numbered(rest.get(..at).unwrap_or_default());
-            let is_after_blank = letter == ' ' && next != ' ' && seen_word && !is_number;
+            let is_note = begins_with_note(rest.get(at..).unwrap_or_default());
+            let is_after_blank = letter == ' ' && next != ' ' && seen_word && !is_number && !is_note;
             let is_after_comma = letter == ',' && next != ' ';
             if is_after_blank || is_after_comma {
                 end = at;

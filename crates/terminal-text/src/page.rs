@@ -134,6 +134,8 @@ mod tests {
             ("  why  two words, and then three", 7, "  why  two words,\n       and then\n       three\n"),
             ("CPUs 0,2,4,6,8,10,12,14,16", 5, "CPUs 0,2,4,6,8,10,\n     12,14,16\n"),
             ("the cells are on NUMA 0 now", 2, "the cells are on\n  NUMA 0 now\n"),
+            ("as configured: - (1)", 2, "as configured: - (1)\n"),
+            ("is as configured: - (1)", 2, "is as configured:\n  - (1)\n"),
             ("averylongwordthatdoesnotbreak at all", 2, "averylongwordthatdoesnotbreak\n  at all\n"),
         ] {
             assert_eq!(NARROW.wrapped(line, indent), expected, "{line:?}");

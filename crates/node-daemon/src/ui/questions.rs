@@ -20,7 +20,7 @@ use node_output::{RepackPlans, UpgradeCheck, config_check, manifest_error, quote
 use pod_claims::ClusterObjects;
 use pod_spec::{Pod, PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
-use scenario_runs::{Question, find_max, found_max};
+use scenario_runs::{Question, find_max, found_max, found_max_headline};
 use terminal_text::Page;
 use topology_manifest::{Manifests, PodLimit, Source, UnknownFields, read_manifests_up_to};
 use topology_model::KubeletView;
@@ -94,7 +94,7 @@ impl Told {
     /// The answer below it.
     fn answer(self, outcome: &'static str, text: &str) -> PageAnswer {
         let between = if self.text.is_empty() { "" } else { "\n" };
-        PageAnswer { outcome, text: format!("{}{between}{text}", self.text) }
+        PageAnswer { outcome, headline: None, text: format!("{}{between}{text}", self.text) }
     }
 }
 
@@ -246,7 +246,9 @@ impl AskedNode {
             pod,
         )?;
         told.add_all(found.warnings());
-        Ok(told.answer(DONE, &found_max(&found, question.page)))
+        let headline = found_max_headline(&found);
+        let outcome = if headline.is_some() { DONE } else { SOMETHING_WRONG };
+        Ok(PageAnswer { headline, ..told.answer(outcome, &found_max(&found, question.page)) })
     }
 }
 
@@ -335,6 +337,9 @@ topologyManagerPolicy: single-numa-nod
                 asked(kind, machine, config, pods).unwrap_or_else(|error| panic!("{kind:?}: {error:#}"));
             assert_eq!(answer.outcome, outcome, "{kind:?}: {}", answer.text);
             assert!(answer.text.contains(said), "{kind:?}: {}", answer.text);
+            let headline =
+                (kind == FindMax).then_some("22 fit under restricted, scope container, limited by cpu");
+            assert_eq!(answer.headline.as_deref(), headline, "{kind:?}");
         }
     }
 
