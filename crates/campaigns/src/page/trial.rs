@@ -185,6 +185,12 @@ fn refusal_to_admission(looked: &Looked<'_>) -> anyhow::Result<()> {
     let browser = looked.browser;
     choose(browser, 0, "policy", "single-numa-node")?;
     type_in(browser, &pod("mine", 60))?;
+    // The example before is refused too.
+    browser.until(
+        "the pod is decided on by the other policy",
+        "const text = document.querySelector('.side pre').textContent;
+         return text.includes('shop/mine ') && text.includes('single-numa-node, scope')",
+    )?;
     verdict(browser, 0, "the pod is refused", "refused")?;
     let text = shown_text(browser, 0)?;
     ensure!(text.contains("TopologyAffinityError") && text.contains("would fit"), "a refusal reads {text}");
