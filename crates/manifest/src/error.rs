@@ -6,6 +6,7 @@ use core::ops::Range;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use kubernetes_yaml::{Excerpt, Position};
+use terminal_text::nearest;
 
 use crate::problem::Problem;
 use crate::source::Source;
@@ -196,13 +197,19 @@ fn in_ascii(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }
 
+/// The kinds of files with a kubelet's configuration.
+const CONFIGURATIONS: [&str; 4] =
+    ["KubeletConfiguration", "KubeletConfig", "PerformanceProfile", "NodeConfig"];
+
 impl Fault {
     fn title(&self) -> String {
         if let Problem::NotRegistered { kind, .. } = &self.problem
             && kind != "KubeletConfiguration"
         {
+            let meant = nearest(kind, &CONFIGURATIONS);
+            let meant = meant.map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
             format!(
-                "{} is a {kind}, not a kubelet's configuration: {}: {}",
+                "{} is a {kind}, not a kubelet's configuration: {}: {}{meant}",
                 self.file, self.field, self.problem
             )
         } else if let Some(plain) = self.plain_syntax() {

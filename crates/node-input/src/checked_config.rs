@@ -218,7 +218,9 @@ impl<'a> ConfigAdvice<'a> {
             });
         }
         if let Some(refusal) = &read.refusal {
-            all.insert(0, ConfigFinding::of_flag(refusal.severity, &refusal.warning(), &read.name));
+            let flags =
+                refusal.all().map(|one| ConfigFinding::of_flag(one.severity, &one.warning(), &read.name));
+            all.splice(0..0, flags);
         }
         // After what keeps the kubelet from starting.
         let refused = all.iter().filter(|finding| finding.severity() == Severity::Refused).count();

@@ -23,12 +23,19 @@ pub(crate) struct FlagRefusal {
     text: String,
     instead: Option<String>,
     pub(crate) severity: Severity,
+    /// What else is refused: a kubelet names the first alone.
+    also: Vec<Self>,
 }
 
 impl FlagRefusal {
     /// What is wrong, at its place.
     pub(crate) fn warning(&self) -> Warning {
         self.argument.refused(&self.flag, self.text.clone(), self.instead.clone())
+    }
+
+    /// All that is refused, each at its place, in the order in which a kubelet comes to it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Self> {
+        [self].into_iter().chain(&self.also)
     }
 
     /// Why no kubelet starts with it, in its words; `None`: it starts, and does nothing.
@@ -38,10 +45,14 @@ impl FlagRefusal {
 
     /// The same as an error that says that no kubelet starts with it.
     pub(crate) fn error(&self) -> anyhow::Error {
-        let text = match self.severity {
+        let mut text = match self.severity {
             Severity::Refused => format!("the kubelet does not start: {}", self.text),
             _ => self.text.clone(),
         };
+        if !self.also.is_empty() {
+            let also: Vec<&str> = self.also.iter().map(|also| also.text.as_str()).collect();
+            text.push_str(&format!("; and then: {}", also.join("; ")));
+        }
         let warning = self.argument.refused(&self.flag, text, self.instead.clone());
         manifest_error(warning.as_error().clone()).into()
     }
@@ -55,7 +66,7 @@ impl FlagRefusal {
         };
         let severity = if *error == FlagError::NoPods { Severity::Harmful } else { Severity::Refused };
         let text = error.text(rules.flag_texts).replace('\n', " ");
-        Some(Self { flag, text, instead: instead(error, rules), severity, argument })
+        Some(Self { flag, text, instead: instead(error, rules), severity, argument, also: Vec::new() })
     }
 }
 
@@ -163,7 +174,7 @@ pub(crate) fn over(config: KubeletConfiguration, arguments: &[KubeletArgument]) 
     // The kubelet reads its flags over its files.
     let folder = format!("--config-dir={SOME_FOLDER}");
     let mut kept: Vec<String> = arguments.iter().map(|argument| argument.text().to_owned()).collect();
-    let (mut refusal, mut left_out) = (None, Vec::new());
+    let (mut refusal, mut left_out): (Option<FlagRefusal>, Vec<String>) = (None, Vec::new());
     loop {
         let words = [folder.as_str()].into_iter().chain(kept.iter().map(String::as_str));
         let put_over = |flags: KubeletFlags| Ok((flags.over(config.clone())?, flags));
@@ -173,7 +184,11 @@ pub(crate) fn over(config: KubeletConfiguration, arguments: &[KubeletArgument]) 
             }
             Err(error) => error,
         };
-        refusal = refusal.or_else(|| FlagRefusal::of(&error, arguments, rules));
+        let next = FlagRefusal::of(&error, arguments, rules);
+        match &mut refusal {
+            None => refusal = next,
+            Some(first) => first.also.extend(next),
+        }
         match leave_out(&error, &mut kept) {
             Some(text) => left_out.push(text),
             None => return OverConfiguration { config, flags: None, refusal, kept, left_out },
@@ -287,6 +302,25 @@ mod tests {
             let Some((error, _)) = refusal(text, Release::V1_36) else { panic!("{text}") };
             assert!(error.starts_with(expected), "{error}");
         }
+    }
+
+    /// A kubelet names the first; who mends a command line has to know all.
+    #[test]
+    fn every_refused_flag_is_named() {
+        let text =
+            "KUBELET_EXTRA_ARGS=--max-podz=20 --feature-gates=MemoryManager=true --cpu-manager=true --v=2\n";
+        let read = read_kubelet_arguments(&[Source { name: "kubelet.env", text }]);
+        let read = read.unwrap_or_else(|error| panic!("{error}"));
+        let rules = Rules::of(Release::V1_36);
+        let made = over(KubeletConfiguration { rules, ..KubeletConfiguration::default() }, &read.arguments);
+        let Some(refusal) = made.refusal else { panic!("not refused") };
+        let flags: Vec<&str> = refusal.all().map(|one| one.flag.as_str()).collect();
+        assert_eq!(flags, ["--max-podz", "--cpu-manager", "--feature-gates"]);
+        let error = format!("{:#}", refusal.error());
+        assert!(
+            error.contains("unknown flag: --max-podz; and then: unknown flag: --cpu-manager; "),
+            "{error}"
+        );
     }
 
     /// The gate is gone in 1.36, and no release has the flag.

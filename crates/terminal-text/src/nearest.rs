@@ -37,17 +37,29 @@ fn distance(written: &str, name: &str) -> Option<usize> {
     (few || left_out).then_some(edits)
 }
 
-/// Levenshtein's distance, row by row.
+/// The distance of Damerau and Levenshtein, row by row: letters that are left out, put in, replaced, or swapped with the next one.
 fn edits(a: &[char], b: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
+    let mut row_before: Vec<usize> = Vec::new();
+    let mut letter_before = None;
     for (at, letter) in a.iter().enumerate() {
         let mut next = vec![at + 1];
-        for (pair, other) in row.windows(2).zip(b) {
+        let mut other_before = None;
+        for (column, (pair, other)) in row.windows(2).zip(b).enumerate() {
             let &[diagonal, above] = pair else { continue };
             let left = next.last().copied().unwrap_or_default();
-            next.push((diagonal + usize::from(letter != other)).min(above + 1).min(left + 1));
+            let mut least = (diagonal + usize::from(letter != other)).min(above + 1).min(left + 1);
+            let is_swapped = letter_before == Some(other) && other_before == Some(letter);
+            if let Some(start) = column.checked_sub(1).and_then(|start| row_before.get(start))
+                && is_swapped
+            {
+                least = least.min(start + 1);
+            }
+            next.push(least);
+            other_before = Some(other);
         }
-        row = next;
+        (row_before, row) = (row, next);
+        letter_before = Some(letter);
     }
     row.last().copied().unwrap_or_default()
 }
@@ -85,6 +97,9 @@ mod tests {
             ("reservedCPUs", &fields, Some("reservedSystemCPUs")),
             ("evictionhard", &fields, Some("evictionHard")),
             ("sysReserved", &fields, Some("systemReserved")),
+            ("Pdo", &["Job", "Pod"], Some("Pod")),
+            ("oPd", &["Pod"], Some("Pod")),
+            ("dPo", &["Pod"], None),
             ("nodeName", &fields, None),
             ("x", &fields, None),
             ("", &fields, None),
