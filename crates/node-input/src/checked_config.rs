@@ -92,6 +92,9 @@ const OPEN: [&str; 5] =
     ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
 
 /// How a `NodeConfig` begins.
+/// The field that needs distances between NUMA nodes.
+const POLICY_OPTIONS: &str = "topologyManagerPolicyOptions";
+
 const NODE_CONFIG: &str = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n";
 
 /// A configuration without options that are off: as one the operator is kept from turning on.
@@ -200,7 +203,7 @@ impl<'a> ConfigAdvice<'a> {
 
     /// What is wrong with the configuration, and with the state beside it, the worst first.
     fn find(&self) -> Vec<ConfigFinding> {
-        let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
+        let Self { subject: ConfigSubject { machine, view, target, .. }, read, text, proposal, .. } = self;
         let faults = check_beside(&read.config, proposal, view, *target, &others(read)).into_iter();
         let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
         // With nothing else reserved it would not start.
@@ -236,8 +239,13 @@ impl<'a> ConfigAdvice<'a> {
             ConfigFinding::start_not_known(finding.field(), why, text)
         });
         let without_effect =
+        let distances = machine.checked_without_distances(&read.config);
+        let distances = distances.map(|why| ConfigFinding::start_not_known(POLICY_OPTIONS, why, text));
             read.warnings.iter().map(|warning| ConfigFinding::without_effect(warning, &read.name));
-        all.splice(refused..refused, unread.chain(not_known).chain(beneath).chain(without_effect));
+        all.splice(
+            refused..refused,
+            unread.chain(not_known).chain(beneath).chain(distances).chain(without_effect),
+        );
         if let Some(profile) = &read.profile {
             all.extend(profile_findings(profile, proposal, view));
         }

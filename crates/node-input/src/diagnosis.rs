@@ -213,7 +213,7 @@ impl Question<'_> {
                 named_by: version.named_by().to_string(),
             };
         }
-        let view = KubeletView::new(&machine.info).map_err(|error| shown(error.into()))?;
+        let view = machine.view_to_check().map_err(shown)?;
         let mut in_its_place = None;
         if machine.has_configuration(&rules) {
             let refused_flag = kubelet.refused_flag(rules.kubelet_rules());

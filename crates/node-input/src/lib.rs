@@ -67,6 +67,7 @@ mod told;
 #[cfg(feature = "sockets")]
 mod sockets;
 mod residents;
+mod unknown_distances;
 mod unlisted;
 mod resume;
 mod implied;

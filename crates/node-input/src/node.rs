@@ -33,7 +33,7 @@ use crate::next_start::{self, NextStart};
 use crate::packed::{Packed, Source};
 use crate::read_configuration::ReadConfiguration;
 use crate::sources::{MachineSource, RulesSource};
-use crate::start_failure::{is_of_reservation, refuse_invalid, start_failed, start_not_known};
+use crate::start_failure::{refuse_invalid, start_error};
 use crate::ways_out::WaysOut;
 
 /// Where no configuration is known, and more than this machine may be meant.
@@ -332,10 +332,7 @@ impl LoadedNode {
         };
         let mut node =
             Node::start_with(&view, &config, StartOptions::decided_as(compat).with_own(options.clone()))
-                .map_err(|error| match may_reserve_more.filter(|_| is_of_reservation(&error)) {
-                    Some(way_out) => start_not_known(&error, &name, way_out),
-                    None => start_failed(&error, &name, &machine.name, &view, &config),
-                })?;
+                .map_err(|error| start_error(&error, may_reserve_more, &name, machine, &view, &config))?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
