@@ -112,6 +112,7 @@ mod node_sources;
 mod repacked;
 mod exported;
 mod remarks;
+mod removed_files;
 mod files;
 
 pub use addition::{Addition, BadAddition};

@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::{Inventory, Links, Moment};
+use distribution_config::Distribution;
 use node_config::{
     Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, capacity,
 };
@@ -67,6 +68,8 @@ pub struct LoadedNode {
     pub(crate) next_start: Option<Arc<NextStart>>,
     /// Whether the configuration was given or found.
     pub(crate) is_configured: bool,
+    /// Whose node it is; `None`: it is not known, or of no distribution that is known here.
+    pub(crate) distribution: Option<Distribution>,
     /// Why a kubelet does not start where this goes on, as text to be shown.
     pub kubelet_stops: Option<String>,
     /// How running containers are kept on their CPUs.
@@ -306,6 +309,7 @@ impl LoadedNode {
         }
         warnings.extend(read.notices().map(InputWarning::Notice));
         let may_reserve_more = read.may_reserve_more();
+        let distribution = read.base.distribution().or(rules.distribution);
         let (mut name, mut config) = (read.shown_name(), read.config);
         let static_pods = read.static_pods;
         if let Some(policy) = &rules.policy {
@@ -371,6 +375,7 @@ impl LoadedNode {
             other_machine: None,
             next_start: None,
             is_configured,
+            distribution,
             kubelet_stops,
             keeping,
             static_pods,
