@@ -10,6 +10,7 @@ use config_advice::{
     kubelet_flags, left_out, merge_patch, notes, propose, propose_beside, propose_within, settings,
     startable,
 };
+use distribution_config::{Distribution, Removal};
 use node_config::{ClaimHints, KubeletConfiguration, Rules, parse_bool};
 use node_output::{
     ConfigCheck, ConfigFinding, GivenConfig, profile_fields, profile_findings, profile_others,
@@ -90,6 +91,9 @@ impl LoadedMachine {
 /// Fields that cannot be judged where the memory that is reserved is not known.
 const OPEN: [&str; 5] =
     ["memoryManagerPolicy", "reservedMemory", "systemReserved", "kubeReserved", "evictionHard"];
+
+/// The field that needs distances between NUMA nodes.
+const POLICY_OPTIONS: &str = "topologyManagerPolicyOptions";
 
 /// How a `NodeConfig` begins.
 const NODE_CONFIG: &str = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n";
@@ -200,7 +204,7 @@ impl<'a> ConfigAdvice<'a> {
 
     /// What is wrong with the configuration, and with the state beside it, the worst first.
     fn find(&self) -> Vec<ConfigFinding> {
-        let Self { subject: ConfigSubject { view, target, .. }, read, text, proposal, .. } = self;
+        let Self { subject: ConfigSubject { machine, view, target, .. }, read, text, proposal, .. } = self;
         let faults = check_beside(&read.config, proposal, view, *target, &others(read)).into_iter();
         let mut all: Vec<ConfigFinding> = faults.map(|fault| ConfigFinding::new(fault, text)).collect();
         // With nothing else reserved it would not start.
@@ -235,9 +239,14 @@ impl<'a> ConfigAdvice<'a> {
             );
             ConfigFinding::start_not_known(finding.field(), why, text)
         });
+        let distances = machine.checked_without_distances(&read.config);
+        let distances = distances.map(|why| ConfigFinding::start_not_known(POLICY_OPTIONS, why, text));
         let without_effect =
             read.warnings.iter().map(|warning| ConfigFinding::without_effect(warning, &read.name));
-        all.splice(refused..refused, unread.chain(not_known).chain(beneath).chain(without_effect));
+        all.splice(
+            refused..refused,
+            unread.chain(not_known).chain(beneath).chain(distances).chain(without_effect),
+        );
         if let Some(profile) = &read.profile {
             all.extend(profile_findings(profile, proposal, view));
         }
@@ -500,7 +509,13 @@ impl<'a> ConfigAdvice<'a> {
                  '{{\"cpuManagerPolicyOptions\": {{\"full-pcpus-only\": \"false\"}}}}' leaves it out"
             )
         });
-        let is_open = |note: &Note| read.leaves_memory_open() && matches!(note, Note::NoStart { .. });
+        let files = read.base.distribution().map(Distribution::state_files);
+        let is_new_at_boot = files.is_some_and(|files| files.memory == Removal::AtBoot);
+        let is_open = |note: &Note| match note {
+            Note::NoStart { .. } => read.leaves_memory_open(),
+            Note::AnotherBoot => is_new_at_boot,
+            _ => false,
+        };
         let of_proposal = of_proposal.iter().filter(|note| !is_said(note) && !is_open(note));
         let mut notes: Vec<String> =
             held_back.iter().chain(left_out).chain(of_proposal).map(ToString::to_string).collect();

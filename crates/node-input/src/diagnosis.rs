@@ -14,6 +14,7 @@ mod anonymous;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use distribution_config::Distribution;
 use kubelet_checkpoint::claims::ClaimsFile;
 use node_config::{DecidedBy, KubeletConfiguration};
 use node_output::{
@@ -204,7 +205,9 @@ impl Question<'_> {
         let machine = packed(machine, &kubelet, &residents, objects);
         let shown = |error: anyhow::Error| format!("{error:#}");
         let given = ResidentsSource::default();
-        let rules = RulesSource { kubelet: kubelet.version, ..RulesSource::default() };
+        let annotated = evidence.object.as_ref().and_then(|object| object.value.machine_config.as_ref());
+        let distribution = annotated.map(|_| Distribution::OpenShift);
+        let rules = RulesSource { kubelet: kubelet.version, distribution, ..RulesSource::default() };
         let rules =
             rules.of_node(&IdentitySource::default(), &given, machine.packed.as_deref()).map_err(shown)?;
         if let Some(version) = rules.kubelet {
@@ -213,7 +216,7 @@ impl Question<'_> {
                 named_by: version.named_by().to_string(),
             };
         }
-        let view = KubeletView::new(&machine.info).map_err(|error| shown(error.into()))?;
+        let view = machine.view_to_check().map_err(shown)?;
         let mut in_its_place = None;
         if machine.has_configuration(&rules) {
             let refused_flag = kubelet.refused_flag(rules.kubelet_rules());

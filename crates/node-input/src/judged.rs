@@ -54,7 +54,7 @@ impl JudgedNode {
     pub fn findings(&self, resident: &Resident, quarantine: &Quarantine) -> Vec<FindingLine> {
         let Resident { folder, names, .. } = resident;
         if self.by.is_configured() {
-            folder.check(&self.node.node, names, quarantine)
+            self.node.with_removed(folder, folder.check(&self.node.node, names, quarantine))
         } else {
             folder.check_files(&self.node.node, names, quarantine)
         }

@@ -67,6 +67,7 @@ mod told;
 #[cfg(feature = "sockets")]
 mod sockets;
 mod residents;
+mod unknown_distances;
 mod unlisted;
 mod resume;
 mod implied;
@@ -111,6 +112,7 @@ mod node_sources;
 mod repacked;
 mod exported;
 mod remarks;
+mod removed_files;
 mod files;
 
 pub use addition::{Addition, BadAddition};

@@ -102,6 +102,11 @@ fn text(bytes: Vec<u8>) -> Option<String> {
 }
 
 impl ReadText {
+    /// Whether no output tells something.
+    pub(crate) fn lacks(&self, what: Lack) -> bool {
+        self.lacks.contains(&what)
+    }
+
     /// What was assumed, and what is not known, with the command that prints it; for commands that have no flags for it.
     pub(crate) fn gaps(&self, name: &str) -> Vec<String> {
         let Self { forms, assumed, lacks, unread } = self;

@@ -8,6 +8,7 @@
 use std::fmt;
 
 use config_advice::{ANOTHER_BOOT, DecidedBy, MemoryGap, OTHER_MACHINE_STATE};
+use distribution_config::{Distribution, Removal};
 use k8s_quantity::Amount;
 use node_output::ranges;
 use node_state::{FindingLine, Problem, StateFolder};
@@ -81,7 +82,9 @@ impl LoadedNode {
     /// keeps none there. It matters where nothing else is wrong.
     #[must_use]
     pub fn at_another_boot(&self, folder: &StateFolder) -> Option<&'static str> {
-        (self.compares_node_totals() && folder.memory.is_some()).then_some(ANOTHER_BOOT)
+        let files = self.distribution.map(Distribution::state_files);
+        let is_deleted = files.is_some_and(|files| files.memory == Removal::AtBoot);
+        (self.compares_node_totals() && folder.memory.is_some() && !is_deleted).then_some(ANOTHER_BOOT)
     }
 }
 

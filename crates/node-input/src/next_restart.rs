@@ -5,6 +5,7 @@ use node_state::{Restart, StartError, StateFolder};
 
 use crate::judged::{JudgedNode, NO_CONFIGURATION};
 use crate::node::LoadedNode;
+use crate::removed_files::Removed;
 use crate::resume::{Requests, running};
 use crate::source::Resident;
 
@@ -36,6 +37,8 @@ impl JudgedNode {
             return Restart { stopped: Some(why.clone()), ..Restart::impossible() };
         }
         let Resident { folder, names, .. } = resident;
+        let removed = self.node.removed_of(folder).filter(Removed::is_with_configuration);
+        let folder = removed.as_ref().map_or(folder, |removed| &removed.folder);
         let Some((pods, requests)) = running(folder, &self.node, names) else { return Restart::impossible() };
         let not_known = (requests != Requests::OfEveryPod).then(|| NO_PODS.to_owned());
         Restart::of(folder, &self.node.node, &pods, not_known)

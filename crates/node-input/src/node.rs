@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use config_advice::hazards_of_kubelet;
 use cpu_manager::QuotaWithExclusiveCpus;
 use device_manager::{Inventory, Links, Moment};
+use distribution_config::Distribution;
 use node_config::{
     Amounts, CapacityFacts, DecidedBy, Gate, KubeletConfiguration, OwnOptions, Placement, capacity,
 };
@@ -33,7 +34,7 @@ use crate::next_start::{self, NextStart};
 use crate::packed::{Packed, Source};
 use crate::read_configuration::ReadConfiguration;
 use crate::sources::{MachineSource, RulesSource};
-use crate::start_failure::{is_of_reservation, refuse_invalid, start_failed, start_not_known};
+use crate::start_failure::{refuse_invalid, start_error};
 use crate::ways_out::WaysOut;
 
 /// Where no configuration is known, and more than this machine may be meant.
@@ -67,6 +68,8 @@ pub struct LoadedNode {
     pub(crate) next_start: Option<Arc<NextStart>>,
     /// Whether the configuration was given or found.
     pub(crate) is_configured: bool,
+    /// Whose node it is; `None`: it is not known, or of no distribution that is known here.
+    pub(crate) distribution: Option<Distribution>,
     /// Why a kubelet does not start where this goes on, as text to be shown.
     pub kubelet_stops: Option<String>,
     /// How running containers are kept on their CPUs.
@@ -306,6 +309,7 @@ impl LoadedNode {
         }
         warnings.extend(read.notices().map(InputWarning::Notice));
         let may_reserve_more = read.may_reserve_more();
+        let distribution = read.base.distribution().or(rules.distribution);
         let (mut name, mut config) = (read.shown_name(), read.config);
         let static_pods = read.static_pods;
         if let Some(policy) = &rules.policy {
@@ -332,10 +336,7 @@ impl LoadedNode {
         };
         let mut node =
             Node::start_with(&view, &config, StartOptions::decided_as(compat).with_own(options.clone()))
-                .map_err(|error| match may_reserve_more.filter(|_| is_of_reservation(&error)) {
-                    Some(way_out) => start_not_known(&error, &name, way_out),
-                    None => start_failed(&error, &name, &machine.name, &view, &config),
-                })?;
+                .map_err(|error| start_error(&error, may_reserve_more, &name, machine, &view, &config))?;
         let gaps = placement_gaps(&node, &options.placement, &inventory);
         warnings.extend(gaps.into_iter().map(InputWarning::Notice));
         let links = links_of(&options, machine.machine.as_ref(), &view, listed)?;
@@ -374,6 +375,7 @@ impl LoadedNode {
             other_machine: None,
             next_start: None,
             is_configured,
+            distribution,
             kubelet_stops,
             keeping,
             static_pods,

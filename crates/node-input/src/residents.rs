@@ -16,6 +16,7 @@ use crate::node::{LoadedNode, NO_CONFIGURATION};
 use crate::packed::{Packed, Running};
 use crate::pod_names;
 use crate::quarantine::still_quarantined;
+use crate::removed_files::Removed;
 use crate::resume::{Requests, ledger, refused_by};
 use crate::source::{Resident, of_node};
 use crate::sources::ResidentsSource;
@@ -208,10 +209,17 @@ impl Residents {
     /// The files cannot be read, or a kubelet with this configuration would not start from them.
     pub fn new(node: &LoadedNode, given: &ResidentsSource, resident: &Resident) -> anyhow::Result<Self> {
         let Resident { folder, names, from, names_from, root } = resident;
+        let removed = node.removed_of(folder);
+        let deleted = removed.as_ref().filter(|removed| removed.is_with_configuration());
+        let folder = deleted.map_or(folder, |removed| &removed.folder);
         let with_unlisted = if given.state.is_none() { node.with_unlisted_devices(folder) } else { None };
         let node = with_unlisted.as_ref().unwrap_or(node);
         // What a kubelet with another configuration does is not known.
         let restored = ledger(folder, node, names).map_err(|error| {
+            let error = match &removed {
+                Some(removed) => error.context(removed.sentence()),
+                None => error,
+            };
             if node.is_configured || is_damaged(folder, node) {
                 let runs = node.packed.as_ref().is_some_and(|packed| packed.running == Running::Yes);
                 return if runs && given.state.is_none() { error.context(RUNS) } else { error };
@@ -241,6 +249,7 @@ impl Residents {
                 "{NO_CONFIGURATION}: the built-in configuration `{PINNED}` is assumed; --config FILE names the kubelet's own"
             ));
         }
+        notes.extend(deleted.map(Removed::sentence));
         notes.extend(node.inventory.registered().filter_map(|resource| unlisted(node, folder, resource)));
         notes.extend(plugins_away(node, folder).into_iter().map(|(resource, count)| {
             let devices = if count == 1 { "1 device".to_owned() } else { format!("{count} devices") };
@@ -261,7 +270,11 @@ impl Residents {
         };
         let quarantined = quarantine.pods.keys().map(|uid| PodUid::new(uid)).collect();
         let next_start = node.next_start.as_ref().and_then(|next| match &next.node {
-            Ok(node) => refused_by(folder, node, names),
+            // A machine that has changed has booted.
+            Ok(next) => {
+                let left = Removed::at_boot(node.distribution, folder);
+                refused_by(left.as_ref().map_or(folder, |left| &left.folder), next, names)
+            }
             Err(error) => Some(error.clone()),
         });
         let not_again = node.pods_files_refused(folder).or(next_start).map(|why| {

@@ -22,6 +22,15 @@ pub struct Resident {
     pub root: Option<PathBuf>,
 }
 
+impl Resident {
+    /// The same with other files in their place.
+    pub(crate) fn with_folder(&self, folder: StateFolder) -> Self {
+        let Self { names, from, names_from, root, .. } = self;
+        let (names, root) = (names.clone(), root.clone());
+        Self { folder, names, from: from.clone(), names_from: names_from.clone(), root }
+    }
+}
+
 /// The state that is given, else the node's own, with the pods that there are; `None` if neither has any.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use admission_report::UserAdvice;
+use distribution_config::Distribution;
 use node_config::{DecidedBy, MixUnit, OwnOptions, Rules};
 
 use crate::addition::Addition;
@@ -116,6 +117,8 @@ pub struct RulesSource {
     pub kubelet_flags: Vec<String>,
     /// The base that the configuration lies over; `None`: the one that its form tells.
     pub base: Option<BaseChoice>,
+    /// Whose node it is, where an object of the node tells and the configuration does not.
+    pub distribution: Option<Distribution>,
     /// The kubelet whose rules apply; `None`: one of the default release.
     pub kubelet: Option<KubeletVersion>,
     /// The program that decides; `None`: the one that decides on the node, as far as its files say, else a kubelet.

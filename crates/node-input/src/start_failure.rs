@@ -5,6 +5,8 @@ use node_config::KubeletConfiguration;
 use topology_admission::{Node, StartError, StartFault};
 use topology_model::KubeletView;
 
+use crate::machine::LoadedMachine;
+
 /// A kubelet does not start on a machine with a configuration.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the kubelet would not start with configuration {config} on {machine}: {error}{way_out}")]
@@ -37,8 +39,27 @@ pub(crate) fn refuse_invalid(config: &KubeletConfiguration, name: &str) -> Resul
     Err(ConfigurationRefused { config: name.to_owned(), faults })
 }
 
+/// Why a kubelet does not start on a machine with the configuration that is called `name`, or why that is not known.
+/// `may_reserve_more` says what would make a reservation known.
+pub(crate) fn start_error(
+    error: &StartError,
+    may_reserve_more: Option<&str>,
+    name: &str,
+    machine: &LoadedMachine,
+    view: &KubeletView,
+    config: &KubeletConfiguration,
+) -> anyhow::Error {
+    if let Some(why) = machine.start_depends_on_distances(error) {
+        return anyhow!("not known: {why}");
+    }
+    match may_reserve_more.filter(|_| is_of_reservation(error)) {
+        Some(way_out) => start_not_known(error, name, way_out),
+        None => start_failed(error, name, &machine.name, view, config),
+    }
+}
+
 /// Whether a kubelet might start if more were reserved.
-pub(crate) fn is_of_reservation(error: &StartError) -> bool {
+fn is_of_reservation(error: &StartError) -> bool {
     let is_it = |fault: &StartFault| {
         matches!(
             fault,
@@ -48,7 +69,7 @@ pub(crate) fn is_of_reservation(error: &StartError) -> bool {
     error.faults().iter().any(is_it)
 }
 
-pub(crate) fn start_not_known(error: &StartError, config: &str, way_out: &str) -> anyhow::Error {
+fn start_not_known(error: &StartError, config: &str, way_out: &str) -> anyhow::Error {
     let lacks_cpus = error.faults().iter().any(|fault| matches!(fault, StartFault::CpuReservation(_)));
     let what = if lacks_cpus { "too few CPUs are" } else { "another sum of memory is" };
     let config = config.strip_suffix(" over base unknown").unwrap_or(config);

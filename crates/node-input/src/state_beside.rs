@@ -8,6 +8,7 @@ use node_state::{RefusedAgain, Restart, RestartOutcome};
 use crate::judged::JudgedNode;
 use crate::machine::LoadedMachine;
 use crate::node::LoadedNode;
+use crate::removed_files::Removed;
 use crate::residents::Residents;
 use crate::sources::{ResidentsSource, RulesSource};
 
@@ -20,6 +21,8 @@ pub(crate) struct StateBeside {
     later: Option<Started>,
     /// What of what runs is not known, as text to be shown.
     notes: Vec<String>,
+    /// That files which keep the kubelet from starting with the proposal are deleted by then, as text to be shown.
+    removed_later: Option<String>,
 }
 
 /// What a start of the kubelet from the files comes to: why it does not start, or what becomes of the pods.
@@ -35,24 +38,38 @@ impl StateBeside {
         proposal: &KubeletConfiguration,
     ) -> anyhow::Result<Option<Self>> {
         let Some(resident) = given.of_node(machine.packed.as_deref())? else { return Ok(None) };
-        let with = |config: &KubeletConfiguration| -> Option<(Started, Vec<String>)> {
+        let with = |config: &KubeletConfiguration| -> Option<(Started, Vec<String>, Option<String>)> {
             let change = |own: &mut KubeletConfiguration| own.clone_from(config);
             let node = LoadedNode::starting(machine, rules, change).ok()?;
+            let removed = node.removed_of(&resident.folder);
+            let (gone, kept): (Option<Removed>, Option<Removed>) = match removed {
+                Some(removed) if removed.is_with_configuration() => (Some(removed), None),
+                removed => (None, removed),
+            };
+            let gone = gone.map(|removed| removed.sentence());
             let residents = match Residents::new(&node, given, &resident) {
                 Ok(residents) => residents,
                 Err(error) => {
                     let text = error.root_cause().to_string();
-                    return Some((Err(text.lines().next().unwrap_or_default().to_owned()), Vec::new()));
+                    let mut why = text.lines().next().unwrap_or_default().to_owned();
+                    if let Some(removed) = kept {
+                        why.push_str(&format!("; {}", removed.sentence()));
+                    }
+                    return Some((Err(why), Vec::new(), None));
                 }
             };
             if let Some(why) = node.pods_files_refused(&resident.folder) {
-                return Some((Err(why), residents.notes));
+                return Some((Err(why), residents.notes, None));
             }
             let by = JudgedBy::Configured(node.line.clone());
             let restart = JudgedNode { node, by, notices: Vec::new() }.next_restart(&resident);
-            Some((Ok(restart), residents.notes))
+            Some((Ok(restart), residents.notes, gone))
         };
-        let Some((now, notes)) = with(config) else { return Ok(None) };
+        let Some((now, notes, removed_now)) = with(config) else { return Ok(None) };
+        let (later, removed_later) = match with(proposal) {
+            Some((started, _, removed)) => (Some(started), removed.filter(|_| removed_now.is_none())),
+            None => (None, None),
+        };
         let pods = resident.folder.holders().map_or(0, |holders| holders.len());
         let named =
             resident.names_from.as_ref().map(|place| format!(", named by {place}")).unwrap_or_default();
@@ -66,8 +83,9 @@ impl StateBeside {
         Ok(Some(Self {
             beside: format!("{pods} something by {}{named}{again}", resident.from),
             now,
-            later: with(proposal).map(|(started, _)| started),
+            later,
             notes,
+            removed_later,
         }))
     }
 
@@ -111,7 +129,11 @@ impl StateBeside {
             )),
             _ => None,
         };
-        let later = later.filter(|_| !changes.is_empty());
+        let removed = self
+            .removed_later
+            .as_ref()
+            .map(|why| format!("with what is proposed, {why}: drain the node first"));
+        let later = later.or(removed).filter(|_| !changes.is_empty());
         self.notes.iter().cloned().chain(not_known).chain(later).collect()
     }
 }

@@ -15,6 +15,8 @@ use crate::kubelet_version::{KubeletVersion, NamedBy};
 use crate::machine::LoadedMachine;
 use crate::node::{LoadedNode, configuration_with_flags};
 use crate::read_configuration::{CommandLine, ReadConfiguration};
+use crate::removed_files::Removed;
+use crate::residents::Residents;
 use crate::sources::{IdentitySource, ResidentsSource, RulesSource};
 
 /// The configuration as a kubelet of each release reads it.
@@ -137,8 +139,17 @@ impl BeforeUpgrade {
                 return Ok(Self { notes: vec![note], ..Self::default() });
             }
         };
-        let residents = node.residents(source)?;
         let resident = source.of_node(machine.packed.as_deref())?;
+        let removed = resident
+            .as_ref()
+            .filter(|_| way == UpgradeWay::Restarted)
+            .and_then(|resident| Removed::by_upgrade(&node, &resident.folder));
+        let residents = match (node.residents(source), &resident, &removed) {
+            (Err(_), Some(resident), Some(removed)) => {
+                Residents::new(&node, source, &resident.with_folder(removed.folder.clone()))?
+            }
+            (residents, ..) => residents?,
+        };
         let mut pods: Vec<Pod> = residents.ledger.pods().cloned().collect();
         if way == UpgradeWay::Drained {
             // A new pod has no class yet; of one that only state files list, the class is all that is known.
@@ -147,6 +158,9 @@ impl BeforeUpgrade {
             pods.iter_mut().filter(made_anew).for_each(|pod| pod.status_qos = None);
         }
         let mut notes: Vec<String> = node.first_notes().chain(residents.not_looked_at()).collect();
+        // What comes with the upgrade says more.
+        let said = removed.as_ref().map(Removed::sentence);
+        notes.retain(|note| said.as_ref() != Some(note));
         if pods.len() > 1 {
             notes.push(
                 "running pods are placed here in order of UID; a kubelet takes them in order of creation"
@@ -163,7 +177,8 @@ impl BeforeUpgrade {
         }
         let identity = node.node.identity().cloned();
         let is_not_started_again = residents.not_again.is_some() && way == UpgradeWay::Restarted;
-        let folder = resident.map(|resident| resident.folder);
+        notes.extend(removed.as_ref().map(Removed::of_upgrade));
+        let folder = removed.map(|removed| removed.folder).or(resident.map(|resident| resident.folder));
         Ok(Self { folder, pods, identity, notes, is_not_started_again })
     }
 }

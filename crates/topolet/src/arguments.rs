@@ -284,6 +284,7 @@ impl RulesArguments {
         let decided_by = program.decided_by;
         let DeviceArguments { devices, selected } = devices;
         RulesSource {
+            distribution: None,
             config,
             kubelet_flags,
             base,

@@ -1,7 +1,6 @@
 //! `topolet config`: whether a kubelet starts with a configuration on a machine, and what would be right there.
 
 use admission_report::Notice;
-use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
@@ -9,7 +8,6 @@ use node_input::{
     ResidentsSource, RulesSource,
 };
 use node_output::{Document, Format, config_check};
-use topology_model::KubeletView;
 
 use crate::arguments::{
     BesideConfigArguments, DeviceArguments, MachineArguments, OutputArguments, ResidentsArguments, programs,
@@ -136,15 +134,9 @@ impl ConfigSourceArguments {
     }
 }
 
-/// The machine as a kubelet counts it.
-fn view_of(machine: &LoadedMachine) -> anyhow::Result<KubeletView> {
-    KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))
-}
-
 fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
-    let view = view_of(&machine)?;
+    let view = machine.view_to_check()?;
     let residents = ResidentsSource::default();
     let rules = arguments.source.rules(&machine, &residents, DecidedBy::Kubelet, "Shown", screen)?;
     let config = arguments.source.config.as_deref();
@@ -161,7 +153,7 @@ fn show(arguments: &ConfigShowArguments, screen: Screen) -> anyhow::Result<Outco
 
 fn check(arguments: &ConfigCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let machine = LoadedMachine::load_node(&arguments.machine.source())?;
-    let view = view_of(&machine)?;
+    let view = machine.view_to_check()?;
     let residents = arguments.residents.source();
     let DeviceArguments { devices, selected } = arguments.devices.clone();
     let source = arguments.source.rules(&machine, &residents, arguments.target, "Checked", screen)?;

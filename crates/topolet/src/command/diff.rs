@@ -116,6 +116,7 @@ impl DiffArguments {
             for policy in or_none(policies) {
                 for scope in or_none(scopes) {
                     rules.push(RulesSource {
+                        distribution: None,
                         config: config.clone(),
                         kubelet_flags: Vec::new(),
                         base: None,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use admission_report::claims_notice;
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use clap::{Args, Subcommand, ValueHint};
 use node_config::DecidedBy;
 use node_input::{
@@ -13,7 +13,6 @@ use node_input::{
 use node_output::{Document, UpgradeCheck};
 use pod_spec::{PodLevelDefaults, PodLevelResources, PodRules};
 use release_upgrade::{Subject, Upgrade};
-use topology_model::KubeletView;
 
 use crate::arguments::{
     BesideConfigArguments, DeviceArguments, IdentityArguments, MachineArguments, OutputArguments,
@@ -86,8 +85,7 @@ pub(super) fn run(arguments: &UpgradeArguments, screen: Screen) -> anyhow::Resul
 fn check(arguments: &UpgradeCheckArguments, screen: Screen) -> anyhow::Result<Outcome> {
     let source = arguments.machine.source();
     let machine = LoadedMachine::load_node(&source)?;
-    let view = KubeletView::new(&machine.info)
-        .with_context(|| format!("the kubelet could not use machine {}", machine.name))?;
+    let view = machine.view_to_check()?;
     let rules = rules(arguments, &machine)?;
     let from = rules.kubelet.unwrap_or(KubeletVersion::DEFAULT);
     if let Some(why) = from.why_not_compared(arguments.to) {
