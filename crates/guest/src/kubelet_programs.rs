@@ -1,5 +1,6 @@
 //! The programs of a node with a kubelet, built from their Go modules, and the disk that they are on.
 
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -131,6 +132,10 @@ pub(crate) fn disk(
         fs::copy(&from, tree.join("bin").join(&name))?;
     }
     fs::copy("/bin/busybox", tree.join("bin/busybox"))?;
+    // By which a kubelet mounts volumes in memory.
+    for applet in ["mount", "umount"] {
+        symlink("busybox", tree.join("bin").join(applet))?;
+    }
     let plugin = target().join("debug/examples/plugin");
     own.copy_into(&tree, &[("bin/plugin", &plugin), ("bin/setpriv", Path::new(SETPRIV))])?;
     if let Some(release) = control_plane {

@@ -79,7 +79,7 @@ pub(crate) struct Vm {
     #[arg(long, conflicts_with_all = ["pods", "seed", "refusals", "statuses", "write", "wrong_answers", "test", "list"])]
     cluster: bool,
     /// The observer is the pod of deploy/observe, started by the kubelet and containerd in a container of the image: the static
-    /// program that the last `cargo xtask static` has left.
+    /// program that the last `cargo xtask static` has left. Needs `--cores 3`, since the pod asks for some of a CPU itself.
     #[arg(long, requires = "cluster")]
     image: bool,
     /// `topolet guard` beside the kubelet as the only node of an API server: exclusive containers without it and with it, the
@@ -141,6 +141,7 @@ impl Vm {
             releases.push(local_cluster::release_of_tests());
         }
         ensure!(!self.cluster || releases.len() == 1, "a cluster has one kubelet");
+        ensure!(!self.image && !self.guard || self.cores >= 3, "--image and --guard need --cores 3 at least");
         // The kubelet and containerd take half a gigabyte, a control plane more than another one.
         let memory = if self.cluster || self.guard { 4096 } else { 2048 };
         let boot = kubelet::KubeletBoot {

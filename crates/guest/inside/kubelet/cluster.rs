@@ -47,6 +47,8 @@ struct Member {
     containerd: Running,
     client: Client,
     configuration: Configuration,
+    /// CPUs of each of the two NUMA nodes; CPU 0 is reserved.
+    cpus: usize,
     began: Instant,
 }
 
@@ -90,8 +92,9 @@ impl Member {
         cluster.start_scheduler(&programs.path(Program::Scheduler), &scheduling)?;
 
         let client = Client::of(&observer.folder);
+        let cpus = guest.shape.cpus() / 2;
         let mut member =
-            Self { observer, extender, kubelet, cluster, containerd, client, configuration, began };
+            Self { observer, extender, kubelet, cluster, containerd, client, configuration, cpus, began };
         member.until("the node is ready", LOOK, |member| {
             let ready = "jsonpath={.status.conditions[?(@.type=='Ready')].status}";
             let status = member.cluster.kubectl(&["get", "node", "node1", "-o", ready])?;
@@ -120,7 +123,7 @@ impl Member {
 
     /// The kubelet refuses a pod that is bound to its node by name; `kubectl describe` shows why, and what would fit.
     fn refuses_and_explains(&mut self) -> anyhow::Result<()> {
-        let wish = PodWish::of("wide", Class::Guaranteed, "cpu=5 memory=64Mi");
+        let wish = exclusive("wide", self.cpus + 1);
         self.create(&wish, Some("node1"))?;
         let actual = self.rests(&wish.name)?;
         let mut differences: Vec<Difference> =
@@ -145,11 +148,12 @@ impl Member {
 
     /// The node as a whole has the CPUs that a pod asks for, and no NUMA node does: it waits until another one goes.
     fn keeps_waiting(&mut self) -> anyhow::Result<()> {
-        // CPU 0 is reserved: each leaves one CPU of its NUMA node.
-        for (name, amounts) in [("first", "cpu=2 memory=64Mi"), ("second", "cpu=3 memory=64Mi")] {
-            self.runs(&PodWish::of(name, Class::Guaranteed, amounts))?;
+        // Each leaves as many CPUs of its NUMA node; both together suffice for the next pod.
+        let left = self.cpus / 2 - 1;
+        for (name, cpus) in [("first", self.cpus - 1 - left), ("second", self.cpus - left)] {
+            self.runs(&exclusive(name, cpus))?;
         }
-        let wish = PodWish::of("next", Class::Guaranteed, "cpu=2 memory=64Mi");
+        let wish = exclusive("next", left + 1);
         self.create(&wish, None)?;
         let event = self.event(&wish.name, &["FailedScheduling", "no NUMA node has"])?;
         let phase = self.cluster.kubectl(&[
@@ -185,7 +189,7 @@ impl Member {
         })?;
         let free = facts::state()?["cpu"]["defaultCpuSet"].to_string();
         self.row("evicted", "second", "", &json!({"said": "its CPUs are free", "did": free}), &[]);
-        self.runs(&PodWish::of("third", Class::Guaranteed, "cpu=3 memory=64Mi"))
+        self.runs(&exclusive("third", 3))
     }
 
     /// The kubelet refused no pod that passed the extender, and decided nothing otherwise than the observer.
@@ -300,6 +304,11 @@ impl Member {
             "differences": differences.iter().map(Difference::text).collect::<Vec<_>>(),
         }));
     }
+}
+
+/// A pod of one container with so many CPUs of its own.
+fn exclusive(name: &str, cpus: usize) -> PodWish {
+    PodWish::of(name, Class::Guaranteed, &format!("cpu={cpus} memory=64Mi"))
 }
 
 /// The sum of a metric over its labels; 0 if nothing has been counted.
