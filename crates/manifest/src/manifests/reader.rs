@@ -253,7 +253,10 @@ impl Reader {
             if self.read.claim_objects.read(object, &version, &kind)? {
                 return Ok(());
             }
-            if let Some(made) = operators::made(object, &version, &kind, &self.workloads)? {
+            // A misspelt kind of Kubernetes itself is none of an operator, whatever templates it has.
+            let is_misspelt = Kind::meant(&version, &kind).is_some_and(|(_, meant)| meant != kind);
+            let made = operators::made(object, &version, &kind, &self.workloads);
+            if let Some(made) = made?.filter(|_| !is_misspelt) {
                 return self.read_made(object, &kind, made);
             }
             self.read.skipped.push(Skipped { version, kind, name, place: object.place() });

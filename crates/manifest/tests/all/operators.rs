@@ -451,6 +451,21 @@ fn only_kinds_of_kubernetes_own_groups_are_misspelt() {
     }
 }
 
+/// Kubernetes' own groups have no operators: a kind that is misspelt there makes no pods, whatever it has the shape of.
+#[test]
+fn a_misspelt_kind_with_a_template_makes_no_pods() {
+    let containers = "containers: [{name: c, image: registry.example/web:1}]";
+    for (version, kind, spec, meant) in [
+        ("v1", "Pdo", format!("spec: {{{containers}}}"), "Pod"),
+        ("apps/v1", "Deploymnet", format!("spec: {{template: {{spec: {{{containers}}}}}}}"), "Deployment"),
+    ] {
+        let read = read(&object(version, kind, &spec));
+        let [skipped] = read.skipped.as_slice() else { panic!("{version} {kind}: {:?}", read.refused) };
+        assert_eq!(skipped.meant().map(|(_, kind)| kind), Some(meant), "{version} {kind}");
+        assert!(read.pods.is_empty() && !read.is_whole(), "{version} {kind}");
+    }
+}
+
 #[test]
 fn complaints_have_the_path_in_the_object() {
     let text = object(
