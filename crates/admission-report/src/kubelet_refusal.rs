@@ -88,6 +88,10 @@ impl KubeletRefusal {
             Beside::Same => ", the same reason",
             Beside::SameReason => ", the same reason in other words",
             Beside::AnotherReason => "; another reason than here",
+            Beside::NotRefused if self.is_of_plugin() => {
+                "; that is a device plugin that failed a call (Allocate, GetPreferredAllocation or PreStartContainer), and no shortage: \
+                 look at the log of the plugin's pod on that node at that time, and at the device (`dmesg`); here the pod is not refused"
+            }
             Beside::NotRefused => {
                 "; here it is not refused: its node, what ran there or its configuration was another than is given here"
             }
@@ -95,6 +99,11 @@ impl KubeletRefusal {
         };
         let colon = if message.is_empty() { "" } else { ": " };
         format!("refused it: {reason}{colon}{message}{beside}")
+    }
+
+    /// Whether a call of a device plugin failed: the kubelet puts the error of gRPC into its message.
+    fn is_of_plugin(&self) -> bool {
+        self.reason == "UnexpectedAdmissionError" && self.message.contains("rpc error: code = ")
     }
 
     fn beside(&self, here: &Conclusion) -> Beside {
@@ -138,6 +147,18 @@ impl KubeletRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As `Allocate` of a plugin whose process is gone fails.
+    #[test]
+    fn a_failed_call_of_a_plugin_is_told_from_a_shortage() {
+        let failed = "Allocate failed due to rpc error: code = Unavailable desc = error reading from server: EOF, which is unexpected";
+        let short = "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. Requested: 8, Available: 4, which is unexpected";
+        for (message, is_of_plugin) in [(failed, true), (short, false)] {
+            let refusal =
+                KubeletRefusal { reason: "UnexpectedAdmissionError".into(), message: message.into() };
+            assert_eq!(refusal.is_of_plugin(), is_of_plugin, "{message}");
+        }
+    }
 
     #[test]
     fn refusals_are_told_from_failures() {
