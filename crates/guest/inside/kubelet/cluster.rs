@@ -306,7 +306,7 @@ impl Member {
     }
 }
 
-/// A pod of one container with so many CPUs of its own.
+/// A pod of one container that has so many CPUs exclusively.
 fn exclusive(name: &str, cpus: usize) -> PodWish {
     PodWish::of(name, Class::Guaranteed, &format!("cpu={cpus} memory=64Mi"))
 }
