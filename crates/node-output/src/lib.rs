@@ -21,6 +21,7 @@ mod explanation;
 mod moves;
 mod resize;
 mod legend;
+mod decision_writer;
 mod decision_picture;
 mod held;
 mod pod_shares;
@@ -50,6 +51,7 @@ pub use config_check::{ConfigCheck, ConfigFinding, GivenConfig};
 pub use config_check_text::config_check;
 pub use decision::decision;
 pub use decision_picture::{NodeBefore, decision_picture, free_cpus};
+pub use decision_writer::{DecisionDepth, DecisionParts, DecisionWriter, Preamble};
 pub use decisions::{DecisionSummary, Decisions, Explanations};
 pub use diagnosis::{
     ConfigDiagnosis, DiagnosedPath, Diagnosis, FailedStart, FoundPart, MissingPart, NamedRelease,

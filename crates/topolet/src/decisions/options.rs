@@ -1,6 +1,6 @@
 //! Which decisions are shown, in which detail and format.
 
-use node_output::Format;
+use node_output::{DecisionDepth, Format};
 use topology_admission::{Detail, Tries};
 
 use crate::screen::Screen;
@@ -21,6 +21,14 @@ impl Depth {
         match self {
             Self::Short => Detail::Short,
             Self::Full(_) => Detail::Merges,
+        }
+    }
+
+    /// What is written of it.
+    pub(super) const fn written(self) -> DecisionDepth {
+        match self {
+            Self::Short => DecisionDepth::Decision,
+            Self::Full(_) => DecisionDepth::Explanation,
         }
     }
 
