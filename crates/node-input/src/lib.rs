@@ -3,7 +3,7 @@
 //! # Where things are
 //!
 //! - Which pods of manifests are decided on, and the decisions one after the other: `asked.rs` and `sequence.rs` of
-//!   `crates/node-input`; how `admit` and `explain` write them: `crates/topolet/src/decisions/written.rs`.
+//!   `crates/node-input`; how `admit` and `explain` write them: `crates/node-output/src/decision_writer.rs`.
 //! - What a node file contains: `crates/node-input/src/packed.rs`. Where the configuration, state and pods of a live
 //!   node are looked for: `this_node.rs` beside it. Which running pods are known, and what is known of each:
 //!   `crates/node-input/src/residents.rs`.
